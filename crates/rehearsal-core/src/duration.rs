@@ -1,11 +1,11 @@
-//! Durations as people write them.
+//! Durations as users write them.
 
 use std::time::Duration;
 
-/// Longer than anybody waits.
+/// The longest accepted duration: one year.
 const LONGEST: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
-/// Reads `30`, `0.5`, `500ms`, `30s`, `2m` or `1h`; a number without a unit is seconds.
+/// Parses `30`, `0.5`, `500ms`, `30s`, `2m` or `1h`; a number without a unit is in seconds.
 pub fn read(text: &str) -> Result<Duration, String> {
     let wrong = || "write seconds such as 30 or 0.5, or a number with ms, s, m or h".to_owned();
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! What MCP traffic is and how to judge it.
+//! The facts and rules of MCP traffic: messages, recordings, checks and answers.
 //!
 //! ```text
 //! bytes ──► Message ──► Exchange ──► Session                     what happened

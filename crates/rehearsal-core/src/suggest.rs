@@ -1,6 +1,6 @@
 //! "Did you mean …?"
 
-/// The candidate that somebody who wrote `word` most likely meant, if any is close enough.
+/// The candidate that is closest to a misspelled `word`, if one is close enough.
 ///
 /// ```
 /// # use rehearsal_core::suggest::closest;

@@ -4,8 +4,8 @@
 //! Answer, written for the newest version │ a recorded one ──► adapt_answer ──► the client's version
 //! ```
 //!
-//! The table of shapes has the methods, error codes and fields of each version. What the client's version does not have is
-//! left out or replaced by what it has.
+//! The table of shapes has the methods, error codes and fields of each version. Members that the client's version does
+//! not have are removed or replaced.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::shape::{forget_in_notification, forget_in_result, forget_unknown, has_code, may_be_said};
 
-/// Brings an answer into the client's version. `info` is the server that results of 2026-07-28 name.
+/// Converts an answer to the client's version. `info` is the server info in results of 2026-07-28.
 pub(super) fn adapt_answer(answer: Answer, method: &Method, to: Revision, info: &Value) -> Answer {
     let reply = match answer.written_for {
         WrittenFor::Client => return answer,
@@ -39,7 +39,7 @@ pub(super) fn adapt_answer(answer: Answer, method: &Method, to: Revision, info: 
     Answer { reply, written_for: WrittenFor::Client, verbatim, ..answer }
 }
 
-/// Brings a result that an author wrote into a version.
+/// Converts a result that an author wrote to a version.
 pub(super) fn write_result(result: &mut Value, method: &Method, form: WrittenFor, to: Revision) {
     match form {
         WrittenFor::Newest => downgrade(result, method.as_str(), to),
@@ -57,7 +57,7 @@ fn downgrade(result: &mut Value, method: &str, to: Revision) {
     }
 }
 
-/// A recorded reply in another version; in its own version it is unchanged.
+/// Converts a recorded reply to another version; in its own version it is unchanged.
 pub fn adapt_reply(reply: &Reply, method: &Method, from: Option<Revision>, to: Revision, info: &Value) -> Reply {
     if from == Some(to) {
         return reply.clone();
@@ -71,7 +71,7 @@ pub fn adapt_reply(reply: &Reply, method: &Method, from: Option<Revision>, to: R
     }
 }
 
-/// A recorded notification in another version; `None` if that version does not have it.
+/// Converts a recorded notification to another version; `None` if that version does not have it.
 pub fn adapt_notification(method: &Method, mut params: Value, from: Option<Revision>, to: Revision) -> Option<Value> {
     if from != Some(to) {
         if !may_be_said(method.as_str(), to) {
@@ -82,8 +82,8 @@ pub fn adapt_notification(method: &Method, mut params: Value, from: Option<Revis
     Some(params)
 }
 
-/// An error with the code that a version has for it. A missing resource has another code since 2026-07-28; an error for
-/// which the version has no code becomes an internal error.
+/// Converts an error to a version's code for it. A missing resource has another code since 2026-07-28. An error whose
+/// code the version does not have becomes an internal error.
 fn adapt_error(error: &ErrorReply, method: &Method, from: Option<Revision>, to: Revision) -> ErrorReply {
     let other_era = from.is_none_or(|from| from.era() != to.era());
     let names_uri = || error.data.as_ref().is_some_and(|data| data.field("uri").is_some());
@@ -91,7 +91,7 @@ fn adapt_error(error: &ErrorReply, method: &Method, from: Option<Revision>, to: 
     let is_missing = error.code == code::RESOURCE_NOT_FOUND || error.code == code::INVALID_PARAMS && is_about_one();
     let code = match (is_missing && other_era, has_code(error.code, to)) {
         (true, _) => to.resource_not_found(),
-        // It refused the version of the recorded client.
+        // The server refused the version of the recorded client.
         (false, true) if error.code == code::UNSUPPORTED_VERSION => code::INTERNAL_ERROR,
         (false, true) => error.code,
         (false, false) => code::INTERNAL_ERROR,
@@ -108,7 +108,7 @@ fn adapt_result(result: &mut Value, method: &str, from: Option<Revision>, to: Re
         remove_envelope(result);
     }
     match method {
-        // The result that creates a task has neither.
+        // The result that creates a task has neither member.
         "tools/call" if result.get("content").is_none() && result.get("structuredContent").is_none() => {}
         "tools/call" | "prompts/get" => downgrade(result, method, to),
         _ => {}
@@ -150,7 +150,7 @@ pub(super) fn strip_capabilities(all: &Map<String, Value>, revision: Revision) -
     known
 }
 
-/// The result of a tool: content blocks and keys that a version does not have become some that it has.
+/// Converts the result of a tool: content blocks and keys that a version does not have are replaced by those it has.
 fn downgrade_tool_result(result: &mut Value, revision: Revision) {
     let Some(object) = result.as_object_mut() else { return };
     let has_no_content = match object.get("content") {
@@ -158,7 +158,7 @@ fn downgrade_tool_result(result: &mut Value, revision: Revision) {
         Some(content) => revision < Revision::V2025_06_18 && content.as_array().is_some_and(Vec::is_empty),
     };
     if let Some(structured) = object.get("structuredContent").filter(|_| has_no_content) {
-        // Clients that do not know structured content read it as text.
+        // Clients without support for structured content get it as text.
         let text = json!([{"type": "text", "text": structured.to_string()}]);
         object.insert("content".to_owned(), text);
     }
@@ -179,7 +179,7 @@ fn downgrade_prompt_result(result: &mut Value, revision: Revision) {
 
 fn downgrade_block(mut block: Value, revision: Revision) -> Value {
     match block["type"].as_str() {
-        // An old client may know what to do with the bytes.
+        // An old client may still use the bytes.
         Some("audio") if revision < Revision::V2025_03_26 => {
             let (blob, mime_type) = (block["data"].take(), block["mimeType"].take());
             json!({"type": "resource", "resource": {"uri": "mock:audio", "mimeType": mime_type, "blob": blob}})
@@ -191,8 +191,8 @@ fn downgrade_block(mut block: Value, revision: Revision) -> Value {
     }
 }
 
-/// Adds what every result has since 2026-07-28: its type, how long it may be cached, and the server. Members that are there
-/// already stay.
+/// Adds the members that every result has since 2026-07-28: its type, its cache lifetime, and the server. Members that
+/// are present stay.
 pub(super) fn add_envelope(result: &mut Value, kind: ResultKind, method: &str, revision: Revision, info: &Value) {
     let Some(object) = result.as_object_mut() else { return };
     if revision.era() == Era::Legacy {

@@ -1,4 +1,4 @@
-//! An answer: a reply, which source supplied it, and what is still to be done with it.
+//! An answer: a reply, the source that supplied it, and how it is sent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use crate::message::{ErrorReply, Message, Reply, RequestId};
 use crate::protocol::{Revision, code};
 use crate::script::mock::FaultKind;
 
-/// How long a message may be, in bytes.
+/// Maximum length of a message, in bytes.
 const MESSAGE_LIMIT: usize = 16 << 20;
 
-/// Which source supplied an answer, and so how real it is.
+/// The source that supplied an answer, and so how real it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Provenance {
-    /// The protocol and the offered items decide it: handshakes, lists, refusals of invalid requests.
+    /// The protocol source: handshakes, lists, refusals of invalid requests.
     Protocol,
     /// A rule of a mock file.
     Script {
-        /// What was requested, such as `tool get_forecast`.
+        /// The target, such as `tool get_forecast`.
         target: Arc<str>,
         /// The rule that answered.
         rule: Arc<str>,
@@ -39,7 +39,7 @@ pub enum Provenance {
     },
     /// A real result from an earlier run, kept in the cache.
     Cache {
-        /// The entry of the cache.
+        /// The key of the cache entry.
         place: Arc<str>,
         /// When the server returned it, in milliseconds since 1970.
         at_ms: u64,
@@ -84,7 +84,7 @@ impl fmt::Display for Provenance {
 pub enum WrittenFor {
     /// The client's version: nothing is left to do.
     Client,
-    /// The newest version, by an author: older versions get what they know of it.
+    /// The newest version, by an author: for older versions it is converted.
     Newest,
     /// Any version, exactly as its author wrote it. Only members that belong to every result of 2026-07-28 are added or
     /// removed.
@@ -117,7 +117,7 @@ pub struct Answer {
     pub server: Option<Arc<serde_json::Value>>,
     /// Which source supplied it.
     pub provenance: Provenance,
-    /// How long it takes.
+    /// The delay before the answer.
     pub delay: Option<Duration>,
     /// The fault that it is sent with.
     pub fault: Option<FaultKind>,

@@ -24,9 +24,10 @@ use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{LogLevel, Revision};
 use crate::script::mock::FaultKind;
 
-/// Sources of answers in their order, and what they offer together.
+/// Sources of answers in their order, and their combined surface.
 ///
-/// No source can reach a server, so a chain cannot either. Forwarding what a chain leaves unanswered is up to its owner.
+/// No source can reach a server, so a chain cannot either. The owner of a chain forwards the requests that the chain
+/// leaves unanswered.
 #[derive(Debug)]
 pub struct Chain {
     sources: Vec<Arc<dyn AnswerSource>>,
@@ -35,7 +36,7 @@ pub struct Chain {
     number: u64,
 }
 
-/// What becomes of a request.
+/// How a chain handles a request.
 #[derive(Debug)]
 pub enum Decision {
     /// The answer.
@@ -50,7 +51,7 @@ pub enum Decision {
     Unanswered(Passed),
 }
 
-/// A responder, the source that it belongs to, and the fault of its answer.
+/// A responder, its source, and the fault of its answer.
 #[derive(Debug)]
 pub struct ActiveResponder {
     /// The responder.
@@ -59,7 +60,7 @@ pub struct ActiveResponder {
     fault: Option<FaultKind>,
 }
 
-/// How far a request fitted each source; all of them passed it.
+/// How far a request fitted each source; all sources passed on it.
 #[derive(Debug, Default)]
 pub struct Passed {
     depths: Vec<MatchDepth>,
@@ -73,26 +74,26 @@ impl Passed {
     }
 }
 
-/// What a server remembers of one connection.
+/// The state that a server keeps for one connection.
 #[derive(Debug, Default)]
 pub struct ConnectionState {
-    /// What the handshake and later requests settled.
+    /// The state of the handshake and of later requests.
     pub legacy: LegacyState,
-    /// What the chain and a live server offer together, if there is one.
+    /// The combined surface of the chain and of the live server behind it, if there is one.
     pub surface: Option<Arc<Surface>>,
-    /// The chain that the memories belong to.
+    /// The chain that the sources' state belongs to.
     chain: u64,
     memories: Vec<Option<Box<dyn Any + Send>>>,
 }
 
 impl ConnectionState {
-    /// Adds what a live server behind the chain offers.
+    /// Adds the surface of a live server behind the chain.
     pub fn merge(&mut self, chain: &Chain, offered: Surface) {
         self.belong_to(chain);
         self.surface = Some(Arc::new(Surface::clone(&chain.surface).merged(offered)));
     }
 
-    /// Drops what belongs to another chain.
+    /// Drops the state that belongs to another chain.
     fn belong_to(&mut self, chain: &Chain) {
         if self.chain != chain.number {
             self.chain = chain.number;
@@ -116,30 +117,30 @@ impl ConnectionState {
     }
 }
 
-/// How many chains there were. A connection's memories belong to one of them.
+/// The number of the next chain. The sources' state in a connection belongs to one chain.
 static CHAINS: AtomicU64 = AtomicU64::new(1);
 
 impl Chain {
-    /// A chain of these sources.
+    /// Builds a chain of these sources.
     pub fn new(sources: Vec<Arc<dyn AnswerSource>>) -> Chain {
         let surface = sources.iter().map(|source| source.surface()).fold(Surface::default(), Surface::merged);
         let has_faults = sources.iter().any(|source| source.has_faults());
         Chain { sources, surface: Arc::new(surface), has_faults, number: CHAINS.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// The same chain, which also offers what its owner answers itself.
+    /// Adds the surface of the requests that the chain's owner answers itself.
     #[must_use]
     pub fn offering(self, surface: Surface) -> Chain {
         let merged = Surface::clone(&self.surface).merged(surface);
         Chain { surface: Arc::new(merged), ..self }
     }
 
-    /// What the sources offer and declare together.
+    /// The combined surface of the sources.
     pub fn surface(&self) -> &Arc<Surface> {
         &self.surface
     }
 
-    /// Returns every source to the state of the start.
+    /// Returns every source to its initial state.
     pub fn reset(&self) {
         self.sources.iter().for_each(|source| source.reset());
     }
@@ -163,7 +164,7 @@ impl Chain {
     ) -> Decision {
         let fault = if self.has_faults { self.fault(request) } else { None };
         if let Some(first) = fault.as_ref().filter(|fault| fault.comes_first()) {
-            // The client never sees the answer, so no source is asked for one.
+            // The client never gets the answer, so no source needs to supply one.
             let reply = Reply::Result(RawJson::from_value(&json!({})));
             let (target, rule) = (request.method.as_str().into(), format!("fault {}", first.name()).into());
             let answer = Answer::new(reply, Provenance::Script { target, rule });
@@ -220,8 +221,8 @@ impl Chain {
         }
     }
 
-    /// The refusal of a request that all sources passed: the error of the source that it fitted best. The closest answers of
-    /// other sources are in `data.others`.
+    /// The refusal of a request that all sources passed on: the error of the source that it fitted best. The closest
+    /// answers of other sources are in `data.others`.
     pub fn refusal(
         &self,
         request: &IncomingRequest,
@@ -234,7 +235,7 @@ impl Chain {
             let miss = source.closest(request, &mut state.context(self, index, environment));
             misses.extend(miss.map(|miss| (*depth, miss)));
         }
-        // Of several that fitted equally well, the first.
+        // Of several sources that it fitted equally well, the first.
         let best = misses.iter().enumerate().rev().max_by_key(|(_, (depth, _))| *depth).map(|(index, _)| index);
         let fault = passed.fault.clone();
         let Some(best) = best else { return Answer { fault, ..Answer::protocol(Reply::Error(request.no_method())) } };
@@ -250,7 +251,7 @@ impl Chain {
         Answer { fault, ..refusal }
     }
 
-    /// Notes what a successful request settles for its connection, and brings the answer into the client's version.
+    /// Stores the effects of a successful request on its connection, and converts the answer to the client's version.
     pub fn finish(&self, request: &IncomingRequest, answer: Answer, state: &mut ConnectionState) -> Answer {
         if request.context.revision != Revision::V2026_07_28 && matches!(answer.reply, Reply::Result(_)) {
             note(request, &mut state.legacy);
@@ -264,7 +265,7 @@ impl Chain {
     }
 }
 
-/// Notes the log level and the subscriptions of a client of the handshake era.
+/// Stores the log level and the subscriptions of a legacy client.
 fn note(request: &IncomingRequest, legacy: &mut LegacyState) {
     let text = |key: &str| request.params.get(key).and_then(Value::as_str);
     match request.method.as_str() {

@@ -64,7 +64,7 @@ fn invented(result: Value, provenance: Provenance) -> Offer {
     Offer::Answer(Answer { written_for: WrittenFor::Newest, ..answer })
 }
 
-/// A listed tool, prompt or resource that a request is about.
+/// The listed tool, prompt or resource of a request.
 struct Target<'a> {
     kind: ListKind,
     name: &'a str,

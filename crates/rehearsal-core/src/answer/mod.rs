@@ -1,4 +1,4 @@
-//! The answer chain: what a request is answered with, and by which source.
+//! The answer chain: finds the answer to a request and the source that supplies it.
 //!
 //! ```text
 //! request ──► Chain: script ─► harness ─► recording ─► protocol ─► schema ─► placeholder ──► Decision

@@ -58,7 +58,7 @@ impl IncomingRequest {
     }
 }
 
-/// What a server remembers of a connection of the handshake era.
+/// The state that a server keeps for a legacy connection.
 #[derive(Clone, Debug, Default)]
 pub struct LegacyState {
     /// The client that `initialize` named.
@@ -82,7 +82,7 @@ impl LegacyState {
     }
 }
 
-/// What `initialize` settled.
+/// The result of `initialize`.
 #[derive(Clone, Debug)]
 pub struct NegotiatedClient {
     /// The version that both ends use.
@@ -118,7 +118,7 @@ pub enum LogFilter {
 }
 
 impl LogFilter {
-    /// Whether a message passes; one of an unknown level passes unless the client requested none.
+    /// Whether a log message is included; one of an unknown level is, unless the client requested none.
     pub fn include(self, level: Option<LogLevel>) -> bool {
         match self {
             LogFilter::None => false,
@@ -137,7 +137,7 @@ impl RequestContext {
         served: &[Revision],
     ) -> Result<RequestContext, ErrorReply> {
         let (claims, modern_only) = (Claim::is_made(params.get("_meta")), is_modern_only(method));
-        // A server of the handshake era ignores the marks of the other one.
+        // A legacy server ignores the members of `_meta` that the modern era has.
         let serves_modern = served.iter().any(|revision| revision.era() == Era::Modern);
         match legacy.context() {
             None if modern_only && !serves_modern => {
@@ -163,7 +163,7 @@ impl RequestContext {
         }
     }
 
-    /// The context that `initialize` with these params will settle.
+    /// The context that `initialize` with these params leads to.
     pub fn of_handshake(params: &Value, served: &[Revision]) -> Option<RequestContext> {
         let requested = params.get("protocolVersion").and_then(Value::as_str)?;
         let object = |key: &str| params.get(key).filter(|it| it.is_object()).cloned().unwrap_or_else(|| json!({}));
@@ -186,7 +186,7 @@ impl RequestContext {
         self.era() == Era::Modern && extension.is_some_and(Value::is_object)
     }
 
-    /// Reads `_meta`. Nothing is inferred from earlier requests, even on the same pipe.
+    /// Parses `_meta`. Nothing is inferred from earlier requests, even on the same connection.
     fn modern(params: &Value, served: &[Revision]) -> Result<RequestContext, ErrorReply> {
         let claim = Claim::read(&params["_meta"])?;
         Ok(RequestContext {

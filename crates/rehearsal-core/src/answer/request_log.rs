@@ -1,4 +1,4 @@
-//! What a mock was asked, and whether it was what a test expected.
+//! The requests that a mock received, and whether they meet a test's expectations.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,10 +14,10 @@ use crate::matcher::{Matcher, Mismatch, first_mismatches};
 use crate::message::Method;
 use crate::script::mock::FaultKind;
 
-/// How many bytes of params are kept in all.
+/// Maximum number of bytes of all stored params.
 const BYTES: usize = 64 * 1024 * 1024;
 
-/// The latest requests, oldest first, and never more than a limit.
+/// The latest requests, oldest first, up to a limit.
 #[derive(Debug)]
 pub struct RequestLog {
     ring: Mutex<Ring>,
@@ -27,54 +27,54 @@ pub struct RequestLog {
 #[derive(Debug, Default)]
 struct Ring {
     kept: VecDeque<LoggedRequest>,
-    /// How many there were, kept or not.
+    /// How many requests were received, stored or not.
     count: u64,
-    /// How long the params of those that are kept are.
+    /// The number of bytes of the stored params.
     bytes: usize,
 }
 
-/// One request and what became of it.
+/// One request and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoggedRequest {
-    /// Its number, from 1. Given by the journal.
+    /// Its number, from 1, which the log assigns.
     pub number: u64,
-    /// What was asked for.
+    /// The method.
     pub method: Method,
-    /// With what.
+    /// The params.
     pub params: Option<RawJson>,
-    /// When, since the server began.
+    /// When it was received, since the start of the server.
     pub at: Duration,
-    /// How long the answer took.
+    /// The time until the answer.
     pub took: Duration,
-    /// What it was answered with.
+    /// The outcome.
     pub outcome: CallOutcome,
-    /// Who supplied the answer.
+    /// The source that supplied the answer.
     pub provenance: Provenance,
-    /// What went wrong on purpose.
+    /// The fault of the answer.
     pub fault: Option<FaultKind>,
 }
 
-/// What a request was answered with.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// A result; a tool that failed is one too.
+    /// A result, also that of a tool that failed.
     Result,
     /// A JSON-RPC error.
     Error {
-        /// Its code.
+        /// The code.
         code: i64,
     },
-    /// Nothing, because the client gave up.
+    /// No response, because the client cancelled the request.
     Nothing,
 }
 
 impl RequestLog {
-    /// Keeps so many requests.
+    /// Creates a log of at most `limit` requests.
     pub fn new(limit: usize) -> RequestLog {
         RequestLog { ring: Mutex::default(), limit }
     }
 
-    /// Writes down a request; its number is given here.
+    /// Adds a request and assigns its number.
     pub fn write(&self, mut call: LoggedRequest) {
         let mut ring = self.ring();
         ring.count += 1;
@@ -87,17 +87,17 @@ impl RequestLog {
         }
     }
 
-    /// How many requests there were, kept or not.
+    /// How many requests were received, stored or not.
     pub fn count(&self) -> u64 {
         self.ring().count
     }
 
-    /// The requests after this number that are still kept; 0 for all.
+    /// The stored requests after this number; 0 for all.
     pub fn after(&self, number: u64) -> Vec<LoggedRequest> {
         self.ring().kept.iter().filter(|call| call.number > number).cloned().collect()
     }
 
-    /// Forgets everything, and begins to count anew.
+    /// Removes all requests, and resets their number.
     pub fn clear(&self) {
         *self.ring() = Ring::default();
     }
@@ -114,19 +114,19 @@ impl RequestLog {
 }
 
 impl LoggedRequest {
-    /// The tool or prompt that was asked for, or the URI of the resource.
+    /// The requested tool, prompt or resource URI.
     pub fn name(&self) -> Option<String> {
         let params = self.params.as_ref()?;
         params.field("name").or_else(|| params.field("uri")).and_then(|name| name.text())
     }
 
-    /// The arguments; an empty object where there were none.
+    /// The arguments; an empty object if there were none.
     pub fn arguments(&self) -> Value {
         let arguments = self.params.as_ref().and_then(|params| params.field("arguments"));
         arguments.and_then(|arguments| arguments.value().ok()).unwrap_or_else(|| json!({}))
     }
 
-    /// As JSON, for people and programs.
+    /// The request as JSON, for users and programs.
     pub fn to_json(&self) -> Value {
         let outcome = match self.outcome {
             CallOutcome::Result => json!("result"),
@@ -165,47 +165,47 @@ pub struct ExpectedCall {
 }
 
 impl ExpectedCall {
-    /// Any request of this method, at least once.
+    /// Expects any request of this method, at least once.
     pub fn of(method: Method) -> ExpectedCall {
         ExpectedCall { method, name: None, arguments: None, times: 1..=u64::MAX }
     }
 
-    /// A call of this tool, at least once.
+    /// Expects a call of this tool, at least once.
     pub fn tool(name: impl Into<String>) -> ExpectedCall {
         ExpectedCall { name: Some(name.into()), ..ExpectedCall::of(Method::TOOLS_CALL) }
     }
 
-    /// For this tool, prompt or URI.
+    /// Restricts the expectation to this tool, prompt or URI.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> ExpectedCall {
         ExpectedCall { name: Some(name.into()), ..self }
     }
 
-    /// With arguments like these.
+    /// Restricts the expectation to requests whose arguments match.
     #[must_use]
     pub fn arguments(self, arguments: Matcher) -> ExpectedCall {
         ExpectedCall { arguments: Some(arguments), ..self }
     }
 
-    /// Exactly so often.
+    /// Expects exactly this number of requests.
     #[must_use]
     pub fn times(self, times: u64) -> ExpectedCall {
         self.between(times..=times)
     }
 
-    /// At least and at most so often.
+    /// Expects a number of requests in this range.
     #[must_use]
     pub fn between(self, times: RangeInclusive<u64>) -> ExpectedCall {
         ExpectedCall { times, ..self }
     }
 
-    /// Never.
+    /// Expects no request.
     #[must_use]
     pub fn never(self) -> ExpectedCall {
         self.times(0)
     }
 
-    /// Reads what people write: `{"tool": "echo", "arguments": {…}, "times": 2}`.
+    /// Parses an expectation: `{"tool": "echo", "arguments": {…}, "times": 2}`.
     pub fn read(written: &Value) -> Result<ExpectedCall, String> {
         let Value::Object(fields) = written else {
             return Err("expected an object such as {\"tool\": \"echo\"}".into());
@@ -284,11 +284,11 @@ impl fmt::Display for ExpectedCall {
 /// An expectation that was not met.
 #[derive(Clone, Debug)]
 pub struct UnmetCall {
-    /// What was expected.
+    /// The expectation.
     pub expected: ExpectedCall,
-    /// How often it happened.
+    /// The number of requests that met it.
     pub count: u64,
-    /// The call that came closest, and why it does not count.
+    /// The number of the closest request, and why it does not match.
     pub closest: Option<(u64, Vec<Mismatch>)>,
 }
 

@@ -1,4 +1,4 @@
-//! An answer that takes several actions: a state machine that decides, and leaves the doing to the server.
+//! A state machine that produces an answer: it decides, and the server carries out its actions.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub trait Responder: fmt::Debug + Send {
     /// Takes the client's response to an input request, or the reason why there is none.
     fn set_input(&mut self, name: &str, input: Result<Value, String>);
 
-    /// Where the answer comes from.
+    /// The provenance of the answer.
     fn provenance(&self) -> Provenance;
 
     /// Whether actions follow the reply.
@@ -28,14 +28,14 @@ pub trait Responder: fmt::Debug + Send {
         false
     }
 
-    /// Whether the actions belong to a recording. Its change notices go to the client of the request, and it does not stop
-    /// when the client closes its end.
+    /// Whether the actions belong to a recording. Its change notices are sent to the client of the request, and it does
+    /// not stop when the client closes its end.
     fn is_recorded(&self) -> bool {
         false
     }
 }
 
-/// What a server does next for one request.
+/// The next action of a server for one request.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Waits.

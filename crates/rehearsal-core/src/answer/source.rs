@@ -1,4 +1,4 @@
-//! One source of answers, and what it may look at.
+//! One source of answers, and the data that it may use.
 
 use std::any::Any;
 use std::fmt;
@@ -16,18 +16,18 @@ use crate::script::mock::FaultKind;
 
 /// A source of answers: a mock file, a recording, the protocol itself.
 ///
-/// A source decides at once. It gets no handle to a server and cannot wait, so no source can reach one.
+/// A source decides without waiting. It gets no handle to a server, so no source can reach one.
 pub trait AnswerSource: fmt::Debug + Send + Sync {
     /// Answers a request, or passes it to the next source.
     fn begin(&self, request: &Arc<IncomingRequest>, context: &mut AnswerContext<'_>) -> Offer;
 
-    /// The error with which this source alone would refuse a request that it passed.
+    /// The error with which this source alone would refuse a request that it passed on.
     fn closest(&self, request: &IncomingRequest, context: &mut AnswerContext<'_>) -> Option<Miss> {
         let _ = (request, context);
         None
     }
 
-    /// What the source offers and declares. It is read once, when the chain is built.
+    /// The source's surface. It is read once, when the chain is built.
     fn surface(&self) -> Surface {
         Surface::default()
     }
@@ -43,14 +43,14 @@ pub trait AnswerSource: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns to the state of the start.
+    /// Returns to the initial state.
     fn reset(&self) {}
 }
 
-/// What a source makes of a request.
+/// The decision of a source about a request.
 #[derive(Debug)]
 pub enum Offer {
-    /// The answer; nothing has to happen before it.
+    /// The answer, which needs no action before it.
     Answer(Answer),
     /// Several actions, beginning with this one.
     Respond(Box<dyn Responder>, Action),
@@ -72,53 +72,53 @@ impl Offer {
     }
 }
 
-/// How far a request fitted a source that passed it.
+/// How far a request fitted a source that passed on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchDepth {
-    /// The source knows nothing about it.
+    /// The source has nothing for it.
     Nothing,
-    /// The method is known.
+    /// The source has the method.
     Method,
-    /// The tool, prompt or resource is known.
+    /// The source has the tool, prompt or resource.
     Name,
     /// An answer for these arguments existed, but it was returned as often as it may be.
     Exhausted,
 }
 
-/// How a source refuses a request that it passed.
+/// How a source refuses a request that it passed on.
 #[derive(Clone, Debug)]
 pub struct Miss {
     /// The error, with the closest answer in its `data`.
     pub error: ErrorReply,
-    /// Whether the author of the mock, or the user of the recording, should see it too.
+    /// Whether it is also reported to the author of the mock, or to the user of the recording.
     pub is_remark: bool,
 }
 
-/// What the server lends to a decision.
+/// The parts of the server that a decision uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Environment<'a> {
     /// Milliseconds since 1970.
     pub now_ms: u64,
-    /// Signs the state that clients carry.
+    /// Signs request state.
     pub signer: &'a StateSigner,
 }
 
-/// What a source may look at beside the request.
+/// The data that a source may use in addition to the request.
 #[derive(Debug)]
 pub struct AnswerContext<'a> {
     /// The clock and the signer of request state.
     pub environment: Environment<'a>,
-    /// What is offered to this client: by all sources, and by a live server behind them.
+    /// The surface for this client: of all sources, and of the live server behind them.
     pub surface: &'a Surface,
-    /// What the sources alone offer.
+    /// The surface of the sources alone.
     pub own_surface: &'a Surface,
-    /// What the connection's handshake and later requests settled.
+    /// The state of the connection's handshake and of later requests.
     pub legacy: &'a mut LegacyState,
     pub(super) memory: &'a mut Option<Box<dyn Any + Send>>,
 }
 
 impl AnswerContext<'_> {
-    /// What this source remembers of this connection. It ends with the connection.
+    /// The state that this source keeps for this connection. It is dropped with the connection.
     pub fn memory<T: Any + Default + Send>(&mut self) -> &mut T {
         if !self.memory.as_ref().is_some_and(|memory| memory.is::<T>()) {
             *self.memory = Some(Box::new(T::default()));

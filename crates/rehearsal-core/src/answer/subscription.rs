@@ -61,7 +61,7 @@ impl SubscriptionFilter {
             prompts: self.prompts && is_acknowledged("promptsListChanged"),
             resource_list: self.resource_list && is_acknowledged("resourcesListChanged"),
             resources: among("resourceSubscriptions", self.resources),
-            // They have other ids now.
+            // The tasks have other ids in a replay.
             tasks: self.tasks,
         }
     }

@@ -1,4 +1,4 @@
-//! What a server offers and declares, merged from all sources of a chain.
+//! The surface of a server: its offers and capabilities, merged from all sources of a chain.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::protocol::{Introduction, ListKind, Lists};
 use crate::protocol::Revision;
 use crate::suggest::closest;
 
-/// What a source, or all sources of a chain, offer and declare.
+/// The offers and capabilities of a source, or of all sources of a chain.
 #[derive(Clone, Debug, Default)]
 pub struct Surface {
     /// The server's name, capabilities and instructions.
@@ -21,11 +21,11 @@ pub struct Surface {
     pub revisions: Option<Vec<Revision>>,
     /// Whether tasks can be created here.
     pub has_tasks: bool,
-    /// What an HTTP listener needs to know.
+    /// The requirements on an HTTP listener.
     pub http: HttpNeeds,
 }
 
-/// What an HTTP listener needs to know about the answers of a chain.
+/// The requirements that the answers of a chain have on an HTTP listener.
 #[derive(Clone, Debug, Default)]
 pub struct HttpNeeds {
     /// Whether answers depend on the headers of requests.
@@ -34,14 +34,14 @@ pub struct HttpNeeds {
     pub refuses_with_status: bool,
     /// The input schemas of tools whose arguments are repeated in headers, by the names of the tools.
     pub header_schemas: HashMap<String, Arc<Value>>,
-    /// Whether every answer is a stream, as a recorded server's were.
+    /// Whether every answer is a stream, as in the recording.
     pub only_streams: bool,
     /// How long clients should wait before they reconnect to a closed stream.
     pub retry: Option<Duration>,
 }
 
 impl Surface {
-    /// This surface and another one; of what both have, this one's counts.
+    /// Merges two surfaces; if both have an item, this one's is used.
     #[must_use]
     pub fn merged(mut self, other: Surface) -> Surface {
         self.introduction = match (self.introduction, other.introduction) {
@@ -82,7 +82,7 @@ impl Surface {
         self.revisions.as_deref().unwrap_or(&Revision::ALL)
     }
 
-    /// What the server says about itself.
+    /// The server's name, capabilities and instructions.
     pub fn introduction(&self) -> Arc<Introduction> {
         self.introduction.clone().unwrap_or_default()
     }
@@ -92,7 +92,7 @@ impl Surface {
         self.introduction.as_ref().map_or_else(|| Introduction::default().info(), |introduction| introduction.info())
     }
 
-    /// Whether a resource can be subscribed to: a listed one, one of a template, or any if the lists are not known.
+    /// Whether a resource can be subscribed to: a listed one, one of a template, or any if the lists are unknown.
     pub fn has_resource(&self, uri: &str) -> bool {
         self.lists.as_ref().is_none_or(|lists| lists.has_resource(uri))
     }

@@ -11,43 +11,44 @@ use crate::message::{ErrorReply, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::script::mock::TaskSupport;
 
-/// Names the task that a result belongs to, in 2025-11-25.
+/// The key in `_meta` that names the task of a result, in 2025-11-25.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
-/// Something that is worked on after its request was answered.
+/// Work that continues after its request got a response.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// Unique, and not to be guessed.
+    /// A unique id that cannot be guessed.
     pub id: String,
-    /// How it works.
+    /// The options.
     pub options: TaskOptions,
-    /// When it began, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
-    /// When it last changed.
+    /// When it last changed, in milliseconds since 1970.
     pub updated_ms: u64,
-    /// How far it is.
+    /// The status.
     pub status: TaskStatus,
-    /// What the client asked for, where it asked for anything.
+    /// The lifetime that the client requested, if it did.
     asked_ttl_ms: Option<u64>,
 }
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Clone, Debug)]
 pub enum TaskStatus {
-    /// Somebody works on it.
+    /// The server works on it.
     Working,
-    /// The client has to answer something first.
+    /// The client must send input responses first.
     InputRequired(Vec<InputRequest>),
-    /// It is done.
+    /// It has a result.
     Completed(RawJson),
-    /// It could not be done.
+    /// It has an error.
     Failed(ErrorReply),
-    /// Nobody wants it any more.
+    /// The client cancelled it.
     Cancelled,
 }
 
 impl TaskStatus {
-    /// What it is called. A tool that failed is a task that failed in 2025-11-25; since 2026-07-28 only an error is.
+    /// The name of the status. A tool result with `isError` is a failed task in 2025-11-25; since 2026-07-28 only an
+    /// error is.
     fn name(&self, era: Era) -> &'static str {
         match self {
             TaskStatus::Working => "working",
@@ -59,7 +60,7 @@ impl TaskStatus {
         }
     }
 
-    /// Whether nothing will change any more.
+    /// Whether the status is final.
     pub fn is_final(&self) -> bool {
         match self {
             TaskStatus::Working | TaskStatus::InputRequired(_) => false,
@@ -69,20 +70,20 @@ impl TaskStatus {
 }
 
 impl Task {
-    /// A task that has just begun.
+    /// Creates a task that is working.
     pub fn new(id: String, options: TaskOptions, params: &Value, now_ms: u64) -> Task {
         let asked_ttl_ms = params.get("task").and_then(|task| task.get("ttl")).and_then(Value::as_u64);
         Task { id, options, created_ms: now_ms, updated_ms: now_ms, status: TaskStatus::Working, asked_ttl_ms }
     }
 
-    /// Takes note of a change.
+    /// Changes the status, unless it is final.
     pub fn change(&mut self, status: TaskStatus, now_ms: u64) {
         if !self.status.is_final() {
             (self.status, self.updated_ms) = (status, now_ms);
         }
     }
 
-    /// Whether nobody needs to remember it any more.
+    /// Whether the task's lifetime is over.
     pub fn is_over(&self, now_ms: u64) -> bool {
         self.ttl_ms().is_some_and(|ttl| self.created_ms.saturating_add(ttl) < now_ms)
     }
@@ -91,7 +92,7 @@ impl Task {
         self.options.ttl_ms.or(self.asked_ttl_ms)
     }
 
-    /// The fields that both shapes have, under the names that an era gives them.
+    /// The fields that both shapes have, under the names of an era.
     fn fields(&self, era: Era) -> Map<String, Value> {
         let mut fields = Map::new();
         fields.insert("taskId".to_owned(), self.id.as_str().into());
@@ -112,7 +113,7 @@ impl Task {
         fields
     }
 
-    /// The answer to the request that created it.
+    /// The answer to the request that created the task.
     pub fn created(&self, era: Era) -> Answer {
         let result = match era {
             Era::Legacy => json!({"task": self.fields(era)}),
@@ -152,12 +153,12 @@ impl Task {
         Value::Object(fields)
     }
 
-    /// An element of `tasks/list`, which 2025-11-25 alone has.
+    /// An element of `tasks/list`, which only 2025-11-25 has.
     pub fn listed(&self) -> Value {
         Value::Object(self.fields(Era::Legacy))
     }
 
-    /// The answer to `tasks/result`, once there is one.
+    /// The answer to `tasks/result`, if the task is done.
     pub fn result(&self) -> Option<Reply> {
         match &self.status {
             TaskStatus::Working | TaskStatus::InputRequired(_) => None,
@@ -174,7 +175,7 @@ impl Task {
     }
 }
 
-/// `_meta` that says which task something belongs to, in 2025-11-25.
+/// The `_meta` that names the task of a message, in 2025-11-25.
 pub fn related_task(id: &str) -> Value {
     json!({RELATED_TASK: {"taskId": id}})
 }
@@ -205,7 +206,7 @@ pub enum TaskRequest {
 }
 
 impl TaskRequest {
-    /// The task that it is about.
+    /// The task of the request.
     pub fn id(&self) -> Option<&str> {
         match self {
             TaskRequest::List => None,
@@ -216,14 +217,14 @@ impl TaskRequest {
     }
 }
 
-/// Why a client that did not declare the extension gets nothing about tasks.
+/// The error for a client that did not declare the extension.
 pub(super) fn undeclared() -> ErrorReply {
     let data = json!({"requiredCapabilities": {"extensions": {meta::TASKS_EXTENSION: {}}}});
     let message = format!("this needs the extension {}", meta::TASKS_EXTENSION);
     ErrorReply::new(code::MISSING_CAPABILITY, message).with_data(&data)
 }
 
-/// Whether a request that wants or does not want a task may have it, in 2025-11-25.
+/// Checks whether a request with or without a task is allowed for a tool, in 2025-11-25.
 pub(super) fn check_task_support(
     request: &IncomingRequest,
     support: Option<TaskSupport>,
@@ -242,12 +243,12 @@ pub(super) fn check_task_support(
     }
 }
 
-/// Whether this is what a tool says that failed.
+/// Whether this is a tool result with `isError`.
 pub(super) fn is_failure(result: &RawJson) -> bool {
     result.value().is_ok_and(|result| result["isError"] == true)
 }
 
-/// A time as RFC 3339 has it.
+/// A time in RFC 3339.
 fn time(milliseconds: u64) -> String {
     let time = i64::try_from(milliseconds).ok().and_then(|it| jiff::Timestamp::from_millisecond(it).ok());
     time.unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()

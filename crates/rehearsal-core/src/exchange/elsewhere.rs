@@ -1,27 +1,27 @@
-//! Answers that come on another channel than their questions.
+//! Finds the request of a response that was sent on another channel.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::{Channel, Key, Side};
 use crate::message::RequestId;
 
-/// How many channels are remembered on which something was asked.
+/// Maximum number of channels with requests that are kept.
 const ASKED: usize = 100_000;
 
-/// On which channels requests are open, to find the one that an answer elsewhere is about.
+/// Tracks the channels of pending requests, to find the request of a response on another channel.
 ///
-/// Over HTTP a client answers in a POST of its own, a stream that broke goes on in another, and everything that a server
-/// says over HTTP+SSE comes on one stream.
+/// Over HTTP a client sends its responses in POSTs of their own, a broken stream is resumed as another one, and a
+/// server sends all messages of HTTP+SSE on one stream.
 #[derive(Debug, Default)]
 pub struct Elsewhere {
-    /// On which channels a request with this id is open.
+    /// The channels on which a request with this id is pending.
     open: HashMap<(Side, RequestId), BTreeSet<Channel>>,
-    /// On which channels something was asked that are still there: an answer there is about nothing else.
+    /// The open channels that carried a request: a response there belongs to no other channel.
     asked: BTreeSet<(Channel, Side)>,
 }
 
 impl Elsewhere {
-    /// A request is open.
+    /// Adds a pending request.
     pub fn opened(&mut self, key: &Key) {
         self.open.entry((key.asker, key.id.clone())).or_default().insert(key.channel);
         if key.channel != Channel::MAIN {
@@ -32,7 +32,7 @@ impl Elsewhere {
         }
     }
 
-    /// A request is no longer open.
+    /// Removes a request that is no longer pending.
     pub fn closed(&mut self, key: &Key) {
         let slot = (key.asker, key.id.clone());
         if let Some(channels) = self.open.get_mut(&slot) {
@@ -43,13 +43,13 @@ impl Elsewhere {
         }
     }
 
-    /// Nothing more comes on a channel.
+    /// Removes a channel that ended.
     pub fn ended(&mut self, channel: Channel) {
         self.asked.remove(&(channel, Side::Client));
         self.asked.remove(&(channel, Side::Server));
     }
 
-    /// The channel on which the request was asked that an answer on `channel` is about.
+    /// The channel of the request that a response on `channel` belongs to.
     pub fn asked_on(&self, asker: Side, channel: Channel, id: Option<&RequestId>) -> Channel {
         let Some(id) = id else { return channel };
         let open = self.open.get(&(asker, id.clone()));

@@ -1,8 +1,8 @@
-//! Requests paired with what became of them.
+//! Pairs requests with their notifications and outcomes.
 //!
 //! ```text
 //! (side, channel, time, Message) ──► Pairing ──► Exchange { request, notifications, outcome }
-//!                                            └─► loose: what belongs to no request
+//!                                            └─► loose: messages that belong to no request
 //! ```
 
 mod elsewhere;

@@ -1,64 +1,64 @@
-//! A request and what became of it, with the side and the channel that it was sent on.
+//! A request with its outcome, its side and its channel.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::message::{Body, Message, Reply, RequestId};
 
-/// What makes a request unique in a connection.
+/// The key that identifies a request in a connection.
 ///
-/// Before 2026-07-28 the server may ask too, so the asker is part of it; over stateless HTTP unrelated clients use the
-/// same ids at the same time, so the channel is.
+/// It includes the side, because before 2026-07-28 the server may send requests too. It includes the channel, because
+/// over stateless HTTP unrelated clients use the same ids at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The stream that it was asked on.
+    /// The stream that carried the request.
     pub channel: Channel,
-    /// Who asked.
+    /// The side that sent the request.
     pub asker: Side,
-    /// What the asker called it.
+    /// The id that the side chose.
     pub id: RequestId,
 }
 
-/// A message and when it passed, counted from the start of the session.
+/// A message with its time since the start of the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamped {
-    /// When.
+    /// The time.
     pub at: Duration,
-    /// What.
+    /// The message.
     pub message: Message,
 }
 
-/// A request and what became of it, with the notifications that belong to it.
+/// A request with its outcome and the notifications that belong to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Which request.
+    /// The key of the request.
     pub key: Key,
-    /// The question.
+    /// The request.
     pub request: Stamped,
-    /// Progress, log messages and cancellations that belong to it, in order.
+    /// The progress, log messages and cancellations that belong to it, in order.
     pub notifications: Vec<Stamped>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was answered, possibly with something [garbled](Body::Garbled).
+    /// It got a response, which may be [garbled](Body::Garbled).
     Replied(Stamped),
-    /// The asker took it back; the answer may still have come.
+    /// Its sender cancelled it; the response may still have arrived.
     Cancelled {
-        /// When it was taken back.
+        /// The time of the cancellation.
         at: Duration,
-        /// The answer that came all the same.
+        /// The response, if it still arrived.
         late: Option<Stamped>,
     },
-    /// The conversation ended first, or the id was used again.
+    /// The connection was closed before a response, or the id was used again.
     Unanswered,
 }
 
 impl Exchange {
-    /// The answer, if one came and could be understood.
+    /// The reply, if there is a response that is not garbled.
     pub fn reply(&self) -> Option<&Reply> {
         match self.answer()?.message.body() {
             Body::Response(response) => Some(&response.reply),
@@ -66,7 +66,7 @@ impl Exchange {
         }
     }
 
-    /// The message that answered, understood or not.
+    /// The message of the response, which may be garbled.
     pub fn answer(&self) -> Option<&Stamped> {
         match &self.outcome {
             Outcome::Replied(answer) => Some(answer),
@@ -75,13 +75,13 @@ impl Exchange {
         }
     }
 
-    /// From question to answer.
+    /// The time between the request and the response.
     pub fn took(&self) -> Option<Duration> {
         Some(self.answer()?.at.saturating_sub(self.request.at))
     }
 }
 
-/// One of the two ends of a conversation.
+/// One of the two sides of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The application that uses tools.
@@ -91,7 +91,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other end.
+    /// The other side.
     pub fn other(self) -> Side {
         match self {
             Side::Client => Side::Server,
@@ -109,13 +109,13 @@ impl fmt::Display for Side {
     }
 }
 
-/// The stream inside a connection that a message must be answered on.
+/// The stream in a connection that a message must be answered on.
 ///
-/// A pipe has one. Over HTTP every POST is one, and what belongs to no POST is on [`Channel::MAIN`].
+/// Stdio has one. Over HTTP every POST is one, and messages outside of POSTs are on [`Channel::MAIN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Channel(pub u64);
 
 impl Channel {
-    /// The only channel of a pipe; the standing stream of HTTP.
+    /// The only channel of stdio; the GET stream of HTTP.
     pub const MAIN: Channel = Channel(0);
 }

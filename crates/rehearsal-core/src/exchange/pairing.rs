@@ -1,4 +1,4 @@
-//! Finds for every message the request that it belongs to.
+//! Finds the request that each message belongs to.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -10,9 +10,9 @@ use crate::json::RawJson;
 use crate::message::{Body, Message, Method, Notification, Reason, RequestId};
 use crate::protocol::meta;
 
-/// Pairs the messages of one connection, whatever their order; it never loses one.
+/// Pairs the messages of one connection in any order; every message is part of a result.
 ///
-/// `T` is whatever the caller keeps beside an open request, such as who waits for the answer.
+/// `T` is the caller's data for a pending request, such as the task that waits for the response.
 #[derive(Debug)]
 pub struct Pairing<T = ()> {
     open: AtHand<Open<T>>,
@@ -21,21 +21,21 @@ pub struct Pairing<T = ()> {
     limit: Limit,
 }
 
-/// How much is kept with one exchange.
+/// Limits of the data that is kept for one exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// How many notifications.
+    /// Maximum number of notifications.
     pub notifications: usize,
-    /// How many bytes of them.
+    /// Maximum number of bytes of notifications.
     pub bytes: usize,
 }
 
 impl Limit {
-    /// As much as comes.
+    /// No limit.
     pub const NONE: Limit = Limit { notifications: usize::MAX, bytes: usize::MAX };
 }
 
-/// An open exchange. It is in its box from the beginning, and leaves it only where the caller wants that.
+/// A pending exchange. It is in its box from the beginning, so that returning it costs no copy.
 #[derive(Debug)]
 struct Open<T> {
     exchange: Box<Exchange>,
@@ -43,66 +43,66 @@ struct Open<T> {
     tag: T,
 }
 
-/// What most exchanges do without.
+/// Data that few exchanges have.
 #[derive(Debug, Default)]
 struct Extra {
-    /// How much its notifications are together.
+    /// The number of bytes of its notifications.
     bytes: usize,
     token: Option<Bytes>,
 }
 
-/// Where a message went.
+/// The result of pairing a message.
 #[derive(Debug)]
 pub enum Step<T> {
-    /// A request: an exchange begins.
+    /// The message is a request: an exchange begins.
     Opened {
-        /// Which.
+        /// The key of the exchange.
         key: Key,
-        /// The one that had the same id and was still open; it ends unanswered.
+        /// The pending exchange that had the same key; it ends unanswered.
         displaced: Option<(Box<Exchange>, T)>,
     },
-    /// A notification that belongs to an open exchange.
+    /// The message is a notification that belongs to a pending exchange.
     Attached {
-        /// Which.
+        /// The key of the exchange.
         key: Key,
     },
-    /// A cancellation: the exchange stays open for a late answer.
+    /// The message is a cancellation: the exchange stays for a late response.
     Cancelled {
-        /// Which.
+        /// The key of the exchange.
         key: Key,
-        /// One that was cancelled long ago and is no longer waited for.
+        /// The exchange that was cancelled first, if there are too many; its response is no longer expected.
         expired: Option<(Box<Exchange>, T)>,
     },
-    /// An answer: an exchange ends.
+    /// The message is a response: an exchange ends.
     Settled {
-        /// The whole of it.
+        /// The whole exchange.
         exchange: Box<Exchange>,
-        /// What the caller kept beside it.
+        /// The caller's data.
         tag: T,
     },
-    /// It belongs to no request.
+    /// The message belongs to no request.
     Loose {
         /// The message.
         message: Stamped,
-        /// Why.
+        /// The reason.
         why: Loose,
     },
-    /// A batch: each of its messages, in order.
+    /// The message is a batch: the results of each of its messages, in order.
     Batch(Vec<Step<T>>),
 }
 
 /// Why a message belongs to no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loose {
-    /// A notification about the connection, or one whose request is not known.
+    /// A notification about the connection, or one whose request is unknown.
     Notification,
-    /// An answer that nobody asked for, or a second one.
+    /// A response without a pending request, or a second response.
     UnaskedAnswer,
-    /// It could not be understood.
+    /// A garbled message.
     Garbled,
 }
 
-/// How many cancelled requests are remembered in case their answer still comes.
+/// Maximum number of cancelled requests that are kept for a late response.
 const CANCELLED_LIMIT: usize = 1024;
 
 impl<T> Default for Pairing<T> {
@@ -112,28 +112,28 @@ impl<T> Default for Pairing<T> {
 }
 
 impl<T> Pairing<T> {
-    /// What is beyond the limit of one exchange comes back as loose.
+    /// Notifications beyond the limit of one exchange are returned as loose.
     pub fn new(limit: Limit) -> Pairing<T> {
         let (open, tokens, cancelled) = Default::default();
         Pairing { open, tokens, cancelled, limit }
     }
 
-    /// How many requests wait for an answer.
+    /// How many requests are pending.
     pub fn open_count(&self) -> usize {
         self.open.len()
     }
 
-    /// The caller's own value beside an open exchange.
+    /// The caller's data for a pending exchange.
     pub fn tag_mut(&mut self, key: &Key) -> Option<&mut T> {
         self.open.get_mut(key).map(|open| &mut open.tag)
     }
 
-    /// The request of an open exchange.
+    /// The request of a pending exchange.
     pub fn request(&self, key: &Key) -> Option<&Stamped> {
         self.open.get(key).map(|open| &open.exchange.request)
     }
 
-    /// What was last attached to an open exchange.
+    /// The last notification that was attached to a pending exchange.
     pub fn last_notification(&self, key: &Key) -> Option<Message> {
         self.open.get(key)?.exchange.notifications.last().map(|stamped| stamped.message.clone())
     }
@@ -153,20 +153,20 @@ impl<T> Pairing<T> {
         Some((displaced.exchange, displaced.tag))
     }
 
-    /// Ends an exchange without an answer.
+    /// Ends an exchange without a response.
     pub fn abandon(&mut self, key: &Key) -> Option<(Box<Exchange>, T)> {
         let open = self.remove(key)?;
         Some((open.exchange, open.tag))
     }
 
-    /// Ends every exchange of a channel without an answer, because the channel is gone.
+    /// Ends every exchange of a channel without a response, because the channel was closed.
     pub fn abandon_channel(&mut self, channel: Channel) -> Vec<(Box<Exchange>, T)> {
         let asked_by = |asker| self.open.asked_by(asker, channel).map(|(key, _)| key);
         let keys: Vec<Key> = asked_by(Side::Client).chain(asked_by(Side::Server)).cloned().collect();
         keys.iter().filter_map(|key| self.abandon(key)).collect()
     }
 
-    /// Ends every exchange, because the conversation is over.
+    /// Ends every exchange, because the connection was closed.
     pub fn finish(&mut self) -> Vec<(Box<Exchange>, T)> {
         self.tokens.clear();
         self.cancelled.clear();
@@ -179,13 +179,13 @@ impl<T> Pairing<T> {
         Some(open)
     }
 
-    /// Nothing leads to it any more.
+    /// Removes the exchange from the maps of ids and tokens.
     fn forget(&mut self, open: &Open<T>) {
         let key = &open.exchange.key;
         if let Some(token) = open.extra.as_ref().and_then(|extra| extra.token.as_ref()) {
             let slot = (key.asker, token.clone());
             if let Some(keys) = self.tokens.get_mut(&slot) {
-                // Only one: what displaces this request may have the same key and token.
+                // Only one entry: the request that displaces this one may have the same key and token.
                 if let Some(at) = keys.iter().position(|other| other == key) {
                     keys.remove(at);
                 }
@@ -201,7 +201,7 @@ impl<T> Pairing<T> {
 }
 
 impl<T: Default> Pairing<T> {
-    /// Takes the next message: `from` said it on `channel`, `at` this time.
+    /// Pairs the next message, which `from` sent on `channel` at the time `at`.
     pub fn step(&mut self, from: Side, channel: Channel, at: Duration, message: Message) -> Step<T> {
         match message.body() {
             Body::Request(request) => {
@@ -212,7 +212,8 @@ impl<T: Default> Pairing<T> {
             }
             Body::Response(response) => match response.id.clone() {
                 Some(id) => self.answer(Key { channel, asker: from.other(), id }, Stamped { at, message }),
-                // `null` says that the question could not be read; where only one is open it can only be that one.
+                // `null` means that the id of the request could not be read; if one request is pending, it must be that
+                // one.
                 None => match self.only_open(channel, from.other()) {
                     Some(key) => self.answer(key, Stamped { at, message }),
                     None => Step::Loose { message: Stamped { at, message }, why: Loose::UnaskedAnswer },
@@ -224,7 +225,7 @@ impl<T: Default> Pairing<T> {
                 self.attach(key, Stamped { at, message }, is_cancellation)
             }
             Body::Garbled(garbled) => {
-                // Half an answer is better news for the one who waits than silence.
+                // A partial response ends the exchange, so that its caller does not wait for a timeout.
                 let named = garbled.id.clone().map(|id| Key { channel, asker: from.other(), id });
                 let key = named.or_else(|| self.only_open(channel, from.other()).filter(|_| is_cut_answer(&message)));
                 match key.filter(|key| self.open.get(key).is_some()) {
@@ -274,14 +275,14 @@ impl<T: Default> Pairing<T> {
         Step::Attached { key }
     }
 
-    /// The request that a notification belongs to.
+    /// The key of the request that a notification belongs to.
     fn owner(&self, from: Side, channel: Channel, notification: &Notification) -> Option<Key> {
         match notification.method.as_str() {
             "notifications/progress" => {
                 let token = notification.param(&[meta::PROGRESS_TOKEN])?;
                 let keys = self.tokens.get(&(from.other(), token.bytes().clone()))?;
                 let same_channel = keys.iter().rfind(|key| key.channel == channel);
-                // The standing stream of HTTP may carry progress of any POST.
+                // The GET stream of HTTP may carry the progress of any POST.
                 same_channel.or_else(|| keys.last().filter(|_| channel == Channel::MAIN)).cloned()
             }
             "notifications/cancelled" => {
@@ -294,12 +295,12 @@ impl<T: Default> Pairing<T> {
                 if self.open.get(&exact).is_some() {
                     return Some(exact);
                 }
-                // Over HTTP a cancellation is a POST of its own: any channel will do if there is only one.
+                // Over HTTP a cancellation is a POST of its own, so any channel is accepted if only one has the id.
                 let mut others =
                     self.open.iter().map(|(key, _)| key).filter(|key| key.asker == from && key.id == exact.id);
                 others.next().filter(|_| others.next().is_none()).cloned()
             }
-            // A log message does not say whose it is; where only one request is open it can only be that one's.
+            // A log message names no request; if one request is pending, it belongs to that one.
             "notifications/message" => self.only_open(channel, from.other()),
             _ => None,
         }
@@ -307,10 +308,10 @@ impl<T: Default> Pairing<T> {
 }
 
 impl<T> Pairing<T> {
-    /// The one request that `asker` has open on `channel`, if there is exactly one.
+    /// The key of the only request that `asker` has pending on `channel`, if there is exactly one.
     pub fn only_open(&self, channel: Channel, asker: Side) -> Option<Key> {
         let open = self.open.asked_by(asker, channel);
-        // One that was cancelled only waits for a late answer; nothing else is about it.
+        // A cancelled request only waits for a late response; other messages do not belong to it.
         let mut waiting = open.filter(|(_, open)| !open.is_cancelled()).map(|(key, _)| key);
         let only = waiting.next()?;
         waiting.next().is_none().then(|| only.clone())
@@ -329,8 +330,8 @@ fn is_cut_answer(message: &Message) -> bool {
     too_long && !message.text().contains("\"method\"")
 }
 
-/// A map whose newest entry is outside of the tree: where one request is answered before the next one is asked, as most
-/// clients do it, no tree is ever touched.
+/// A map that keeps its newest entry outside the tree. Most clients wait for a response before the next request, so
+/// they never use the tree.
 #[derive(Debug)]
 pub(super) struct AtHand<V> {
     newest: Option<(Key, V)>,
@@ -363,7 +364,7 @@ impl<V> AtHand<V> {
         }
     }
 
-    /// Gives back what had this key before.
+    /// Inserts a value, and returns the previous value of this key.
     #[inline]
     pub(super) fn insert(&mut self, key: Key, value: V) -> Option<V> {
         let displaced = self.remove(&key);
@@ -389,7 +390,7 @@ impl<V> AtHand<V> {
         self.others.into_values().chain(self.newest.map(|(_, value)| value))
     }
 
-    /// Those of one asker on one channel.
+    /// The values of one side on one channel.
     pub(super) fn asked_by(&self, asker: Side, channel: Channel) -> impl Iterator<Item = (&Key, &V)> {
         let here = move |key: &Key| key.channel == channel && key.asker == asker;
         let first = Key { channel, asker, id: RequestId::Number(i64::MIN) };
@@ -404,7 +405,7 @@ mod tests {
 
     use super::*;
 
-    /// A conversation under test: every step gets the next millisecond.
+    /// A connection under test: every step is one millisecond later.
     #[derive(Default)]
     struct Talk {
         pairing: Pairing,
@@ -699,7 +700,7 @@ mod tests {
         }
     }
 
-    /// Who says what where; few ids, tokens and channels, so that they meet.
+    /// Random messages with sender and channel; few ids, tokens and channels, so that they repeat.
     fn said() -> impl Strategy<Value = (Side, Channel, String)> {
         let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
         let id = proptest::sample::select(vec!["1", "2", r#""1""#]);

@@ -1,12 +1,12 @@
-//! Values that are equal: the same text for them, and the order of numbers.
+//! Canonical text for equal values, and the order of numbers.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// Appends the same text for values that are equal: keys in order, `1.0` as `1`.
+/// Appends the canonical text of a value: keys in order, `1.0` as `1`. Equal values have the same text.
 ///
-/// It is stored in the keys of indexes, so another text for the same value is another version of those.
+/// It is stored in the keys of indexes, so a change of the text needs a new version of the indexes.
 pub fn canonical(value: &Value, out: &mut String) {
     match value {
         Value::Object(object) => canonical_object(object, out),
@@ -44,7 +44,7 @@ pub fn canonical_object<'a>(members: impl IntoIterator<Item = (&'a String, &'a V
     out.push('}');
 }
 
-/// Quotes and backslashes are escaped, so that no text can look like the end of one.
+/// Appends a quoted text. Quotes and backslashes are escaped, so that no text can contain the end of one.
 fn quoted(text: &str, out: &mut String) {
     out.push('"');
     if text.contains(['"', '\\']) {
@@ -65,7 +65,7 @@ pub fn compare(left: &Number, right: &Number) -> Ordering {
     }
 }
 
-/// The integer that was written as an integer; both `i64` and `u64` fit.
+/// The value of a number that was written as an integer; both `i64` and `u64` fit.
 fn integer(number: &Number) -> Option<i128> {
     let signed = number.as_i64().map(i128::from);
     signed.or_else(|| number.as_u64().map(i128::from))
@@ -81,7 +81,7 @@ fn compare_float(float: f64, integer: i128) -> Ordering {
     whole.cmp(&integer).then_with(|| compare_floats(float.fract(), 0.0))
 }
 
-/// Unlike `f64::total_cmp`, `-0.0` and `0.0` are equal; NaN cannot be written in JSON.
+/// Compares floats. Unlike with `f64::total_cmp`, `-0.0` and `0.0` are equal; JSON has no NaN.
 fn compare_floats(left: f64, right: f64) -> Ordering {
     left.partial_cmp(&right).unwrap_or(Ordering::Equal)
 }

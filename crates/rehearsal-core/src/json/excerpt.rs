@@ -1,13 +1,13 @@
-//! Values shown on one line, cut short, for messages.
+//! Values on one line, shortened for messages.
 
 use std::io;
 
 use serde_json::Value;
 
-/// How many bytes of a value a message shows.
+/// Maximum length of a value in a message, in bytes.
 pub const DEFAULT_EXCERPT: usize = 80;
 
-/// How much of the text that two strings share is shown before they part.
+/// How many bytes of the common beginning of two strings are shown before their difference.
 const LEAD: usize = 16;
 
 /// A value on one line, cut on a character boundary after about `limit` bytes and ended with `…`.
@@ -16,7 +16,7 @@ const LEAD: usize = 16;
 /// {"city":"Oslo","forecast":[{"day":"Monday","rain":12},{"day":"Tues…
 /// ```
 ///
-/// A value of any size costs only what is shown of it.
+/// The cost depends only on the length that is shown, not on the size of the value.
 pub fn excerpt(value: &Value, limit: usize) -> String {
     let mut bounded = Bounded { bytes: Vec::new(), limit };
     let cut = serde_json::to_writer(&mut bounded, value).is_err();
@@ -32,7 +32,7 @@ pub fn excerpt(value: &Value, limit: usize) -> String {
     text
 }
 
-/// Two different strings, each quoted on one line, both cut so that the place where they part can be seen.
+/// Two different strings, each quoted on one line, both cut so that their first difference is shown.
 ///
 /// ```text
 /// "…and in the evening rain"      "…and in the evening snow"
@@ -40,12 +40,12 @@ pub fn excerpt(value: &Value, limit: usize) -> String {
 pub fn difference(left: &str, right: &str, limit: usize) -> (String, String) {
     let (left, right) = (Value::from(left).to_string(), Value::from(right).to_string());
     let shared = left.bytes().zip(right.bytes()).take_while(|(left, right)| left == right).count();
-    // Anything whose difference comes early is shown from its beginning.
+    // Strings with an early difference are shown from their beginning.
     let start = if shared < limit / 2 { 0 } else { floor_char_boundary(&left, shared - LEAD.min(shared)) };
     (window(&left, start, limit), window(&right, start, limit))
 }
 
-/// `limit` bytes of a text that is already quoted.
+/// Cuts `limit` bytes out of a text that is already quoted.
 fn window(quoted: &str, start: usize, limit: usize) -> String {
     let end = floor_char_boundary(quoted, quoted.len().min(start + limit));
     let before = if start == 0 { "" } else { "\"…" };
@@ -60,7 +60,7 @@ fn floor_char_boundary(text: &str, mut index: usize) -> usize {
     index
 }
 
-/// A writer that refuses to take more than its limit, so that a huge value is never printed in full.
+/// A writer that stops at its limit, so that a huge value is never printed in full.
 struct Bounded {
     bytes: Vec<u8>,
     limit: usize,

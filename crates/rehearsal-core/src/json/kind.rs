@@ -1,11 +1,11 @@
-//! The seven kinds of JSON value that people name.
+//! The types of JSON values.
 
 use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// What sort of value this is, in the words of JSON Schema.
+/// The type of a value, with the names of JSON Schema.
 ///
 /// `1.0` is an integer, because JSON has one number type and `1` and `1.0` are the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -28,11 +28,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order in which messages list them.
+    /// Every type, in the order in which messages list them.
     pub const ALL: [Kind; 7] =
         [Kind::Null, Kind::Boolean, Kind::Integer, Kind::Number, Kind::String, Kind::Array, Kind::Object];
 
-    /// The narrowest kind of a value: [`Kind::Integer`] rather than [`Kind::Number`].
+    /// The narrowest type of a value: [`Kind::Integer`] rather than [`Kind::Number`].
     pub fn of(value: &Value) -> Kind {
         match value {
             Value::Null => Kind::Null,
@@ -47,13 +47,13 @@ impl Kind {
         }
     }
 
-    /// Whether a value is of this kind; integers are numbers.
+    /// Whether a value is of this type; integers are numbers.
     pub fn includes(self, value: &Value) -> bool {
         let kind = Kind::of(value);
         kind == self || (self == Kind::Number && kind == Kind::Integer)
     }
 
-    /// The name that JSON Schema uses: `string`.
+    /// The name in JSON Schema: `string`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Null => "null",
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// The name as it stands in a sentence: `a string`, `an object`, `null`.
+    /// The name with its article: `a string`, `an object`, `null`.
     pub fn with_article(self) -> &'static str {
         match self {
             Kind::Null => "null",
@@ -79,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// The kind with this name, if there is one.
+    /// The type with this name, if there is one.
     pub fn named(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }

@@ -1,4 +1,4 @@
-//! What JSON needs beyond `serde_json`: the exact text, one text for equal values, places, kinds, and values shown on one line.
+//! Additions to `serde_json`: the exact text of values, canonical text, paths, types, and excerpts for messages.
 
 mod canonical;
 mod excerpt;

@@ -1,11 +1,11 @@
-//! Where something is inside a JSON value.
+//! Paths of values inside a JSON value.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A place inside a JSON value, printed the way JSONPath writes a single place.
+/// A path inside a JSON value, printed in the syntax of JSONPath.
 ///
 /// ```text
 /// $                     the whole value
@@ -17,7 +17,7 @@ pub struct Path {
     segments: Vec<Segment>,
 }
 
-/// One step down into a value.
+/// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Segment {
     /// A key of an object.
@@ -27,15 +27,15 @@ pub enum Segment {
 }
 
 impl Path {
-    /// The whole value: `$`.
+    /// The path of the whole value: `$`.
     pub const fn root() -> Path {
         Path { segments: Vec::new() }
     }
 
-    /// The place that a JSON pointer (RFC 6901) names inside `within`.
+    /// The path of a JSON pointer (RFC 6901) inside `within`.
     ///
-    /// A pointer does not say whether `3` is a key or an index, so the value is asked; below a place that does not exist
-    /// a number is taken for an index.
+    /// A pointer does not distinguish the key `3` from the index 3, so the value decides; below a path that does not
+    /// exist a number is an index.
     pub fn from_pointer(pointer: &str, within: &Value) -> Path {
         let mut path = Path::root();
         let mut here = Some(within);
@@ -51,17 +51,17 @@ impl Path {
         path
     }
 
-    /// Goes one step down.
+    /// Appends a step.
     pub fn push(&mut self, segment: impl Into<Segment>) {
         self.segments.push(segment.into());
     }
 
-    /// Goes one step up, and says which step that was.
+    /// Removes the last step, and returns it.
     pub fn pop(&mut self) -> Option<Segment> {
         self.segments.pop()
     }
 
-    /// The place one step below this one.
+    /// The path with one more step.
     #[must_use]
     pub fn join(&self, segment: impl Into<Segment>) -> Path {
         let mut path = self.clone();
@@ -69,7 +69,7 @@ impl Path {
         path
     }
 
-    /// The place that `inner` names, seen from here.
+    /// The path of `inner`, relative to this one.
     #[must_use]
     pub fn concat(&self, inner: &Path) -> Path {
         let mut path = self.clone();
@@ -82,12 +82,12 @@ impl Path {
         &self.segments
     }
 
-    /// Whether this is `other` or a place below it.
+    /// Whether this is `other` or a path below it.
     pub fn is_within(&self, other: &Path) -> bool {
         self.segments.starts_with(&other.segments)
     }
 
-    /// What is at this place, if anything, to be changed.
+    /// A mutable reference to the value at this path, if there is one.
     pub fn lookup_mut<'value>(&self, value: &'value mut Value) -> Option<&'value mut Value> {
         self.segments.iter().try_fold(value, |value, segment| match segment {
             Segment::Key(key) => value.as_object_mut()?.get_mut(key),
@@ -95,7 +95,7 @@ impl Path {
         })
     }
 
-    /// What is at this place, if anything.
+    /// The value at this path, if there is one.
     pub fn lookup<'value>(&self, value: &'value Value) -> Option<&'value Value> {
         self.segments.iter().try_fold(value, |value, segment| segment.step(value))
     }

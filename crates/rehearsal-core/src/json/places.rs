@@ -1,4 +1,4 @@
-//! Places that do not count.
+//! Ignored paths.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::{Path, PathQuery, Segment};
 
-/// Places that do not count, each a JSONPath such as `$.result.content[*].text` or `$..timestamp`.
+/// Ignored paths, each a JSONPath such as `$.result.content[*].text` or `$..timestamp`.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     paths: Vec<Ignored>,
 }
 
-/// A path; its copies know of each other whether it led anywhere.
+/// One path; its copies share whether it has matched anything.
 #[derive(Clone, Debug)]
 struct Ignored {
     path: PathQuery,
@@ -21,37 +21,37 @@ struct Ignored {
 }
 
 impl Places {
-    /// These and one more. `Err` says what is wrong with it.
+    /// Adds a path. `Err` describes what is wrong with it.
     pub fn and(mut self, path: &str) -> Result<Places, String> {
         let path = PathQuery::parse(path).map_err(|error| error.to_string())?;
         self.paths.push(Ignored { path, is_met: Arc::default() });
         Ok(self)
     }
 
-    /// The paths that led nowhere so far, as they were written.
+    /// The paths that have matched nothing so far, as the user wrote them.
     pub fn unmet(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().filter(|path| !path.is_met.load(Ordering::Relaxed)).map(|it| it.path.as_str())
     }
 
-    /// Whether there are none.
+    /// Whether there are no paths.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// The paths as they were written.
+    /// The paths as the user wrote them.
     pub fn written(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(|it| it.path.as_str())
     }
 
-    /// Takes out of a value what is at these places.
+    /// Removes the values at these paths.
     pub fn take_out(&self, value: &mut Value) {
         for path in &self.paths {
-            // From the back, so that the indexes of what is still to go stay right.
+            // From the last to the first, so that the other indexes stay valid.
             path.located(value).into_iter().rev().for_each(|place| remove(value, place));
         }
     }
 
-    /// Takes out of its objects what is at these places; what is in an array stays, and so do the indexes.
+    /// Removes the members of objects at these paths; elements of arrays stay, so that indexes do not change.
     pub fn take_out_members(&self, value: &mut Value) {
         for path in &self.paths {
             let is_element = |place: &Path| matches!(place.segments().last(), Some(Segment::Index(_)));
@@ -60,13 +60,13 @@ impl Places {
         }
     }
 
-    /// Where these places are in a value.
+    /// Finds the paths of the matched values.
     pub fn located(&self, value: &Value) -> Vec<Path> {
         self.paths.iter().flat_map(|path| path.located(value)).collect()
     }
 
-    /// Makes a value have at these places what another one has there, or nothing where that has nothing. Where elements
-    /// came to an array or went, an index does not say which one is meant: then those that both have stay.
+    /// Copies the values at these paths from another value, and removes those that the other does not have. If the
+    /// arrays around a path differ in length, an index does not identify an element: then a value that both have stays.
     pub fn carry_over(&self, from: &Value, to: &mut Value) {
         for path in &self.paths {
             let new: Vec<Path> = path.located(to).into_iter().filter(|it| it.lookup(from).is_none()).collect();
@@ -92,7 +92,7 @@ impl Ignored {
     }
 }
 
-/// Whether a place is in an array that has more elements in one value than in the other.
+/// Whether a path is in an array that has different lengths in both values.
 fn is_moved(one: &Value, other: &Value, place: &Path) -> bool {
     let mut parent = place.clone();
     parent.pop();
@@ -100,7 +100,7 @@ fn is_moved(one: &Value, other: &Value, place: &Path) -> bool {
     length(one) != length(other)
 }
 
-/// Takes out what is at a place.
+/// Removes the value at a path.
 fn remove(value: &mut Value, mut place: Path) {
     let Some(last) = place.pop() else {
         *value = Value::Null;
@@ -113,7 +113,7 @@ fn remove(value: &mut Value, mut place: Path) {
     }
 }
 
-/// Puts something at a place, if there is an object or an array to put it in.
+/// Sets the value at a path, if its parent exists.
 fn put(value: &mut Value, mut place: Path, what: Value) {
     let Some(last) = place.pop() else {
         *value = what;

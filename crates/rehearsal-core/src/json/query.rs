@@ -5,9 +5,9 @@ use serde_json_path::{JsonPath, NormalizedPath, PathElement};
 
 use super::{Path, Segment};
 
-/// Longer paths are refused: the parser calls itself for every bracket.
+/// Maximum length of a path, in bytes: the parser is recursive.
 const MAX_LENGTH: usize = 1024;
-/// Brackets inside brackets. The parser takes twice as long for each filter inside a filter, and few need three.
+/// Maximum nesting of brackets. The parser takes twice as long for each nested filter, and few users need three.
 const MAX_NESTING: usize = 8;
 
 /// A JSONPath such as `$.result.content[*].text` or `$..timestamp`.
@@ -19,28 +19,28 @@ pub struct PathQuery {
     single: Option<Path>,
 }
 
-/// A text that is not a JSONPath, or one that takes too long to read.
+/// A text that is not a JSONPath, or one that exceeds a limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}, at byte {position}")]
 pub struct PathQueryError {
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
-    /// Where, in bytes from the beginning.
+    /// The position, in bytes from the beginning.
     pub position: usize,
 }
 
-/// A part of a query that says which steps lead to its places, whatever is in the value.
+/// A part of a query that matches the same paths in every value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     One(Segment),
     /// `*`: any key or index.
     Any,
-    /// `..`: any number of them.
+    /// `..`: any number of keys and indexes.
     Deep,
 }
 
 impl PathQuery {
-    /// Reads a path.
+    /// Parses a path.
     pub fn parse(text: &str) -> Result<PathQuery, PathQueryError> {
         within_limits(text)?;
         let query = JsonPath::parse(text).map_err(|error| PathQueryError {
@@ -59,12 +59,12 @@ impl PathQuery {
         Ok(PathQuery { text: text.to_owned(), query, steps, single })
     }
 
-    /// The path as it was written.
+    /// The path as the user wrote it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The values that it finds.
+    /// The values that the query finds.
     pub fn found<'value>(&self, value: &'value Value) -> Vec<&'value Value> {
         match &self.single {
             Some(path) => path.lookup(value).into_iter().collect(),
@@ -72,7 +72,7 @@ impl PathQuery {
         }
     }
 
-    /// The places that it finds.
+    /// The paths that the query finds.
     pub fn located(&self, value: &Value) -> Vec<Path> {
         match &self.single {
             Some(path) => path.lookup(value).map(|_| path.clone()).into_iter().collect(),
@@ -80,18 +80,18 @@ impl PathQuery {
         }
     }
 
-    /// The only place that it can find, where it has nothing but names and indexes.
+    /// The only path that the query can find, if it has only names and indexes.
     pub fn single(&self) -> Option<&Path> {
         self.single.as_ref()
     }
 
-    /// Its steps, where it has nothing but names, indexes, `*` and `..`.
+    /// The steps of the query, if it has only names, indexes, `*` and `..`.
     pub(crate) fn steps(&self) -> Option<&[Step]> {
         self.steps.as_deref()
     }
 }
 
-/// Whether the steps lead to a place.
+/// Whether the steps match a path.
 pub(crate) fn leads_to(steps: &[Step], place: &[Segment]) -> bool {
     match (steps.split_first(), place.split_first()) {
         (None, None) => true,
@@ -112,7 +112,7 @@ fn place(normalized: &NormalizedPath<'_>) -> Path {
     normalized.iter().map(segment).collect()
 }
 
-/// The steps of a query that was parsed; `None` where it has anything else, such as a filter, a slice or an escape.
+/// The steps of a parsed query; `None` if it has other parts, such as a filter, a slice or an escape.
 fn steps(query: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut rest = query.strip_prefix('$')?;

@@ -1,4 +1,4 @@
-//! A JSON value exactly as it was written.
+//! A JSON value with its exact text.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,27 +11,27 @@ use serde_json::value::RawValue;
 
 use super::string::Unescaped;
 
-/// A JSON value exactly as it was written: usually a slice of the message that it came in.
+/// A JSON value with its exact text, usually a slice of its message.
 ///
-/// Numbers keep their digits, objects their order and their spacing. The text was checked to be one JSON value, so
-/// reading it into a [`Value`] fails only where there are more than 128 levels of nesting.
+/// Numbers keep their digits, objects their order and their spacing. The text is valid JSON with one value, so parsing
+/// it into a [`Value`] fails only for more than 128 levels of nesting.
 ///
 /// # Why not `serde_json`'s `arbitrary_precision`
 ///
-/// It is a feature of the whole build: everybody who depends on us would get it, and with it numbers inside untagged
-/// enums stop deserializing, `rmcp`'s among them. Keeping the text costs nothing and nobody notices.
+/// It is a feature of the whole build: every crate that depends on us would get it, and with it numbers inside untagged
+/// enums stop deserializing, `rmcp`'s among them. Keeping the text costs nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RawJson {
     text: Bytes,
 }
 
 impl RawJson {
-    /// The value's text, as it is.
+    /// The text of a value.
     pub fn from_value(value: &Value) -> RawJson {
         RawJson { text: Bytes::from(value.to_string()) }
     }
 
-    /// Takes `text` if it is one JSON value; white space around it is dropped.
+    /// Accepts `text` if it is one JSON value; white space around it is dropped.
     pub fn parse(text: &[u8]) -> Result<RawJson, serde_json::Error> {
         let raw: &RawValue = serde_json::from_slice(text)?;
         Ok(RawJson { text: Bytes::copy_from_slice(raw.get().as_bytes()) })
@@ -42,7 +42,7 @@ impl RawJson {
         RawJson { text: whole.slice_ref(piece) }
     }
 
-    /// A piece of `whole` that was just written there.
+    /// A piece of `whole` that we have just written.
     pub(crate) fn written(text: Bytes) -> RawJson {
         RawJson { text }
     }
@@ -57,25 +57,25 @@ impl RawJson {
         std::str::from_utf8(&self.text).expect("JSON text was checked to be UTF-8 when it was taken")
     }
 
-    /// The value, read: a number beyond any float is the largest one, and a lone surrogate is U+FFFD. Fails only where the
-    /// nesting is too deep.
+    /// Parses the value: a number beyond any float becomes the largest one, and a lone surrogate becomes U+FFFD. Fails
+    /// only if the nesting is too deep.
     pub fn value(&self) -> Result<Value, serde_json::Error> {
         read_value(&self.text)
     }
 
-    /// The value after a change, written again.
+    /// Parses the value, changes it and writes it.
     pub fn edit(&self, change: impl FnOnce(&mut Value)) -> Result<RawJson, serde_json::Error> {
         let mut value = self.value()?;
         change(&mut value);
         Ok(RawJson::from_value(&value))
     }
 
-    /// The value, read as a `T`.
+    /// Parses the value as a `T`.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(&self.text)
     }
 
-    /// A field of this object, without reading the rest; the last one where a key stands twice, as in a [`Value`].
+    /// A field of this object, without parsing the rest; the last one of a duplicate key, as in a [`Value`].
     pub fn field(&self, name: &str) -> Option<RawJson> {
         let mut deserializer = serde_json::Deserializer::from_slice(&self.text);
         let found = Field { name, lifetime: PhantomData }.deserialize(&mut deserializer).ok()??;
@@ -111,20 +111,20 @@ impl fmt::Display for RawJson {
 }
 
 impl serde::Serialize for RawJson {
-    /// Into JSON: the text as it is.
+    /// Serializes the exact text.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_slice(&self.text).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
     }
 }
 
-/// Reads JSON text, also where a [`Value`] cannot hold what is in it, such as `1e400` or `"\ud800"`.
+/// Parses JSON text, even if a [`Value`] cannot hold its contents, such as `1e400` or `"\ud800"`.
 pub(crate) fn read_value(json: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(json)
         .or_else(|error| representable(json).map_or(Err(error), |text| serde_json::from_str(&text)))
 }
 
-/// JSON text with the nearest number or string that a [`Value`] can hold.
+/// JSON text in which every number and string is replaced by the nearest one that a [`Value`] can hold.
 fn representable(json: &[u8]) -> Option<String> {
     let json = std::str::from_utf8(json).ok()?;
     let mut out = String::with_capacity(json.len());
@@ -148,7 +148,7 @@ fn representable(json: &[u8]) -> Option<String> {
     Some(out)
 }
 
-/// How many bytes the string has that begins here, with its quotes.
+/// The length of the string that begins here, with its quotes, in bytes.
 fn string_length(json: &str) -> Option<usize> {
     let mut escaped = false;
     let is_end = |byte: u8| {

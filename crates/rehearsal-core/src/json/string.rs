@@ -1,14 +1,14 @@
-//! JSON strings: the text behind the escapes with the place of each of its bytes, and a quick look for what ends them.
+//! JSON strings: unescapes them with the position of each byte, and finds their end.
 
-/// The text behind the escapes of a JSON string.
+/// The unescaped text of a JSON string.
 pub(crate) struct Unescaped {
     pub(crate) text: String,
-    /// For each byte of the text, and for its end, the place in the escaped form.
+    /// For each byte of the text, and for its end, the position in the escaped form.
     places: Vec<usize>,
 }
 
 impl Unescaped {
-    /// Reads what stands between the quotes. Never fails: a broken escape stands for itself.
+    /// Unescapes the text between the quotes. Never fails: an invalid escape is kept as text.
     pub(crate) fn new(escaped: &str) -> Unescaped {
         let mut unescaped =
             Unescaped { text: String::with_capacity(escaped.len()), places: Vec::with_capacity(escaped.len() + 1) };
@@ -26,13 +26,13 @@ impl Unescaped {
         unescaped
     }
 
-    /// Where a byte of the text, or its end, stands in the escaped form.
+    /// The position in the escaped form of a byte of the text, or of its end.
     pub(crate) fn place(&self, at: usize) -> usize {
         self.places[at]
     }
 }
 
-/// The character behind an escape, and how many bytes that took.
+/// The character of an escape, and the length of the escape in bytes.
 fn escape(text: &str) -> Option<(char, usize)> {
     let simple = match text.as_bytes().get(1)? {
         b'"' => '"',
@@ -61,7 +61,7 @@ fn unicode(text: &str) -> Option<(char, usize)> {
     }
     let pair = unit(6).filter(|second| (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(second));
     let joined = pair.and_then(|second| char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)));
-    // Half a pair is no character; it keeps its place and nothing is read into it.
+    // A lone surrogate is no character; it becomes U+FFFD and keeps its position.
     Some(joined.map_or((char::REPLACEMENT_CHARACTER, 6), |character| (character, 12)))
 }
 
@@ -70,8 +70,8 @@ pub(crate) const fn eight(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// The bytes of a word that mean something inside a string: a quote, a backslash, a control character. Each has its highest
-/// bit set. The lowest of them is right; those above it may be set by a borrow.
+/// The bytes of a word with a meaning inside a string: a quote, a backslash, a control character. Each has its highest
+/// bit set. The lowest set bit is correct; those above it may be set by a borrow.
 #[inline(always)]
 pub(crate) const fn special(word: u64) -> u64 {
     (zero(word ^ eight(b'"')) | zero(word ^ eight(b'\\')) | word.wrapping_sub(eight(b' ')) & !word) & eight(0x80)

@@ -1,11 +1,12 @@
-//! What two arrays have in common, and which of the rest belong together.
+//! Aligns two arrays: finds their common elements, and pairs the rest.
 //!
 //! ```text
 //! before  a b c d  ──common──►  a ─ a          ──pieces──►  b went
 //! after   a c X d               c ─ c, d ─ d                X came
 //! ```
 //!
-//! Elements between two that both arrays have are paired by their place. Where more than [`MAX_EDITS`] came or went, all are.
+//! Elements between two common elements are paired by index. If more than [`MAX_EDITS`] elements were added or removed,
+//! all elements are paired by index.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,21 +15,21 @@ use serde_json::Value;
 
 use crate::json::canonical;
 
-/// How many elements may have come or gone before the rest is paired by place.
+/// Maximum number of added and removed elements; beyond it the rest is paired by index.
 const MAX_EDITS: usize = 512;
 
-/// What became of an element, by its place in either array.
+/// A difference between two arrays, with the indexes of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// It is not there any more.
+    /// The element was removed.
     Went(usize),
-    /// It was not there before.
+    /// The element was added.
     Came(usize),
-    /// It is another than it was.
+    /// The element was changed.
     Changed(usize, usize),
 }
 
-/// What became of the elements that are not in both arrays, in their order.
+/// The elements that are not in both arrays, in their order.
 pub(super) fn pieces(before: &[Value], after: &[Value]) -> Vec<Piece> {
     let mut names = HashMap::new();
     let (named_before, named_after) = (named(before, &mut names), named(after, &mut names));
@@ -39,7 +40,7 @@ pub(super) fn pieces(before: &[Value], after: &[Value]) -> Vec<Piece> {
         (done_before, done_after) = (at_before + 1, at_after + 1);
     }
     if before.len() == after.len() {
-        // The two numbers of a point have changed: neither came or went.
+        // The two numbers of a point have changed; none was added or removed.
         let differs = |at: &usize| named_before[*at] != named_after[*at];
         let changed: Vec<Piece> = (0..before.len()).filter(differs).map(|at| Piece::Changed(at, at)).collect();
         if changed.len() <= found.len() {
@@ -49,7 +50,7 @@ pub(super) fn pieces(before: &[Value], after: &[Value]) -> Vec<Piece> {
     found
 }
 
-/// The elements of two stretches that have nothing in common.
+/// Pairs the elements of two ranges that have no common element.
 fn by_place(before: Range<usize>, after: Range<usize>, found: &mut Vec<Piece>) {
     let both = before.len().min(after.len());
     found.extend(before.clone().zip(after.clone()).map(|(was, is)| Piece::Changed(was, is)));
@@ -57,7 +58,7 @@ fn by_place(before: Range<usize>, after: Range<usize>, found: &mut Vec<Piece>) {
     found.extend(after.skip(both).map(Piece::Came));
 }
 
-/// A number for each element, the same for those that are equal.
+/// A number for each element; equal elements have the same number.
 fn named(elements: &[Value], names: &mut HashMap<String, usize>) -> Vec<usize> {
     let mut named = Vec::with_capacity(elements.len());
     for element in elements {
@@ -71,8 +72,8 @@ fn named(elements: &[Value], names: &mut HashMap<String, usize>) -> Vec<usize> {
 
 type Pairs = Vec<(usize, usize)>;
 
-/// Places of elements that are equal, in order: those at both ends, and of the rest as many as there can be unless too many
-/// differ.
+/// The indexes of equal elements, in order: those at both ends, and of the rest a longest common subsequence, unless
+/// too many elements differ.
 fn common(before: &[usize], after: &[usize]) -> Pairs {
     let start = before.iter().zip(after).take_while(|(one, other)| one == other).count();
     let (before_rest, after_rest) = (&before[start..], &after[start..]);
@@ -87,11 +88,11 @@ fn common(before: &[usize], after: &[usize]) -> Pairs {
     first.chain(middle).chain(last).collect()
 }
 
-/// As many equal elements as there are in the same order in both, by E. Myers, "An O(ND) difference algorithm and its
-/// variations" (1986); `None` where more than [`MAX_EDITS`] elements are not among them.
+/// A longest common subsequence by E. Myers, "An O(ND) difference algorithm and its variations" (1986); `None` if more
+/// than [`MAX_EDITS`] elements are not part of it.
 fn longest(before: &[usize], after: &[usize]) -> Option<Pairs> {
     let most = MAX_EDITS.min(before.len() + after.len());
-    // How far into `before` one comes on each diagonal; the middle one is that of equal places.
+    // The furthest index in `before` on each diagonal; the middle diagonal has equal indexes.
     let middle = most + 1;
     let mut reached = vec![0_usize; 2 * middle + 1];
     let mut rounds: Vec<Vec<usize>> = Vec::new();
@@ -113,13 +114,13 @@ fn longest(before: &[usize], after: &[usize]) -> Option<Pairs> {
     None
 }
 
-/// Whether the last step to a diagonal is an element that came; otherwise it is one that went. `within` has the outermost
-/// diagonals of the round.
+/// Whether the last step to a diagonal is an added element; otherwise it is a removed one. `within` contains the
+/// outermost diagonals of the round.
 fn comes(reached: &[usize], diagonal: usize, within: Range<usize>) -> bool {
     diagonal == within.start || (diagonal != within.end && reached[diagonal - 1] < reached[diagonal + 1])
 }
 
-/// The equal elements on the way to the end of both, from how far one had come before each round.
+/// The equal elements on the path to the end of both arrays, from the furthest indexes before each round.
 fn way_back(before: usize, after: usize, rounds: &[Vec<usize>]) -> Pairs {
     let (mut at, mut at_after) = (before, after);
     let mut pairs = Vec::new();
@@ -127,7 +128,7 @@ fn way_back(before: usize, after: usize, rounds: &[Vec<usize>]) -> Pairs {
         let (from, from_after) = if edits == 0 {
             (0, 0)
         } else {
-            // Of this round only the diagonals of the round before were known: the middle one is number `edits`.
+            // This round has the diagonals of the round before: the middle one is number `edits`.
             let diagonal = at + edits - at_after;
             let previous = if comes(reached, diagonal, 0..2 * edits) { diagonal + 1 } else { diagonal - 1 };
             (reached[previous], reached[previous] + edits - previous)
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The length of the longest common subsequence, in the plainest way.
+    /// The length of the longest common subsequence, by dynamic programming.
     fn plainly(before: &[usize], after: &[usize]) -> usize {
         let mut row = vec![0; after.len() + 1];
         for one in before {

@@ -1,4 +1,4 @@
-//! Values and matchers for properties; small alphabets, so that they often meet.
+//! Random values and matchers for property tests; small alphabets, so that they often match.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use super::matcher::Matcher;
 use super::range::Range;
 use crate::json::Kind;
 
-/// A key: ordinary words, operator words and an odd one.
+/// A key: ordinary words, operator words and an unusual one.
 fn key() -> impl Strategy<Value = String> {
     let keys = ["a", "b", "text", "type", "any", "exact", "not", "gte", "length", "contains", "at", "odd key", ""];
     prop::sample::select(keys.to_vec()).prop_map(str::to_owned)
@@ -24,7 +24,7 @@ fn scalar() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Any JSON value, also one that reads like a matcher.
+/// Any JSON value, also one with the syntax of a matcher.
 pub(super) fn json_value() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
@@ -43,7 +43,7 @@ fn object(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Map<Stri
     prop::collection::vec((key(), inner), 0..4).prop_map(|fields| fields.into_iter().collect())
 }
 
-/// Any matcher that could have been read.
+/// Any matcher that can be parsed.
 pub(super) fn matcher() -> impl Strategy<Value = Matcher> {
     let leaf = prop_oneof![
         Just(Matcher::Any),

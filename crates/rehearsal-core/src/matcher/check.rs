@@ -14,7 +14,7 @@ use super::schema::Schema;
 use crate::json::{DEFAULT_EXCERPT, compare, difference, excerpt};
 
 impl Matcher {
-    /// Tells the judge every mismatch. One walk serves [`Matcher::check`], [`Matcher::matches`] and
+    /// Reports every mismatch to the judge. One walk serves [`Matcher::check`], [`Matcher::matches`] and
     /// [`Matcher::distance`], so they cannot disagree.
     pub(super) fn walk(&self, actual: Option<&Value>, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
         let holds = match (self, actual) {
@@ -138,7 +138,7 @@ fn walk_not_an_object(
         trail,
         || matcher.weight(),
         || {
-            // A misspelled operator is data, and only here does it come to light.
+            // A misspelled operator was parsed as data; this is the first place that can report it.
             let meant = match fields {
                 [(key, _)] => parse::closest(key),
                 _ => None,
@@ -271,12 +271,12 @@ fn walk_at(at: &At, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Wal
 pub(super) struct Candidate<'walk> {
     pub(super) matcher: &'walk Matcher,
     pub(super) actual: Option<&'walk Value>,
-    /// Which element of the array this is about, if it is.
+    /// The index of the array element, if the candidate is one.
     pub(super) index: Option<usize>,
 }
 
-/// One candidate must match. If none does, the one that came closest speaks, provided that it got something right;
-/// otherwise naming one of them would mislead, and the whole is named.
+/// One candidate must match. If none does, the closest one is reported, provided that a part of it matches. Otherwise a
+/// single candidate would be misleading, so the whole is reported.
 pub(super) fn walk_closest<'walk>(
     whole: &Matcher,
     mut candidates: impl Iterator<Item = Candidate<'walk>>,
@@ -316,7 +316,7 @@ pub(super) fn walk_closest<'walk>(
     }
 }
 
-/// How much is wrong, and of those equally wrong, how much is right.
+/// The number of mismatches, and, among candidates with as many, the number of matching parts.
 type Closeness = (usize, Reverse<usize>);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A matcher in a few words, for the "expected" of a message.
+//! Describes a matcher briefly, for the "expected" of a message.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use super::matcher::Matcher;
 use super::pattern::Contains;
 use crate::json::{DEFAULT_EXCERPT, excerpt};
 
-/// How many bytes a description may have before it is cut.
+/// Maximum length of a description, in bytes.
 const LIMIT: usize = 160;
 
 /// ```text
@@ -22,7 +22,7 @@ impl fmt::Display for Matcher {
     }
 }
 
-/// A text that refuses to grow beyond the limit, so that describing a huge matcher costs no more than what is shown.
+/// A text that stops growing at the limit, so that a huge matcher costs no more than the part that is shown.
 struct Brief(String);
 
 impl Write for Brief {
@@ -110,7 +110,7 @@ fn list(matchers: &[Matcher], between: &str, f: &mut Brief) -> fmt::Result {
     Ok(())
 }
 
-/// A matcher inside a sentence that joins several, in brackets if it joins several itself.
+/// A part of a description that joins several matchers, in brackets if it joins several itself.
 fn describe_part(matcher: &Matcher, f: &mut Brief) -> fmt::Result {
     match matcher {
         Matcher::AnyOf(_) | Matcher::AllOf(_) => {

@@ -1,4 +1,4 @@
-//! In which ways a value is not what it was.
+//! Finds the differences between two values.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,25 +8,25 @@ use super::check::{walk_exact, words};
 use super::judge::{Judge, Mismatch, Trail, Words};
 use crate::json::{DEFAULT_EXCERPT, Kind, Path, Segment, excerpt};
 
-/// In which way something is not what it was.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Drift {
-    /// It is not there any more.
+    /// The value was removed.
     Removed,
-    /// It was not there before.
+    /// The value was added.
     Added,
-    /// It is of another JSON type.
+    /// The value has another JSON type.
     TypeChanged,
-    /// It is another value.
+    /// The value is another one of the same type.
     Changed,
 }
 
 impl Drift {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Drift; 4] = [Drift::Removed, Drift::Added, Drift::TypeChanged, Drift::Changed];
 
-    /// In words: `type changed`.
+    /// The name for users: `type changed`.
     pub fn word(self) -> &'static str {
         match self {
             Drift::Removed => "removed",
@@ -37,34 +37,34 @@ impl Drift {
     }
 }
 
-/// One way in which something is not what it was.
+/// One difference between two values.
 ///
-/// What is gone is told where it was, everything else where it is: in an array to which something came or from which
-/// something went, the two are different places.
+/// A removed value is reported at its old path, any other at its new path. The paths differ in an array to which
+/// elements were added or from which elements were removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drifted {
-    /// In which way.
+    /// The kind of the difference.
     pub drift: Drift,
-    /// Where, what it was and what it is.
+    /// The path, the old value and the new value.
     pub mismatch: Mismatch,
-    /// Where it was, if it was there.
+    /// The old path; `None` for an added value.
     pub was: Option<Path>,
-    /// Where it is, if it is there.
+    /// The new path; `None` for a removed value.
     pub is: Option<Path>,
 }
 
-/// How many elements of one array are told that came, and how many that went.
+/// Maximum number of reported elements that were added to one array, and of those that were removed.
 const TOLD: usize = 20;
 
-/// All that differs between two values. Elements of arrays are held against those that they most likely were, so that what
-/// comes to an array, or goes from it, changes nothing about the rest.
+/// Finds all differences between two values. Elements of arrays are compared with the elements that they most likely
+/// were, so an added or removed element does not affect the others.
 pub fn drifted(before: &Value, after: &Value) -> Vec<Drifted> {
     let mut drifting = Drifting { was: Path::root(), is: Path::root(), found: Vec::new() };
     drifting.value(before, after);
     drifting.found
 }
 
-/// A walk over two values at once.
+/// A walk over two values at the same time.
 struct Drifting {
     was: Path,
     is: Path,
@@ -78,7 +78,7 @@ impl Drifting {
             (Value::Array(before), Value::Array(after)) => self.elements(before, after),
             (before, after) => {
                 let mut judge = Judge::Collect(Vec::new());
-                // It goes on to the end, whatever it finds.
+                // This judge never stops the walk.
                 let _ = walk_exact(before, after, &Trail::Root, &mut judge);
                 let Judge::Collect(mismatches) = judge else { return };
                 let drift = if kind(before) == kind(after) { Drift::Changed } else { Drift::TypeChanged };
@@ -127,7 +127,7 @@ impl Drifting {
         }
     }
 
-    /// Further in.
+    /// Continues the walk inside a member.
     fn at(&mut self, was: impl Into<Segment>, is: impl Into<Segment>, inner: impl FnOnce(&mut Self)) {
         self.was.push(was);
         self.is.push(is);
@@ -157,7 +157,7 @@ fn counted(before: usize, after: usize, came: usize) -> Words {
     Words { expected: format!("{before} {elements}"), got: Some(got) }
 }
 
-/// The JSON type, in which all numbers are one.
+/// The JSON type; all numbers have one type.
 fn kind(value: &Value) -> Kind {
     match Kind::of(value) {
         Kind::Integer => Kind::Number,
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_has_a_place_of_its_own_is_told_by_it() {
-        // The two of a point, not one that went and one that came.
+        // Both numbers of a point changed; none was removed or added.
         assert_eq!(
             shown(json!([10, 20]), json!([20, 30])),
             ["changed $[0]: expected 10, got 20", "changed $[1]: expected 20, got 30"]
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn long_arrays_take_no_longer_than_they_are_long() {
-        // As different as can be, all alike, and in another order: each has its own way to be slow.
+        // Entirely different arrays, equal elements, and another order: each is slow in its own way.
         let numbers = |range: std::ops::Range<u64>| range.map(Value::from).collect::<Value>();
         let repeated = |by: u64| (0..20_000_u64).map(|at| Value::from(at / by % 7)).collect::<Value>();
         let backwards: Value = (0..20_000_u64).rev().map(Value::from).collect();

@@ -1,4 +1,4 @@
-//! A mismatch, and what becomes of it: the first one settles it, or they are counted, or they are collected.
+//! Mismatches, and what a walk does with them: it stops at the first one, counts them, or collects them.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -7,27 +7,27 @@ use serde::Serialize;
 
 use crate::json::{Path, Segment};
 
-/// Hears every mismatch of one walk over a value.
+/// Takes every mismatch of one walk over a value.
 pub(super) enum Judge {
-    /// Whether anything mismatches at all; nothing is allocated for it.
+    /// Finds whether there is any mismatch; allocates nothing.
     First,
-    /// How much mismatches, by weight.
+    /// Counts the mismatches, by weight.
     Count(usize),
-    /// Everything that mismatches.
+    /// Collects every mismatch.
     Collect(Vec<Mismatch>),
 }
 
-/// Whether the walk goes on.
+/// Whether the walk continues.
 pub(super) type Walk = ControlFlow<()>;
 
-/// The words of a mismatch, made only for a judge that keeps them.
+/// The text of a mismatch, built only for a judge that keeps it.
 pub(super) struct Words {
     pub(super) expected: String,
     pub(super) got: Option<String>,
 }
 
 impl Judge {
-    /// Hears one mismatch. It counts at least 1.
+    /// Takes one mismatch. It counts at least 1.
     pub(super) fn refuse(
         &mut self,
         trail: &Trail<'_>,
@@ -46,7 +46,7 @@ impl Judge {
     }
 }
 
-/// The way from the root to where the walk is, kept on the stack so that a walk that finds nothing allocates nothing.
+/// The path from the root to the current value, kept on the stack so that a walk without mismatches allocates nothing.
 pub(super) enum Trail<'walk> {
     Root,
     Below(&'walk Trail<'walk>, &'walk Path),
@@ -71,7 +71,7 @@ fn extended(parent: &Trail<'_>, segment: Segment) -> Path {
     path
 }
 
-/// One place where a value is not what was expected.
+/// One place where a value does not match.
 ///
 /// ```text
 /// $.name: expected "weather", got "wether"
@@ -79,11 +79,11 @@ fn extended(parent: &Trail<'_>, segment: Segment) -> Path {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
-    /// Where in the value.
+    /// The path in the value.
     pub path: Path,
-    /// What should have been there, in words.
+    /// A description of the expected value.
     pub expected: String,
-    /// What was there, cut short for a message; `None` when there was nothing.
+    /// The actual value, shortened for a message; `None` if there is none.
     pub got: Option<String>,
 }
 

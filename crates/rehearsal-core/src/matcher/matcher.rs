@@ -11,19 +11,20 @@ use super::range::Range;
 use super::schema::Schema;
 use crate::json::{Kind, Path, PathQuery};
 
-/// What a JSON value, or the lack of one, should be.
+/// An expectation about a JSON value, which may be absent.
 ///
-/// Numbers are compared by their worth: `1` and `1.0` are equal, and integers beyond 2^53 are not rounded. A value that
-/// is not there satisfies only [`Matcher::Absent`] and what is built from it.
+/// Numbers are compared by value: `1` and `1.0` are equal, and integers beyond 2^53 are not rounded. An absent value
+/// matches only [`Matcher::Absent`] and matchers that are built from it.
 ///
 /// # Why not a `bool`
 ///
-/// "It did not match" helps nobody. [`Matcher::check`] names every place; [`Matcher::matches`] is for the hot path.
+/// A user cannot act on "it did not match". [`Matcher::check`] returns every mismatch with its path;
+/// [`Matcher::matches`] is for the hot path.
 #[derive(Debug, Clone)]
 pub enum Matcher {
-    /// Any value, as long as there is one.
+    /// Any value that is present.
     Any,
-    /// No value: the key must not be there.
+    /// No value: the key must be absent.
     Absent,
     /// Exactly this value; the order of keys does not matter.
     Exact(Value),
@@ -31,9 +32,9 @@ pub enum Matcher {
     Object(Vec<(String, Matcher)>),
     /// An array with exactly these elements.
     Array(Vec<Matcher>),
-    /// An array in which every element matches; the empty array does too.
+    /// An array in which every element matches; the empty array matches too.
     Each(Box<Matcher>),
-    /// A string, array or object that has something in it.
+    /// A string, array or object that contains an item.
     Contains(Box<Contains>),
     /// A string in which a regular expression is found.
     Pattern(Pattern),
@@ -45,7 +46,7 @@ pub enum Matcher {
     Range(Range),
     /// A string, array or object whose length is in a range; strings are counted in characters.
     Length(Range),
-    /// Something about every node that a JSON path finds.
+    /// A matcher for every node that a JSONPath finds.
     At(Box<At>),
     /// At least one of these.
     AnyOf(Vec<Matcher>),
@@ -55,7 +56,7 @@ pub enum Matcher {
     Not(Box<Matcher>),
 }
 
-/// A JSON path (RFC 9535) and what every node that it finds must be.
+/// A JSONPath (RFC 9535) and the matcher for every node that it finds.
 #[derive(Debug, Clone)]
 pub struct At {
     pub(super) query: PathQuery,
@@ -63,29 +64,29 @@ pub struct At {
 }
 
 impl At {
-    /// The path as it was written.
+    /// The path as the user wrote it.
     pub fn as_str(&self) -> &str {
         self.query.as_str()
     }
 
-    /// What every node that is found must be.
+    /// The matcher for every node.
     pub fn matcher(&self) -> &Matcher {
         &self.matcher
     }
 
-    /// Whether there is anything at the path.
+    /// Whether the path finds a node.
     pub fn finds(&self, value: &Value) -> bool {
         !self.query.found(value).is_empty()
     }
 }
 
 impl Matcher {
-    /// Every way in which the value is not what was expected; empty when it matches.
+    /// Every mismatch; empty if the value matches.
     pub fn check(&self, actual: &Value) -> Vec<Mismatch> {
         self.check_optional(Some(actual))
     }
 
-    /// Like [`Matcher::check`], for a value that may not be there.
+    /// Like [`Matcher::check`], for a value that may be absent.
     pub fn check_optional(&self, actual: Option<&Value>) -> Vec<Mismatch> {
         let mut judge = Judge::Collect(Vec::new());
         let _ = self.walk(actual, &Trail::Root, &mut judge);
@@ -95,23 +96,23 @@ impl Matcher {
         }
     }
 
-    /// Whether the value is what was expected. Stops at the first mismatch, and allocates nothing to compare data.
+    /// Whether the value matches. Stops at the first mismatch, and allocates nothing to compare data.
     pub fn matches(&self, actual: &Value) -> bool {
         self.matches_optional(Some(actual))
     }
 
-    /// Like [`Matcher::matches`], for a value that may not be there.
+    /// Like [`Matcher::matches`], for a value that may be absent.
     pub fn matches_optional(&self, actual: Option<&Value>) -> bool {
         self.walk(actual, &Trail::Root, &mut Judge::First).is_continue()
     }
 
-    /// How far the value is from what was expected: 0 when it matches, else about the number of leaves that would have to
-    /// change. It ranks near misses.
+    /// The distance between the value and the expectation: 0 if it matches, otherwise about the number of leaves that
+    /// would have to change. It ranks candidates.
     pub fn distance(&self, actual: &Value) -> usize {
         self.distance_optional(Some(actual))
     }
 
-    /// Like [`Matcher::distance`], for a value that may not be there.
+    /// Like [`Matcher::distance`], for a value that may be absent.
     pub fn distance_optional(&self, actual: Option<&Value>) -> usize {
         let mut judge = Judge::Count(0);
         let _ = self.walk(actual, &Trail::Root, &mut judge);
@@ -121,7 +122,7 @@ impl Matcher {
         }
     }
 
-    /// How many things the matcher demands: its distance from a value with which it has nothing in common.
+    /// The number of conditions in the matcher: its distance from a value that meets none of them.
     pub fn weight(&self) -> usize {
         let weight = match self {
             Matcher::Exact(value) => leaves(value),
@@ -160,14 +161,14 @@ fn sum(weights: impl Iterator<Item = usize>) -> usize {
     weights.fold(0, usize::saturating_add)
 }
 
-/// Builders, for those who write matchers in Rust.
+/// Constructors, for matchers in Rust code.
 impl Matcher {
     /// Exactly this value.
     pub fn exact(value: impl Into<Value>) -> Matcher {
         Matcher::Exact(value.into())
     }
 
-    /// This value, but objects may have more keys, however deep they are. Nothing in it is an operator.
+    /// This value, but objects may have more keys at any depth. No key in it is an operator.
     pub fn subset(value: impl Into<Value>) -> Matcher {
         match value.into() {
             Value::Object(fields) => {
@@ -184,12 +185,12 @@ impl Matcher {
         Matcher::Object(fields.map(|(key, matcher)| (key.into(), matcher)).collect())
     }
 
-    /// A string with this text in it, an array with this element, or an object with this key.
+    /// A string that contains this text, an array with this element, or an object with this key.
     pub fn contains(text: impl Into<String>) -> Matcher {
         Matcher::Contains(Box::new(Contains::Text(Text::new(text, Case::Matters))))
     }
 
-    /// Like [`Matcher::contains`], but `A` and `a` are the same letter.
+    /// Like [`Matcher::contains`], but case-insensitive.
     pub fn contains_in_any_case(text: impl Into<String>) -> Matcher {
         Matcher::Contains(Box::new(Contains::Text(Text::new(text, Case::Ignored))))
     }
@@ -215,7 +216,7 @@ impl Matcher {
         Schema::compile(schema).map(Matcher::Schema)
     }
 
-    /// Something about every node that a JSON path finds.
+    /// A matcher for every node that a JSONPath finds.
     pub fn at(path: &str, matcher: Matcher) -> Result<Matcher, MatcherError> {
         let query = PathQuery::parse(path).map_err(|error| Problem::BadPath(error).at(&Path::root()))?;
         Ok(Matcher::At(Box::new(At { query, matcher })))

@@ -1,8 +1,8 @@
-//! Whether an object that somebody wrote is data or an operator.
+//! Decides whether an object in a written matcher is data or an operator.
 //!
-//! An object that mixes operator words with ordinary keys is an error, because half of it would not do what it says.
-//! `type` is the exception: content blocks and schemas have a key of that name, so beside an ordinary key it is data, and so
-//! is one that does not name a JSON type (`{"type": "image"}`).
+//! An object that mixes operator words with ordinary keys is an error, because the author meant only one of them.
+//! `type` is the exception: content blocks and schemas have a key of that name. So it is data in an object with
+//! ordinary keys, or if its value does not name a JSON type (`{"type": "image"}`).
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::parse;
 use super::parse::{MatcherError, Problem};
 use crate::json::{Kind, Path};
 
-/// What an object with these keys is.
+/// Whether an object is data or an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Data,
@@ -18,7 +18,7 @@ pub(super) enum Meaning {
 }
 
 impl Meaning {
-    /// What an object means; the place of an error is inside it.
+    /// Classifies an object; the path of an error is relative to it.
     pub(super) fn of(fields: &Map<String, Value>) -> Result<Meaning, MatcherError> {
         let is_operator =
             |(key, value): &(&String, &Value)| parse::named(key).is_some() && (*key != "type" || names_types(value));
@@ -47,7 +47,7 @@ impl Meaning {
         }
     }
 
-    /// What an object means whose keys are arguments, some of them known by name.
+    /// Classifies an object whose keys are arguments, some of them known by name.
     pub(super) fn of_arguments(
         fields: &Map<String, Value>,
         is_name: impl Fn(&str) -> bool,
@@ -78,12 +78,12 @@ fn unknown_type(name: &str, meant: &str) -> MatcherError {
     Problem::UnknownType { name }.at(&Path::root().join("type")).hint(hint)
 }
 
-/// How to write a key that is an operator word.
+/// A hint on how to write a key that is an operator word.
 pub(super) fn as_data(operator: &str) -> String {
     format!("if `{operator}` is a key of the data, write {{ subset: {{ {operator}: … }} }}")
 }
 
-/// The kind that a name means; YAML reads an unquoted `null` as the value.
+/// The JSON type of this name; YAML reads an unquoted `null` as the value.
 pub(super) fn kind_named(written: &Value) -> Option<Kind> {
     match written {
         Value::Null => Some(Kind::Null),

@@ -1,13 +1,13 @@
-//! What a JSON value should be, and every way in which it is not.
+//! Matchers: expectations about a JSON value, and the mismatches of a value.
 //!
 //! ```text
-//! what people write ──parse──► Matcher ──check──► mismatches, each with its path
-//!                                      ──distance──► how far off, so that the closest miss can be named
-//! a value before and after ──drifted──► what was added, removed and changed, with elements of arrays held against their like
+//! written matcher ──parse──► Matcher ──check──► mismatches, each with its path
+//!                                    ──distance──► how far off, so that the closest candidate can be reported
+//! two values ──drifted──► added, removed and changed values, with the elements of arrays aligned
 //! ```
 //!
-//! One matcher serves a mock's `when`, a test's `expect`, the look-up of a recorded exchange and the comparison of traces.
-//! `docs/reference/matchers.md` is the reference for people, and a test holds it to the code.
+//! One matcher serves a mock's `when`, a test's `expect`, the look-up of a recorded exchange and the comparison of
+//! traces. `docs/reference/matchers.md` is the reference for users, and a test compares it with the code.
 
 mod align;
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! How people write a matcher.
+//! Parses a matcher from YAML or JSON.
 //!
 //! ```text
-//! a scalar                             exactly that
+//! a scalar                             exactly this value
 //! an array                             element by element
 //! an object                            its keys must match, other keys are allowed
 //! an object of operator words only     those operators, all of which must hold
@@ -18,27 +18,27 @@ use super::range::Range;
 use super::schema::Schema;
 use crate::json::{Path, PathQuery, PathQueryError, Segment, excerpt};
 
-/// How deep a written matcher may be nested, data included.
+/// Maximum depth of a written matcher, data included.
 pub const DEPTH_LIMIT: usize = 128;
 
-/// How much of a wrong operand an error shows.
+/// How many bytes of a wrong operand an error shows.
 const OPERAND_EXCERPT: usize = 40;
 
 impl Matcher {
-    /// Reads a matcher as people write it.
+    /// Parses a matcher.
     pub fn parse(written: &Value) -> Result<Matcher, MatcherError> {
         Parser::new(written)?.matcher(written)
     }
 
-    /// Reads an object whose keys are known to be data, such as the arguments of a tool: at the top, `type` and `length`
-    /// are keys like any other. Below, operators are operators.
+    /// Parses an object whose keys are known to be data, such as the arguments of a tool: at the top, `type` and
+    /// `length` are ordinary keys. Below, operators are operators.
     pub fn parse_fields(written: &Map<String, Value>) -> Result<Matcher, MatcherError> {
         Parser::of_keys(written)?.fields(written)
     }
 
-    /// Reads a matcher for the arguments of something, or for answers by the names of questions. Its first keys are
-    /// operators only where all of them are words for a whole object (`any_of`, `exact` and the like); `type`, `length` and the
-    /// like are names there, and so is every key that `is_name` knows.
+    /// Parses a matcher for arguments, or for input responses by name. Its top-level keys are operators only if all of
+    /// them apply to a whole object (`any_of`, `exact` and others). `type`, `length` and similar words are names there,
+    /// and so is every key for which `is_name` returns true.
     pub fn parse_arguments(
         written: &Map<String, Value>,
         is_name: impl Fn(&str) -> bool,
@@ -50,20 +50,20 @@ impl Matcher {
     }
 }
 
-/// A written matcher being read; `path` is the place that is being looked at.
+/// Parses a written matcher; `path` is the current path in it.
 struct Parser {
     path: Path,
 }
 
 impl Parser {
-    /// The depth is checked once for the whole, so that everything after may recurse.
+    /// Checks the depth once for the whole matcher, so that everything after may recurse.
     fn new(written: &Value) -> Result<Parser, MatcherError> {
         let mut path = Path::root();
         refuse_depth(written, DEPTH_LIMIT, &mut path)?;
         Ok(Parser { path: Path::root() })
     }
 
-    /// The same for what stands under keys, whatever those mean.
+    /// Checks the depth of the values under some keys, whether the keys are data or operators.
     fn of_keys(written: &Map<String, Value>) -> Result<Parser, MatcherError> {
         let mut parser = Parser { path: Path::root() };
         for (key, value) in written {
@@ -125,7 +125,7 @@ impl Parser {
         })
     }
 
-    /// One operator; none for those that were read together with others.
+    /// Parses one operator; `None` for an operator that was parsed together with others.
     fn operator(&mut self, word: &'static str, operand: &Value, case: Case) -> Result<Option<Matcher>, MatcherError> {
         let matcher = match word {
             "gt" | "gte" | "lt" | "lte" | "ignore_case" => return Ok(None),
@@ -192,7 +192,7 @@ impl Parser {
         Schema::compile(operand).map_err(|error| self.placed(error))
     }
 
-    /// An error about the value at hand, seen from the root.
+    /// An error about the current value, with its path from the root.
     fn placed(&self, error: MatcherError) -> MatcherError {
         let path = self.path.concat(&error.path);
         MatcherError { path, ..error }
@@ -318,7 +318,7 @@ fn refuse_depth(written: &Value, left: usize, path: &mut Path) -> Result<(), Mat
     }
 }
 
-/// A written matcher that cannot be understood, with the place inside it.
+/// A written matcher that is invalid, with the path in it.
 ///
 /// ```text
 /// $.city.matches: not a regular expression: unclosed group
@@ -326,11 +326,11 @@ fn refuse_depth(written: &Value, left: usize, path: &mut Path) -> Result<(), Mat
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct MatcherError {
-    /// Where inside what was written.
+    /// The path in the written matcher.
     pub path: Path,
-    /// What is wrong there.
+    /// What is wrong at the path.
     pub problem: Problem,
-    /// What to write instead, when that can be guessed.
+    /// A correction, if there is a likely one.
     pub hint: Option<String>,
 }
 
@@ -366,12 +366,12 @@ impl Problem {
 }
 
 impl MatcherError {
-    /// Whether the key at the place is wrong, not what stands under it.
+    /// Whether the key at the path is wrong, and not its value.
     pub(crate) fn is_about_key(&self) -> bool {
         matches!(self.problem, Problem::BadPath(_))
     }
 
-    /// The same error with advice.
+    /// Adds a hint to the error.
     #[must_use]
     pub(super) fn hint(mut self, hint: impl Into<String>) -> MatcherError {
         self.hint = Some(hint.into());
@@ -402,13 +402,13 @@ pub(super) const WORDS: [&str; 19] = [
     "not",
 ];
 
-/// Those that say something about a whole object and are hardly ever names of arguments.
+/// Operators on whole objects, which are hardly ever names of arguments.
 pub(super) const OF_OBJECTS: [&str; 8] = ["any", "exact", "subset", "schema", "at", "any_of", "all_of", "not"];
 
-/// Those of them that are never data beside ordinary keys.
+/// Operators on whole objects that are never data in an object with ordinary keys.
 pub(super) const COMBINATIONS: [&str; 3] = ["any_of", "all_of", "not"];
 
-/// Names for types in other languages, and what they are called here.
+/// Names of types in other languages, with their names in JSON Schema.
 const TYPE_ALIASES: [(&str, &str); 9] = [
     ("bool", "boolean"),
     ("int", "integer"),
@@ -426,14 +426,14 @@ pub(super) fn named(word: &str) -> Option<&'static str> {
     WORDS.into_iter().find(|operator| *operator == word)
 }
 
-/// The operator that was probably meant by a word that is none.
+/// The operator that is closest to an unknown word.
 ///
-/// Short words are left alone: `lat` is closer to data than to `at`.
+/// Short words are ignored: `lat` is more likely data than a misspelled `at`.
 pub(crate) fn closest(word: &str) -> Option<&'static str> {
     nearest(word, WORDS).filter(|operator| *operator != word)
 }
 
-/// The type that was probably meant by a name that is none.
+/// The type that is closest to an unknown name.
 pub(super) fn closest_type(name: &str) -> Option<&'static str> {
     let alias = TYPE_ALIASES.into_iter().find(|(alias, _)| *alias == name);
     let names = crate::json::Kind::ALL.map(crate::json::Kind::name);

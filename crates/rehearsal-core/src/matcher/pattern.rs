@@ -1,4 +1,4 @@
-//! What a string must contain: a text, or what a regular expression finds.
+//! What a string must contain: a text, or a match of a regular expression.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub struct Pattern {
     case: Case,
 }
 
-/// Whether `A` and `a` are the same letter.
+/// Whether a comparison is case-sensitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Case {
     Matters,
@@ -36,7 +36,7 @@ impl Pattern {
             Ok(regex) => Ok(Pattern { regex, case }),
             Err(error) => {
                 let text = error.to_string();
-                // A syntax error draws the expression over several lines; the last one says what is wrong.
+                // A syntax error shows the expression on several lines; its last line has the reason.
                 let last = text.lines().last().unwrap_or(&text);
                 let reason = last.trim_start_matches("error: ").to_owned();
                 Err(Problem::BadPattern { reason })
@@ -49,7 +49,7 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// The expression as it was written.
+    /// The expression as the user wrote it.
     pub fn as_str(&self) -> &str {
         self.regex.as_str()
     }
@@ -69,20 +69,20 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// A part to be found: a substring of a string, an element of an array, or a key or subset of an object.
+/// An item to be contained: a substring of a string, an element of an array, or a key or subset of an object.
 #[derive(Debug, Clone)]
 pub enum Contains {
     /// A text: part of a string, an element of an array, or a key of an object.
     Text(Text),
-    /// A matcher that some element of an array, or the object as a whole, must satisfy.
+    /// A matcher for some element of an array, or for the object as a whole.
     Element(Matcher),
 }
 
-/// A text to look for.
+/// A text to be contained.
 #[derive(Debug, Clone)]
 pub struct Text {
     written: String,
-    /// The lowercase form, when case does not matter.
+    /// The lowercase form, if the search is case-insensitive.
     lowercase: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl Text {
         Text { written, lowercase }
     }
 
-    /// Whether a string has the text in it.
+    /// Whether a string contains the text.
     pub fn is_in(&self, string: &str) -> bool {
         match &self.lowercase {
             None => string.contains(&self.written),
@@ -104,7 +104,7 @@ impl Text {
         }
     }
 
-    /// Whether a string is the text.
+    /// Whether a string equals the text.
     pub fn is(&self, string: &str) -> bool {
         match &self.lowercase {
             None => string == self.written,

@@ -1,4 +1,4 @@
-//! A stretch of numbers, each end open, included or excluded.
+//! A range of numbers, each end open, included or excluded.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -71,7 +71,7 @@ impl Range {
         &self.high
     }
 
-    /// The one number in the range, if it was written as one.
+    /// The only number of the range, if it was written as one number.
     pub(super) fn single(&self) -> Option<&Number> {
         match (&self.low, &self.high) {
             (Bound::Included(low), Bound::Included(high)) if low == high => Some(low),
@@ -79,7 +79,7 @@ impl Range {
         }
     }
 
-    /// Whether the ends have crossed, so that no number can be inside.
+    /// Whether the range contains no number because its ends are reversed.
     pub(super) fn is_empty(&self) -> bool {
         match (&self.low, &self.high) {
             (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,

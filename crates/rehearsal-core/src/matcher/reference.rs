@@ -1,4 +1,4 @@
-//! Holds `docs/reference/matchers.md` to the code.
+//! Compares `docs/reference/matchers.md` with the code.
 //!
 //! ```text
 //! matcher: {"contains": "rain"}
@@ -6,7 +6,7 @@
 //! says:    $: expected something containing "rain", got "sun"
 //! ```
 //!
-//! A value without `says` matches; `error` and `hint` follow a matcher that is refused.
+//! A value without `says` matches; `error` and `hint` follow a matcher that is rejected.
 
 use super::judge::Mismatch;
 use super::matcher::Matcher;

@@ -10,12 +10,12 @@ use super::judge::{Mismatch, first_mismatches};
 use super::parse::{MatcherError, Problem};
 use crate::json::{DEFAULT_EXCERPT, Path, excerpt};
 
-/// Steps that one `pattern` may take back before it is given up; ECMAScript patterns are not linear.
+/// Maximum number of backtracking steps of one `pattern`; ECMAScript patterns are not linear.
 const BACKTRACK_LIMIT: usize = 100_000;
-/// The largest compiled `pattern` that is accepted, in bytes.
+/// Maximum size of a compiled `pattern`, in bytes.
 const PATTERN_SIZE_LIMIT: usize = 1 << 20;
 
-/// A JSON Schema ready to judge values. It never fetches anything: a reference out of the schema is an error.
+/// A compiled JSON Schema. It fetches nothing: a reference to another document is an error.
 #[derive(Debug, Clone)]
 pub struct Schema {
     written: Arc<Value>,
@@ -23,7 +23,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Compiles a schema. One without a `$schema`, or with one that nobody knows, is read as 2020-12, as MCP says.
+    /// Compiles a schema. One without a `$schema`, or with an unknown one, is read as 2020-12, as MCP requires.
     pub fn compile(schema: &Value) -> Result<Schema, MatcherError> {
         let validator = match options().build(schema) {
             Err(error) if is_unknown_dialect(&error) && schema.get("$schema").is_some_and(Value::is_string) => {
@@ -41,7 +41,7 @@ impl Schema {
         }
     }
 
-    /// The schema as it was written.
+    /// The schema before compilation.
     pub fn as_value(&self) -> &Value {
         &self.written
     }
@@ -51,12 +51,12 @@ impl Schema {
         self.validator.is_valid(actual)
     }
 
-    /// The [first](first_mismatches) places where a value is not valid; quick if it is.
+    /// The [first](first_mismatches) places where a value is invalid; fast if it is valid.
     pub fn objections(&self, actual: &Value) -> Vec<String> {
         if self.is_valid(actual) { Vec::new() } else { first_mismatches(&self.check(actual)) }
     }
 
-    /// Every way in which the schema does not accept a value.
+    /// Every mismatch between the schema and a value.
     pub fn check(&self, actual: &Value) -> Vec<Mismatch> {
         let errors = self.validator.iter_errors(actual);
         errors.flat_map(|error| mismatches(&error, actual)).collect()
@@ -80,7 +80,7 @@ fn without_dialect(schema: &Value) -> Value {
     schema
 }
 
-/// One error of the validator in our words; what the schema says of several keys is said of each.
+/// Converts one error of the validator; an error about several keys becomes one mismatch for each key.
 fn mismatches(error: &ValidationError<'_>, whole: &Value) -> Vec<Mismatch> {
     use ValidationErrorKind as Kind;
     let path = Path::from_pointer(error.instance_path().as_str(), whole);
@@ -124,7 +124,7 @@ fn mismatches(error: &ValidationError<'_>, whole: &Value) -> Vec<Mismatch> {
         Kind::MaxLength { limit } | Kind::MaxItems { limit } | Kind::MaxProperties { limit } => {
             here(format!("a length <= {limit}"))
         }
-        // The validator knows more kinds than deserve words of their own here, and may learn more.
+        // The validator has more kinds of errors than are worth texts of their own, and may add more.
         _ => here(format!("the schema to hold ({})", error.masked())),
     }
 }

@@ -1,4 +1,4 @@
-//! A matcher as people would write it.
+//! Writes a matcher in its written form.
 
 use std::ops::Bound;
 
@@ -11,9 +11,10 @@ use super::pattern::Contains;
 use super::range::Range;
 
 impl Matcher {
-    /// The matcher in the form that [`Matcher::parse`] reads, so that a program can write a mock or a suite.
+    /// The written form of the matcher, which [`Matcher::parse`] reads, so that a program can write a mock or a suite.
     ///
-    /// Only what `parse` can produce can be written faithfully: not an `AnyOf` of nothing, nor the same key twice.
+    /// Only matchers that `parse` can return are written exactly: not an `AnyOf` without alternatives, nor a duplicate
+    /// key.
     pub fn to_value(&self) -> Value {
         match self {
             Matcher::Any => json!({"any": true}),
@@ -33,7 +34,7 @@ impl Matcher {
             Matcher::Each(matcher) => json!({"each": matcher.to_value()}),
             Matcher::Contains(contains) => match contains.as_ref() {
                 Contains::Text(text) => with_case("contains", text.as_str(), text.case()),
-                // A bare string would be a text, which may also be part of a string.
+                // A bare string would be a text, which also matches a part of a string.
                 Contains::Element(Matcher::Exact(value)) => json!({"contains": {"exact": value}}),
                 Contains::Element(matcher) => json!({"contains": matcher.to_value()}),
             },

@@ -1,4 +1,4 @@
-//! One JSON-RPC message: its exact bytes and what they mean.
+//! One JSON-RPC message: its exact bytes and their parsed meaning.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::{Garbled, Method, Reason, Reply};
 use crate::json::RawJson;
 
-/// One message: forward [`raw`](Message::raw), reason about [`body`](Message::body).
+/// One message: forward [`raw`](Message::raw), inspect [`body`](Message::body).
 ///
 /// Parsing never fails and never changes a byte; the parts in the body are slices of the raw bytes.
 #[derive(Clone, PartialEq, Eq)]
@@ -17,47 +17,47 @@ pub struct Message {
     pub(super) body: Body,
 }
 
-/// What a message means.
+/// The kind of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Somebody asks.
+    /// A request.
     Request(Request),
-    /// Somebody tells.
+    /// A notification.
     Notification(Notification),
-    /// Somebody answers.
+    /// A response.
     Response(Response),
-    /// Several messages in one, legitimate in 2025-03-26 only.
+    /// A batch of messages, valid in 2025-03-26 only.
     Batch(Vec<Message>),
-    /// Not understood, but kept.
+    /// Bytes that are no valid message, kept with a reason.
     Garbled(Garbled),
 }
 
-/// A question that wants one answer.
+/// A request, which gets exactly one response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Unique among the requests that its sender has in flight.
     pub id: RequestId,
-    /// What is asked for.
+    /// The requested method.
     pub method: Method,
-    /// With what.
+    /// The params, if there are any.
     pub params: Option<RawJson>,
 }
 
-/// Something told, never answered.
+/// A notification, which never gets a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// What happened.
+    /// The method.
     pub method: Method,
-    /// The details.
+    /// The params, if there are any.
     pub params: Option<RawJson>,
 }
 
-/// An answer.
+/// The response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The request that is answered. `None` is JSON-RPC's `null`: an error about a message whose id could not be read.
+    /// The id of the request. `None` is JSON-RPC's `null`: an error about a message whose id could not be read.
     pub id: Option<RequestId>,
-    /// A result or an error.
+    /// The result or the error.
     pub reply: Reply,
 }
 
@@ -67,7 +67,7 @@ impl Message {
         &self.raw
     }
 
-    /// What the bytes mean.
+    /// The parsed message.
     pub fn body(&self) -> &Body {
         &self.body
     }
@@ -92,7 +92,7 @@ impl Message {
         if let Body::Response(response) = &self.body { Some(response) } else { None }
     }
 
-    /// Why the message was not understood, if it was not.
+    /// Why the message is garbled, if it is.
     pub fn as_garbled(&self) -> Option<&Garbled> {
         if let Body::Garbled(garbled) = &self.body { Some(garbled) } else { None }
     }
@@ -115,12 +115,12 @@ impl Message {
         }
     }
 
-    /// Bytes that the transport already knows to be broken, such as a line that was cut off.
+    /// Builds a message from bytes that the transport knows to be broken, such as a line that was cut off.
     pub fn garbled(raw: impl Into<Bytes>, reason: Reason) -> Message {
         Message { raw: raw.into(), body: Body::Garbled(Garbled { reason, id: None }) }
     }
 
-    /// A last line without a line end: a whole message, or the beginning of one.
+    /// Builds a message from a last line without a line end: a whole message, or the beginning of one.
     pub fn unterminated(raw: impl Into<Bytes>) -> Message {
         let message = Message::parse(raw.into());
         match message.as_garbled().map(|garbled| &garbled.reason) {

@@ -1,4 +1,4 @@
-//! Messages that we write ourselves.
+//! Builds the messages that we send.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -7,9 +7,9 @@ use super::{Body, ErrorReply, Message, Method, Notification, Reply, Request, Req
 use crate::json::RawJson;
 
 impl Message {
-    /// A request.
+    /// Builds a request.
     ///
-    /// Fails only where `params` cannot be written as JSON, such as a map whose keys are not strings.
+    /// Fails only if `params` cannot be written as JSON, for instance a map whose keys are not strings.
     pub fn request(
         id: RequestId,
         method: Method,
@@ -24,9 +24,9 @@ impl Message {
         Ok(Message { raw, body: Body::Request(Request { id, method, params }) })
     }
 
-    /// A request whose params are the pieces of a JSON object that were written before, one after the other.
+    /// Builds a request whose params are given as pieces of JSON text that are concatenated.
     ///
-    /// For those who ask the same thing often. The pieces must make up one object: nobody looks at them again.
+    /// For callers that send nearly the same request often. The pieces must form one object; this is not checked.
     pub fn request_in_pieces(id: RequestId, method: Method, params: &[&[u8]]) -> Message {
         let length: usize = params.iter().map(|piece| piece.len()).sum();
         let mut text = Text::with_capacity(length + 96);
@@ -42,7 +42,7 @@ impl Message {
         message
     }
 
-    /// A notification.
+    /// Builds a notification.
     pub fn notification(method: Method, params: Option<&impl Serialize>) -> Result<Message, serde_json::Error> {
         let mut text = Text::new();
         text.method(&method)?;
@@ -52,7 +52,7 @@ impl Message {
         Ok(Message { raw, body: Body::Notification(Notification { method, params }) })
     }
 
-    /// An answer with a result.
+    /// Builds a response with a result.
     pub fn result(id: RequestId, result: &impl Serialize) -> Result<Message, serde_json::Error> {
         let mut text = Text::new();
         text.field("id", &id)?;
@@ -62,7 +62,7 @@ impl Message {
         Ok(Message { raw, body: Body::Response(Response { id: Some(id), reply }) })
     }
 
-    /// An answer with a result that is written already; its bytes are copied, not read again.
+    /// Builds a response with a serialized result; its bytes are copied, not parsed again.
     pub fn written_result(id: RequestId, result: &RawJson) -> Message {
         let mut text = Text::new();
         text.field("id", &id).expect("an id can always be written");
@@ -75,7 +75,7 @@ impl Message {
         Message { raw, body: Body::Response(Response { id: Some(id), reply }) }
     }
 
-    /// An answer with an error; without an id where the question's could not be read.
+    /// Builds a response with an error. It has no id if the request's id could not be read.
     pub fn error(id: Option<RequestId>, error: &ErrorReply) -> Message {
         let mut text = Text::new();
         let written = text.field("id", &id).and_then(|_| text.field("error", &Fields(error)));
@@ -84,7 +84,7 @@ impl Message {
         Message { raw, body: Body::Response(Response { id, reply: Reply::Error(error.clone()) }) }
     }
 
-    /// An answer with either.
+    /// Builds a response with a result or an error.
     pub fn reply(id: RequestId, reply: &Reply) -> Message {
         match reply {
             Reply::Result(result) => Message::written_result(id, result),
@@ -93,7 +93,7 @@ impl Message {
     }
 }
 
-/// The fields of an error object, as they were written.
+/// The fields of an error object, unchanged.
 struct Fields<'a>(&'a ErrorReply);
 
 impl Serialize for Fields<'_> {
@@ -113,7 +113,7 @@ impl Serialize for Fields<'_> {
     }
 }
 
-/// A JSON object under construction that remembers where each value stands.
+/// A JSON object under construction, with the ranges of its values.
 struct Text(Vec<u8>);
 
 impl Text {

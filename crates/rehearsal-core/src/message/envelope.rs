@@ -1,4 +1,4 @@
-//! The keys of JSON-RPC, as `serde_json` finds them.
+//! The keys of JSON-RPC in a message, as `serde_json` finds them.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{self, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The keys of JSON-RPC and the text of their values; what else stands in the object is none of our business.
+/// The keys of JSON-RPC and the text of their values; other members of the object are ignored.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Envelope<'a> {
     pub(super) jsonrpc: Option<&'a [u8]>,
@@ -19,7 +19,7 @@ pub(super) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Takes the value of a key; `false` for a key that stood there already.
+    /// Sets the value of a key; `false` if the key was already set.
     pub(super) fn set(&mut self, key: Key, value: &'a [u8]) -> bool {
         let (slot, name) = match key {
             Key::Jsonrpc => (&mut self.jsonrpc, "jsonrpc"),
@@ -81,7 +81,7 @@ pub(super) enum Key {
 }
 
 impl Key {
-    /// The key that is written like this, without its quotes.
+    /// The key with this spelling, without its quotes.
     pub(super) fn read(key: &[u8]) -> Key {
         match key {
             b"jsonrpc" => Key::Jsonrpc,

@@ -9,12 +9,12 @@ use super::envelope::Envelope;
 use super::{ErrorReply, Message, Others, Reply, RequestId};
 use crate::json::RawJson;
 
-/// A message that could not be understood, and why.
+/// Bytes that are no valid message, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbled {
     /// What is wrong with it.
     pub reason: Reason,
-    /// Whose request it speaks of, where that much could be read: whoever waits for that id can be told at once.
+    /// The id in the message, if it could be read: the pending request with this id can fail at once.
     pub id: Option<RequestId>,
 }
 
@@ -30,12 +30,12 @@ pub enum Reason {
     },
     /// Text that is not JSON: a log line, a banner, a traceback.
     NotJson {
-        /// What the JSON parser said, with the place.
+        /// The JSON parser's message, with the position.
         detail: String,
     },
     /// The stream ended in the middle of a message.
     HalfLine,
-    /// More bytes than the limit; the rest was thrown away.
+    /// More bytes than the limit; the rest was dropped.
     TooLong {
         /// The limit in bytes.
         limit: usize,
@@ -47,52 +47,52 @@ pub enum Reason {
     },
     /// A batch without messages.
     EmptyBatch,
-    /// A key of JSON-RPC that stands twice: which one counts is anybody's guess.
+    /// A key of JSON-RPC that occurs twice: parsers differ in which one they use.
     DuplicateKey {
         /// The key.
         key: &'static str,
     },
     /// `jsonrpc` is absent or not `"2.0"`.
     NotVersion2 {
-        /// What stands there, if anything.
+        /// The value of the member, if there is one.
         found: Option<String>,
     },
-    /// An id that is `null`, a fraction, beyond 64 bits, or no scalar.
+    /// An id that is `null`, a fraction, beyond 64 bits, or neither a number nor a string.
     BadId {
-        /// The id as it was written.
+        /// The text of the id.
         found: String,
     },
     /// `method` is not a string.
     BadMethod {
-        /// What stands there.
+        /// The value of the member.
         found: String,
     },
     /// `params` is neither an object nor an array.
     BadParams {
-        /// What stands there.
+        /// The value of the member.
         found: String,
     },
     /// `error` has no integer `code` or no text `message`.
     BadError {
-        /// What stands there.
+        /// The value of the member.
         found: String,
     },
     /// A response with both `result` and `error`.
     ResultAndError,
-    /// Both a question and an answer: `method` beside `result` or `error`.
+    /// Both a request and a response: `method` in addition to `result` or `error`.
     RequestAndResponse,
     /// No `method`, no `result` and no `error`.
     Purposeless,
-    /// A result or error without an id: an answer to nobody.
+    /// A result or error without an id, so it belongs to no request.
     NoId,
 }
 
-/// How a transport cut a message: reading its bytes again does not find that out.
+/// How a transport cut a message. The bytes alone do not contain this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// The stream ended in the middle of it.
+    /// The stream ended in the middle of the message.
     HalfLine,
-    /// It was longer than this many bytes.
+    /// The message was longer than the limit.
     TooLong {
         /// The limit in bytes.
         limit: usize,
@@ -100,8 +100,8 @@ pub enum Cut {
 }
 
 impl Reason {
-    /// How the transport cut the message, where that is what is wrong with it. Everything else is found again by whoever
-    /// reads the bytes.
+    /// How the transport cut the message, if that is the reason. Every other reason can be found again by parsing the
+    /// bytes.
     pub fn cut(&self) -> Option<Cut> {
         match self {
             Reason::HalfLine => Some(Cut::HalfLine),
@@ -158,12 +158,12 @@ impl fmt::Display for Garbled {
     }
 }
 
-/// The code of an error that has none: an internal error, of which nobody knows more.
+/// The code of an error without a valid code: JSON-RPC's "internal error".
 const UNKNOWN: i64 = -32603;
 
 impl Message {
-    /// What a garbled answer means, as a client would take it that looks less closely: a result beside an error that is
-    /// `null`, an error without a code or a message or that is just a text, any answer without `jsonrpc`.
+    /// The reply that a lenient client reads from a garbled response: a result with an error that is `null`, an error
+    /// without a code or a message or that is just a text, any response without `jsonrpc`.
     pub fn meant(&self) -> Option<Reply> {
         self.as_garbled()?;
         let envelope: Envelope<'_> = serde_json::from_slice(&self.raw).ok()?;
@@ -195,7 +195,7 @@ impl Message {
         }
     }
 
-    /// The same bytes with another id; `None` where there is none to take the place of.
+    /// The same bytes with another id; `None` if the message has no id to replace.
     #[must_use]
     pub fn readdressed(&self, id: &RequestId) -> Option<Message> {
         let envelope: Envelope<'_> = serde_json::from_slice(&self.raw).ok()?;
@@ -208,7 +208,7 @@ impl Message {
     }
 }
 
-/// The whole number that is written like this, such as `1.0`.
+/// The integer that is written as a number with a fraction, such as `1.0`.
 fn whole(number: &str) -> Option<i64> {
     number.parse().ok().or_else(|| number.strip_suffix(".0")?.parse().ok())
 }

@@ -1,11 +1,11 @@
-//! The name of what is asked for.
+//! The method of a request or notification.
 
 use std::borrow::Cow;
 use std::fmt;
 
 /// The name of a request or notification, such as `tools/call`.
 ///
-/// The names of the protocol cost no allocation.
+/// Names that the protocol defines need no allocation.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Method(Cow<'static, str>);
 
@@ -75,7 +75,7 @@ impl Method {
         matches!(self.0, Cow::Borrowed(_))
     }
 
-    /// The name as it stands on the wire.
+    /// The name on the wire.
     pub fn as_str(&self) -> &str {
         &self.0
     }

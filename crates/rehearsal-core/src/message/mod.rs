@@ -1,7 +1,7 @@
 //! JSON-RPC: one message and its exact bytes.
 //!
 //! ```text
-//! bytes ──► parse ──► Message { raw, body }      never fails: what is not understood is Body::Garbled, with a reason
+//! bytes ──► parse ──► Message { raw, body }      never fails: invalid bytes are Body::Garbled, with a reason
 //! ```
 
 mod body;

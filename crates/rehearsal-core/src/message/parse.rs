@@ -1,4 +1,4 @@
-//! From bytes to meaning; never fails.
+//! Parses bytes as a message; never fails.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,9 +16,9 @@ use super::{
 use crate::json::RawJson;
 
 impl Message {
-    /// Reads one message.
+    /// Parses one message.
     ///
-    /// The envelope is read in one pass without copying; `params`, `result` and `data` stay text until somebody asks.
+    /// The envelope is read in one pass without copying; `params`, `result` and `data` are parsed on demand.
     pub fn parse(raw: impl Into<Bytes>) -> Message {
         let raw = raw.into();
         let body = body(&raw).unwrap_or_else(Body::Garbled);
@@ -55,7 +55,7 @@ fn batch(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
         let raw = raw.slice_ref(item.get().as_bytes());
         let body = match item.get().as_bytes().first() {
             Some(b'{') => object(&raw, item.get()),
-            // A batch inside a batch is nothing that any version knows; it also bounds the recursion.
+            // No version allows a batch inside a batch; this also bounds the recursion.
             first => Err(nobody(Reason::NotAnObject { kind: first.map_or("nothing", |first| kind(*first)) })),
         };
         Message { body: body.unwrap_or_else(Body::Garbled), raw }
@@ -70,14 +70,14 @@ fn object(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
     }
 }
 
-/// Anything unusual is for `serde_json` to judge.
+/// Parses an unusual message with `serde_json`.
 fn judged(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
     meaning(raw, &serde_json::from_str(text).map_err(|error| nobody(not_json(&error)))?)
 }
 
 fn meaning(raw: &Bytes, envelope: &Envelope<'_>) -> Result<Body, Garbled> {
     let id = envelope.id.map(request_id);
-    // Whatever is refused still says whose it is, so that whoever waits for this id can be told why.
+    // A garbled message keeps its id, so that the pending request with this id can fail with the reason.
     let refuse = |reason| Garbled { reason, id: envelope.id.and_then(salvaged) };
 
     if let Some(key) = envelope.duplicate {
@@ -120,7 +120,7 @@ fn method_name(method: &[u8]) -> Result<Method, Reason> {
     if let Some(name) = plain_text(method) {
         return Ok(Method::from(name));
     }
-    // `Cow` borrows only where serde is told to, and a method with escapes cannot be borrowed.
+    // `Cow` borrows only with this attribute, and a method with escapes cannot be borrowed.
     #[derive(Deserialize)]
     struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
     match serde_json::from_slice::<Name<'_>>(method) {
@@ -131,7 +131,7 @@ fn method_name(method: &[u8]) -> Result<Method, Reason> {
 
 fn params(raw: &Bytes, params: Option<&[u8]>) -> Result<Option<RawJson>, Reason> {
     match params.map(|params| (params, params.first())) {
-        // `null` for "none" is not JSON-RPC, but half the world writes it and nobody can misread it.
+        // JSON-RPC does not allow `null` params, but many peers send it, and its meaning is clear.
         None | Some((_, Some(b'n'))) => Ok(None),
         Some((params, Some(b'{' | b'['))) => Ok(Some(RawJson::slice(raw, params))),
         Some((params, _)) => Err(Reason::BadParams { found: excerpt(params) }),
@@ -147,7 +147,7 @@ fn error_reply(raw: &Bytes, error: Option<&[u8]>) -> Result<ErrorReply, Reason> 
         #[serde(borrow, default, deserialize_with = "present")]
         data: Option<&'a RawValue>,
     }
-    /// `null` is data too.
+    /// Deserializes a value that is present, though it may be `null`.
     fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
         Deserialize::deserialize(deserializer).map(Some)
     }
@@ -179,12 +179,12 @@ fn number(text: &[u8]) -> Option<i64> {
     short.or_else(|| std::str::from_utf8(text).ok()?.parse().ok())
 }
 
-/// The id that was meant.
+/// The id of a garbled message; an id that MCP does not allow is converted if possible.
 fn salvaged(text: &[u8]) -> Option<RequestId> {
     request_id(text).map_or_else(|bad| bad.nearest(), Some)
 }
 
-/// An id that MCP does not allow, as it was written.
+/// The text of an id that MCP does not allow.
 struct BadId<'a>(&'a [u8]);
 
 impl BadId<'_> {
@@ -192,7 +192,7 @@ impl BadId<'_> {
         Reason::BadId { found: excerpt(self.0) }
     }
 
-    /// Some languages know only one kind of number and answer request `1` with `1.0`: say so to whoever asked `1`.
+    /// The valid id closest to this one. Some languages have only one type of number and answer request `1` with `1.0`.
     fn nearest(&self) -> Option<RequestId> {
         let number: f64 = std::str::from_utf8(self.0).ok()?.parse().ok()?;
         let whole = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
@@ -200,7 +200,7 @@ impl BadId<'_> {
     }
 }
 
-/// What stands between the quotes of a string that has no escapes.
+/// The contents of a string without escapes.
 fn plain_text(text: &[u8]) -> Option<&str> {
     let inside = text.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if inside.contains(&b'\\') { None } else { std::str::from_utf8(inside).ok() }
@@ -225,7 +225,7 @@ fn kind(first: u8) -> &'static str {
     }
 }
 
-/// Enough of a value to recognise it by.
+/// The beginning of a value, for an error message.
 fn excerpt(text: &[u8]) -> String {
     const LIMIT: usize = 60;
     let text = String::from_utf8_lossy(text);

@@ -1,4 +1,4 @@
-//! What a request was answered with.
+//! The reply in a response.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -11,19 +11,19 @@ use crate::json::RawJson;
 /// A result or an error, never both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The request succeeded, as far as JSON-RPC is concerned: a tool's own failure is in here too.
+    /// A result. A tool's own failure is a result, too.
     Result(RawJson),
-    /// The request was refused.
+    /// An error.
     Error(ErrorReply),
 }
 
 impl Reply {
-    /// Whether the client is sent away until it has answered something (2026-07-28).
+    /// Whether this is an `input_required` result (2026-07-28).
     pub fn is_input_required(&self) -> bool {
-        // Every call of the stateless era asks this, so it must not cost reading the whole result.
+        // This is called for every response since 2026-07-28, so it must not parse the whole result.
         let Reply::Result(result) = self else { return false };
         static WORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("input_required"));
-        // With escapes it could be written in many ways.
+        // With escapes the word can be written in many ways.
         if WORD.find(result.bytes()).is_none() && memchr::memchr(b'\\', result.bytes()).is_none() {
             return false;
         }
@@ -34,22 +34,22 @@ impl Reply {
 /// A JSON-RPC error object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorReply {
-    /// What kind of failure, for programs.
+    /// The code of the failure.
     pub code: i64,
-    /// What happened, for people.
+    /// The message, for users.
     pub message: String,
-    /// Whatever else the sender wanted to say.
+    /// Additional data of the sender.
     pub data: Option<RawJson>,
-    /// What stands beside that. Boxed, because hardly anybody says more.
+    /// Members that JSON-RPC does not define. Boxed, because few errors have any.
     pub more: Option<Box<Others>>,
 }
 
-/// Members of an error object that JSON-RPC does not know.
+/// Members of an error object that JSON-RPC does not define.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Others(Vec<(String, RawJson)>);
 
 impl Others {
-    /// These; `None` where there are none.
+    /// Wraps the members; `None` if there are none.
     pub fn of(members: Vec<(String, RawJson)>) -> Option<Box<Others>> {
         if members.is_empty() { None } else { Some(Box::new(Others(members))) }
     }
@@ -66,12 +66,12 @@ impl ErrorReply {
         ErrorReply { data: Some(RawJson::from_value(data)), ..self }
     }
 
-    /// The members that JSON-RPC does not know.
+    /// The members that JSON-RPC does not define.
     pub fn others(&self) -> impl Iterator<Item = &(String, RawJson)> {
         self.more.iter().flat_map(|more| &more.0)
     }
 
-    /// As the object that it is, with every digit.
+    /// The error as a JSON object, with every digit of its numbers.
     pub fn object(&self) -> Map<String, Value> {
         let exact = |json: &RawJson| json.value().unwrap_or_else(|_| json.as_str().into());
         let mut object = Map::new();
@@ -82,7 +82,7 @@ impl ErrorReply {
         object
     }
 
-    /// The error that an object is, with the code and the message of this one where it has none.
+    /// The error in an object; this error's code and message are used if the object has none.
     pub fn with_object(self, object: Map<String, Value>) -> ErrorReply {
         let (mut error, mut more) = (ErrorReply { data: None, ..self }, Vec::new());
         for (key, value) in object {

@@ -1,19 +1,19 @@
-//! The envelope of an ordinary message in one pass over its bytes.
+//! Scans the envelope of an ordinary message in one pass over its bytes.
 //!
 //! ```text
 //! {"jsonrpc":"2.0","id":1,"result":{ … skipped … }}
 //!            ─────      ─          ───────────────
 //! ```
 //!
-//! It knows the whole grammar of JSON, but gives up where anything is unusual: a key with escapes, one that stands twice,
-//! deep nesting, and all that is not JSON. `serde_json` is the judge of those. What is found here is what it would find.
+//! The scanner implements the whole grammar of JSON, but returns `None` for anything unusual: a key with escapes, a
+//! duplicate key, deep nesting, and invalid JSON. `serde_json` parses those. For other messages both find the same.
 
 use std::ops::Range;
 
 use super::envelope::{Envelope, Key};
 use crate::json::{eight, special};
 
-/// The envelope of `bytes`, which are JSON if they are UTF-8; `None` where `serde_json` should look at them.
+/// The envelope of `bytes`, which are JSON if they are UTF-8; `None` if `serde_json` must parse them.
 pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, Letters)> {
     let mut scan = Scan { bytes, beyond: 0 };
     let mut envelope = Envelope::default();
@@ -49,31 +49,31 @@ pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, Letters)> {
     (scan.space(at) == bytes.len()).then_some((envelope, letters))
 }
 
-/// How nearly everybody begins, up to where the next key stands.
+/// The usual beginning of a message, up to the next key.
 const USUAL: &[u8] = br#"{"jsonrpc":"2.0","#;
-/// Where the version is in it.
+/// The range of the version in it.
 const USUAL_VERSION: Range<usize> = 11..16;
 
-/// Which letters were seen.
+/// Which characters were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Letters {
-    /// Nothing that could fail to be UTF-8.
+    /// Only ASCII.
     Ascii,
-    /// Anything inside of strings.
+    /// Any bytes inside of strings; they must be checked to be UTF-8.
     Any,
 }
 
-/// What to do about a backslash.
+/// How a backslash is treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Escapes {
     Skip,
     GiveUp,
 }
 
-/// Every function takes the place where it begins, and gives the one behind what it found.
+/// The scanner. Each function takes the position where an element begins, and returns the position after it.
 struct Scan<'a> {
     bytes: &'a [u8],
-    /// All letters of all strings, one on top of the other.
+    /// All bytes of all strings, combined with `|`.
     beyond: u64,
 }
 
@@ -113,7 +113,7 @@ impl Scan<'_> {
         self.colon(at)
     }
 
-    /// Skips a value, however it is made up.
+    /// Skips a value of any type.
     fn value(&mut self, mut at: usize) -> Option<usize> {
         let mut inside = Nesting::default();
         loop {
@@ -143,7 +143,7 @@ impl Scan<'_> {
                 b'n' => at = self.literal(at, b"null")?,
                 _ => at = self.number(at)?,
             }
-            // A value has ended, and with it maybe what it stands in.
+            // A value has ended; the array or object around it may end, too.
             loop {
                 let Some(container) = inside.innermost() else { return Some(at) };
                 at = self.space(at);
@@ -168,7 +168,7 @@ impl Scan<'_> {
     #[inline(always)]
     fn string(&mut self, mut at: usize, escapes: Escapes) -> Option<usize> {
         loop {
-            // What means nothing in a string, eight letters at a time.
+            // Skips characters without a meaning in a string, eight at a time.
             while let Some(chunk) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
                 let chunk = u64::from_le_bytes(*chunk);
                 self.beyond |= chunk;
@@ -236,7 +236,7 @@ enum Container {
     Array,
 }
 
-/// What we are inside of, innermost last: one bit each.
+/// The arrays and objects around the current position, innermost last: one bit each.
 #[derive(Default)]
 struct Nesting {
     objects: u64,

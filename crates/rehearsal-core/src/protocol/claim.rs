@@ -1,15 +1,15 @@
-//! What a request of 2026-07-28 declares in `_meta`.
+//! The declarations of a 2026-07-28 request in `_meta`.
 
 use serde_json::{Value, json};
 
 use super::{Era, LogLevel, Revision, code, meta};
 use crate::message::ErrorReply;
 
-/// The version, the client and its capabilities, as a request declares them in `_meta`. Nothing is inferred from earlier
-/// requests, even on the same pipe.
+/// The version, the client and its capabilities that a request declares in `_meta`. Nothing is inferred from earlier
+/// requests, even on the same connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
-    /// The version as it is written.
+    /// The declared version.
     pub version: &'a str,
     /// The client's capabilities: an object.
     pub capabilities: &'a Value,
@@ -25,7 +25,7 @@ impl<'a> Claim<'a> {
         meta.is_some_and(|meta| meta.get(meta::PROTOCOL_VERSION).is_some())
     }
 
-    /// Reads `_meta`. The error names the required keys that are missing or of the wrong type.
+    /// Parses `_meta`. The error names the required keys that are missing or of the wrong type.
     pub fn read(meta: &'a Value) -> Result<Claim<'a>, ErrorReply> {
         let version = meta.get(meta::PROTOCOL_VERSION).and_then(Value::as_str);
         let capabilities = meta.get(meta::CLIENT_CAPABILITIES).filter(|capabilities| capabilities.is_object());

@@ -6,15 +6,15 @@ use crate::message::Reason;
 pub const PARSE_ERROR: i64 = -32700;
 /// The message is not a JSON-RPC request.
 pub const INVALID_REQUEST: i64 = -32600;
-/// Nobody here knows the method.
+/// The method is unknown.
 pub const METHOD_NOT_FOUND: i64 = -32601;
-/// The params are wrong; also an unknown tool, and since 2026-07-28 an unknown resource.
+/// The params are invalid; also an unknown tool, and since 2026-07-28 an unknown resource.
 pub const INVALID_PARAMS: i64 = -32602;
-/// The server broke.
+/// The server failed internally.
 pub const INTERNAL_ERROR: i64 = -32603;
 /// An unknown resource, before 2026-07-28.
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
-/// A URL must be visited first, in 2025-11-25 only.
+/// The client must open a URL first, in 2025-11-25 only.
 pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// Since 2026-07-28: an HTTP header is missing or contradicts the body.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -23,12 +23,12 @@ pub const MISSING_CAPABILITY: i64 = -32021;
 /// Since 2026-07-28: the version is not supported; `data.supported` lists those that are.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// Whether only a server of the stateless era says this: proof of the era when a client probes.
+/// Whether only servers of the modern era send this code: a client that probes for the era can rely on it.
 pub fn is_modern(code: i64) -> bool {
     matches!(code, HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION)
 }
 
-/// The code for a message that was not understood: no JSON at all, or JSON that is no message.
+/// The code for a garbled message: invalid JSON, or JSON that is no message.
 pub fn for_garbled(reason: &Reason) -> i64 {
     match reason {
         Reason::Blank | Reason::NotUtf8 { .. } | Reason::NotJson { .. } | Reason::HalfLine | Reason::TooLong { .. } => {

@@ -1,67 +1,67 @@
-//! What tools answer with and prompts say: content blocks.
+//! Content blocks of tool results and prompts.
 
 use base64::Engine as _;
 use serde_json::Value;
 
-/// One block of content. What is not understood stays what it was, in [`Content::Other`].
+/// One content block. A block that cannot be parsed is kept in [`Content::Other`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
-    /// Words.
+    /// A text.
     Text {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// A picture.
+    /// An image.
     Image {
-        /// Base64, as it was sent.
+        /// The base64 text, unchanged.
         data: String,
-        /// Such as `image/png`.
+        /// The media type, such as `image/png`.
         mime_type: String,
     },
-    /// A sound, since 2025-03-26.
+    /// Audio, since 2025-03-26.
     Audio {
-        /// Base64, as it was sent.
+        /// The base64 text, unchanged.
         data: String,
-        /// Such as `audio/wav`.
+        /// The media type, such as `audio/wav`.
         mime_type: String,
     },
-    /// A resource, embedded whole.
+    /// An embedded resource with its contents.
     Resource(ResourceContents),
-    /// A resource that can be read, since 2025-06-18.
+    /// A link to a resource, since 2025-06-18.
     ResourceLink {
-        /// Where it is.
+        /// The URI.
         uri: String,
-        /// What it is called.
+        /// The name.
         name: String,
-        /// What is in it.
+        /// The media type.
         mime_type: Option<String>,
     },
-    /// A block of an unknown type, or one that lacks what its type requires.
+    /// A block of an unknown type, or one without a member that its type requires.
     Other(Value),
 }
 
 /// The contents of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceContents {
-    /// Where it is.
+    /// The URI.
     pub uri: String,
-    /// What is in it.
+    /// The media type.
     pub mime_type: Option<String>,
-    /// The contents themselves.
+    /// The contents.
     pub data: ResourceData,
 }
 
 /// Text or bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResourceData {
-    /// Words.
+    /// Text.
     Text(String),
-    /// Base64, as it was sent.
+    /// The base64 text, unchanged.
     Blob(String),
 }
 
 impl Content {
-    /// Reads a block; never fails.
+    /// Parses a block; never fails.
     pub fn read(block: &Value) -> Content {
         Content::understood(block).unwrap_or_else(|| Content::Other(block.clone()))
     }
@@ -81,12 +81,12 @@ impl Content {
         })
     }
 
-    /// The words of a text block.
+    /// The text of a text block.
     pub fn as_text(&self) -> Option<&str> {
         if let Content::Text { text } = self { Some(text) } else { None }
     }
 
-    /// The bytes of a picture, a sound or an embedded blob; `Some(Err)` where the base64 is broken.
+    /// The bytes of an image, audio or an embedded blob; `Some(Err)` if the base64 is invalid.
     pub fn decoded(&self) -> Option<Result<Vec<u8>, base64::DecodeError>> {
         match self {
             Content::Image { data, .. } | Content::Audio { data, .. } => Some(decode(data)),
@@ -97,7 +97,7 @@ impl Content {
 }
 
 impl ResourceContents {
-    /// Reads one element of `contents`; `None` where it has no `uri`, or neither `text` nor `blob`.
+    /// Parses one element of `contents`; `None` if it has no `uri`, or neither `text` nor `blob`.
     pub fn read(contents: &Value) -> Option<ResourceContents> {
         let data = match (string(contents, "text"), string(contents, "blob")) {
             (Some(text), _) => ResourceData::Text(text),

@@ -1,7 +1,7 @@
-//! The HTTP headers of 2026-07-28 that repeat what the body says.
+//! The HTTP headers of 2026-07-28 that repeat values of the body.
 //!
-//! `Mcp-Method` and `Mcp-Name` let a proxy route without reading the body; `Mcp-Param-*` does the same for arguments
-//! whose schema says `x-mcp-header`. A server refuses a request whose headers and body disagree.
+//! `Mcp-Method` and `Mcp-Name` let a proxy route without parsing the body; `Mcp-Param-*` does the same for arguments
+//! whose schema has `x-mcp-header`. A server refuses a request whose headers and body disagree.
 
 use std::borrow::Cow;
 
@@ -12,23 +12,23 @@ use serde_json::Value;
 use crate::json::RawJson;
 use crate::message::{Method, Request};
 
-/// The version that a request speaks.
+/// The version of a request.
 pub const PROTOCOL_VERSION: &str = "MCP-Protocol-Version";
-/// The session of the handshake era.
+/// The HTTP session of the legacy era.
 pub const SESSION_ID: &str = "Mcp-Session-Id";
-/// The last event that a client saw before its stream broke.
+/// The last event that a client received before its stream broke.
 pub const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// The method of the request in the body.
 pub const METHOD: &str = "Mcp-Method";
 /// The tool, prompt, resource or task that the request names.
 pub const NAME: &str = "Mcp-Name";
-/// What the headers of arguments begin with.
+/// The prefix of the headers of arguments.
 pub const PARAM_PREFIX: &str = "Mcp-Param-";
 
 const OPEN: &str = "=?base64?";
 const CLOSE: &str = "?=";
 
-/// A value as it may stand in a header: plain where that is safe, otherwise `=?base64?…?=`.
+/// Encodes a value for a header: unchanged if that is safe, otherwise `=?base64?…?=`.
 pub fn encode(value: &str) -> Cow<'_, str> {
     let plain = value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
         && value.trim_matches([' ', '\t']).len() == value.len()
@@ -36,7 +36,7 @@ pub fn encode(value: &str) -> Cow<'_, str> {
     if plain { Cow::Borrowed(value) } else { Cow::Owned(format!("{OPEN}{}{CLOSE}", STANDARD.encode(value))) }
 }
 
-/// The value behind a header; `None` where the base64 is broken or not UTF-8.
+/// Decodes the value of a header; `None` if its base64 is invalid or not UTF-8.
 pub fn decode(header: &str) -> Option<Cow<'_, str>> {
     let header = header.trim_matches([' ', '\t']);
     match header.strip_prefix(OPEN).and_then(|rest| rest.strip_suffix(CLOSE)) {
@@ -45,7 +45,7 @@ pub fn decode(header: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Which field of the params `Mcp-Name` repeats.
+/// The field of the params that `Mcp-Name` repeats.
 fn name_field(method: &Method) -> Option<&'static str> {
     match method.as_str() {
         "tools/call" | "prompts/get" => Some("name"),
@@ -55,7 +55,7 @@ fn name_field(method: &Method) -> Option<&'static str> {
     }
 }
 
-/// The headers that a request must carry; `schema` is the input schema of the tool that is called, where it is known.
+/// The headers that a request must have; `schema` is the input schema of the called tool, if known.
 pub fn for_request(request: &Request, schema: Option<&Value>) -> Vec<(String, String)> {
     let mut headers = vec![(METHOD.to_owned(), encode(request.method.as_str()).into_owned())];
     let name = name_field(&request.method).and_then(|field| request.param(&[field])?.text());
@@ -71,7 +71,7 @@ pub fn for_request(request: &Request, schema: Option<&Value>) -> Vec<(String, St
     headers
 }
 
-/// One way in which the headers of a request and its body disagree.
+/// One disagreement between the headers of a request and its body.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Disagreement {
     /// The header is required and absent.
@@ -79,10 +79,10 @@ pub enum Disagreement {
     Missing {
         /// The header.
         header: String,
-        /// What it should say.
+        /// The value in the body.
         body: String,
     },
-    /// The header stands more than once.
+    /// The header occurs more than once.
     #[error("header {header} stands {times} times")]
     Repeated {
         /// The header.
@@ -90,28 +90,28 @@ pub enum Disagreement {
         /// How often.
         times: usize,
     },
-    /// The header's base64 is broken.
+    /// The header's base64 is invalid.
     #[error("header {header} cannot be decoded: {found:?}")]
     Malformed {
         /// The header.
         header: String,
-        /// What it says.
+        /// The value of the header.
         found: String,
     },
-    /// The header says something else.
+    /// The header has another value than the body.
     #[error("header {header} says {found:?}, the body {}", body.as_ref().map_or("nothing".to_owned(), |body| format!("{body:?}")))]
     Different {
         /// The header.
         header: String,
-        /// What it says.
+        /// The value of the header.
         found: String,
-        /// What the body says, if anything.
+        /// The value in the body, if there is one.
         body: Option<String>,
     },
 }
 
-/// Compares a request with its headers. `lookup` gives all values of a header, whose name it takes in any case;
-/// `schema` is the input schema of the tool that is called, where it is known.
+/// Compares a request with its headers. `lookup` returns all values of a header by its name, case-insensitive; `schema`
+/// is the input schema of the called tool, if known.
 pub fn check(
     request: &Request,
     schema: Option<&Value>,
@@ -159,9 +159,9 @@ fn agree(
 /// An argument that is repeated in a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotation {
-    /// What follows `Mcp-Param-`.
+    /// The header's name after `Mcp-Param-`.
     pub name: String,
-    /// The keys that lead to the argument.
+    /// The keys of the argument's path.
     pub keys: Vec<String>,
     kind: Kind,
 }
@@ -178,7 +178,7 @@ impl Annotation {
         format!("{PARAM_PREFIX}{}", self.name)
     }
 
-    /// The argument as a header shows it; `None` where it is absent, `null`, or not of the declared type.
+    /// The argument's value for a header; `None` if it is absent, `null`, or not of the declared type.
     fn value(&self, arguments: &RawJson) -> Option<String> {
         let keys: Vec<&str> = self.keys.iter().map(String::as_str).collect();
         let value = arguments.at(&keys)?;
@@ -191,10 +191,10 @@ impl Annotation {
     }
 }
 
-/// Why a tool's `x-mcp-header` annotations are invalid; a client must then leave the tool out.
+/// Why a tool's `x-mcp-header` annotations are invalid; a client must then ignore the tool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAnnotation {
-    /// Not a token of HTTP.
+    /// The name is not a token of HTTP.
     #[error("x-mcp-header {name} is not a header token")]
     NotAToken {
         /// The annotation, as JSON.
@@ -206,13 +206,13 @@ pub enum BadAnnotation {
         /// The annotation.
         name: String,
     },
-    /// Under something else than `properties`: `items`, `anyOf`, `$defs` and so on.
+    /// The annotation is below another key than `properties`: `items`, `anyOf`, `$defs` and so on.
     #[error("x-mcp-header {name:?} on something that is not a plain argument")]
     Unreachable {
         /// The annotation.
         name: String,
     },
-    /// Two arguments want the same header.
+    /// Two arguments have the same header.
     #[error("x-mcp-header {name:?} stands twice")]
     Repeated {
         /// The annotation.
@@ -220,7 +220,7 @@ pub enum BadAnnotation {
     },
 }
 
-/// The arguments of a tool that headers repeat.
+/// The arguments of a tool that are repeated in headers.
 pub fn annotations(schema: &Value) -> Result<Vec<Annotation>, BadAnnotation> {
     let mut found = Vec::new();
     collect(schema, Some(&mut Vec::new()), &mut found, 0)?;
@@ -248,7 +248,7 @@ const ONE_SCHEMA: &[&str] = &[
 const SCHEMA_LISTS: &[&str] = &["items", "prefixItems", "anyOf", "oneOf", "allOf"];
 const SCHEMA_MAPS: &[&str] = &["$defs", "definitions", "patternProperties", "dependentSchemas"];
 
-/// `keys` leads to this schema through `properties` only; `None` once something else was passed.
+/// `keys` is the path to this schema through `properties` only; `None` if the path has another key.
 fn collect(
     schema: &Value,
     mut keys: Option<&mut Vec<String>>,

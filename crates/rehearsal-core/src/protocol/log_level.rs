@@ -20,7 +20,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// All of them, the least urgent first.
+    /// All levels, the least urgent first.
     pub const ALL: [LogLevel; 8] = [
         LogLevel::Debug,
         LogLevel::Info,
@@ -46,7 +46,7 @@ impl LogLevel {
         }
     }
 
-    /// The level of that name.
+    /// The level with this name.
     pub fn named(name: &str) -> Option<LogLevel> {
         LogLevel::ALL.into_iter().find(|level| level.name() == name)
     }

@@ -1,4 +1,4 @@
-//! The versions of MCP as values that answer questions.
+//! The versions of MCP and their properties.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,21 +14,21 @@ pub enum Revision {
     V2025_06_18,
     /// Tasks, URL elicitation, icons, polling.
     V2025_11_25,
-    /// Stateless: no handshake, no sessions, the server never asks.
+    /// Stateless: no handshake, no sessions, no server requests.
     V2026_07_28,
 }
 
-/// The two incompatible ways of talking MCP.
+/// The two incompatible eras of MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Era {
-    /// `initialize` first; the connection remembers. Up to 2025-11-25.
+    /// `initialize` comes first, and the connection has state. Up to 2025-11-25.
     Legacy,
-    /// Every request says everything in `_meta`. Since 2026-07-28.
+    /// Every request has all context in `_meta`. Since 2026-07-28.
     Modern,
 }
 
 impl Revision {
-    /// All of them, oldest first.
+    /// All versions, oldest first.
     pub const ALL: [Revision; 5] = [
         Revision::V2024_11_05,
         Revision::V2025_03_26,
@@ -37,13 +37,13 @@ impl Revision {
         Revision::V2026_07_28,
     ];
 
-    /// The newest of the handshake era.
+    /// The newest version of the legacy era.
     pub const LATEST_LEGACY: Revision = Revision::V2025_11_25;
 
-    /// The newest of the stateless era.
+    /// The newest version of the modern era.
     pub const LATEST_MODERN: Revision = Revision::V2026_07_28;
 
-    /// The one that HTTP requests without a version header speak.
+    /// The version of HTTP requests without a version header.
     pub const WITHOUT_HEADER: Revision = Revision::V2025_03_26;
 
     /// The name on the wire, such as `2025-11-25`.
@@ -57,7 +57,7 @@ impl Revision {
         }
     }
 
-    /// The era it belongs to.
+    /// The era of the version.
     pub fn era(self) -> Era {
         if self < Revision::V2026_07_28 { Era::Legacy } else { Era::Modern }
     }
@@ -67,57 +67,57 @@ impl Revision {
         self.era() == Era::Legacy
     }
 
-    /// Whether the server may send requests of its own; if not, it answers `input_required` instead.
+    /// Whether the server may send requests; if not, it answers `input_required` instead.
     pub fn server_may_ask(self) -> bool {
         self.era() == Era::Legacy
     }
 
-    /// Whether several messages may travel in one array.
+    /// Whether several messages may be sent in one array.
     pub fn has_batches(self) -> bool {
         self == Revision::V2025_03_26
     }
 
-    /// Whether HTTP means one endpoint (`true`) or the two of HTTP+SSE (`false`).
+    /// Whether HTTP has one endpoint (`true`) or the two of HTTP+SSE (`false`).
     pub fn has_streamable_http(self) -> bool {
         self >= Revision::V2025_03_26
     }
 
-    /// Whether a server may mint an `Mcp-Session-Id`.
+    /// Whether a server may create an `Mcp-Session-Id`.
     pub fn has_sessions(self) -> bool {
         (Revision::V2025_03_26..=Revision::V2025_11_25).contains(&self)
     }
 
-    /// Whether requests after the handshake carry `MCP-Protocol-Version`.
+    /// Whether requests after the handshake have `MCP-Protocol-Version`.
     pub fn has_version_header(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// Whether requests carry `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*`.
+    /// Whether requests have `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*`.
     pub fn has_request_headers(self) -> bool {
         self.era() == Era::Modern
     }
 
-    /// Whether a lost stream goes on after `GET` with `Last-Event-ID`.
+    /// Whether a broken stream is resumed with `GET` and `Last-Event-ID`.
     pub fn has_resumption(self) -> bool {
         self.has_sessions()
     }
 
-    /// Whether a stream begins with an empty event; older clients choke on it.
+    /// Whether a stream begins with an empty event; older clients fail on it.
     pub fn has_priming_event(self) -> bool {
         self == Revision::V2025_11_25
     }
 
-    /// Whether servers may elicit input.
+    /// Whether servers may send elicitation requests.
     pub fn has_elicitation(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// Whether tools may answer with `structuredContent`.
+    /// Whether tools may return `structuredContent`.
     pub fn has_structured_content(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// The code for a resource that is not there.
+    /// The code for an unknown resource.
     pub fn resource_not_found(self) -> i64 {
         match self.era() {
             Era::Legacy => super::code::RESOURCE_NOT_FOUND,

@@ -1,6 +1,6 @@
-//! What servers list: tools, resources, templates and prompts.
+//! The items that servers list: tools, resources, templates and prompts.
 //!
-//! Each keeps the whole object beside what we read of it, so nothing that a newer version adds is lost.
+//! Each item keeps its whole object in addition to the parsed members, so members of newer versions are not lost.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ use super::content::string;
 use crate::json::excerpt;
 use crate::message::Method;
 
-/// How much of an element is shown that cannot be used.
+/// How many bytes of an unusable element are shown.
 const SHOWN: usize = 200;
 
-/// Why an element of a list could not be used.
+/// Why an element of a list is unusable.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{what} without a text `{key}`: {}", excerpt(found, SHOWN))]
 pub struct Unnamed {
-    /// What was listed, such as `a tool`.
+    /// The kind of element, such as `a tool`.
     pub what: &'static str,
     /// The key that is missing.
     pub key: &'static str,
@@ -26,13 +26,13 @@ pub struct Unnamed {
 /// A tool that a server offers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {
-    /// What to call it by.
+    /// The name, which identifies it.
     pub name: String,
-    /// What people see.
+    /// The title for users.
     pub title: Option<String>,
-    /// What it is for.
+    /// The description.
     pub description: Option<String>,
-    /// The JSON Schema of its arguments; `null` where the server gave none.
+    /// The JSON Schema of its arguments; `null` if the server sent none.
     pub input_schema: Value,
     /// The JSON Schema of its structured content.
     pub output_schema: Option<Value>,
@@ -43,11 +43,11 @@ pub struct Tool {
 /// A resource that a server offers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// What to read it by.
+    /// The URI, which identifies it.
     pub uri: String,
-    /// What it is called.
+    /// The name.
     pub name: Option<String>,
-    /// What is in it.
+    /// The media type.
     pub mime_type: Option<String>,
     /// The whole object as the server sent it.
     pub raw: Value,
@@ -58,7 +58,7 @@ pub struct Resource {
 pub struct ResourceTemplate {
     /// An RFC 6570 template.
     pub uri_template: String,
-    /// What it is called.
+    /// The name.
     pub name: Option<String>,
     /// The whole object as the server sent it.
     pub raw: Value,
@@ -67,11 +67,11 @@ pub struct ResourceTemplate {
 /// A prompt that a server offers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
-    /// What to get it by.
+    /// The name, which identifies it.
     pub name: String,
-    /// What it is for.
+    /// The description.
     pub description: Option<String>,
-    /// What it takes.
+    /// The arguments.
     pub arguments: Vec<PromptArgument>,
     /// The whole object as the server sent it.
     pub raw: Value,
@@ -80,23 +80,23 @@ pub struct Prompt {
 /// One argument of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptArgument {
-    /// What to pass it by.
+    /// The name.
     pub name: String,
-    /// Whether the prompt cannot do without.
+    /// Whether the argument is required.
     pub required: bool,
 }
 
-/// An element of one of the lists that servers give.
+/// An element of one of the lists of a server.
 pub trait Listed: Sized {
     /// The method that lists them.
     const METHOD: Method;
     /// The key of the list in the result.
     const KEY: &'static str;
 
-    /// Reads one element.
+    /// Parses one element.
     fn read(raw: Value) -> Result<Self, Unnamed>;
 
-    /// The schema of its arguments, where it has one, beside its name.
+    /// The schema of its arguments with its name, if it has one.
     fn schema(&self) -> Option<(&str, &Value)> {
         None
     }

@@ -1,4 +1,4 @@
-//! Passwords in the words of a command line.
+//! Redacts passwords in the arguments of a command line.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::needle::{self, Needle};
 use super::scan::Scan;
 
 impl Scan<'_> {
-    /// What programs are given that have no name for it but a letter:
+    /// Redacts passwords that follow a one-letter flag or no flag at all:
     ///
     /// ```text
     /// curl -u me:hunter2 https://…    mysql -uroot -phunter2    sshpass -p hunter2 ssh …
@@ -32,7 +32,7 @@ impl Scan<'_> {
                     }
                     _ => {}
                 }
-                // What follows the first word that is no flag belongs to another program.
+                // The arguments after the first word that is not a flag belong to another program.
                 if program == "sshpass" && !word.is_empty() && !word.starts_with('-') {
                     break;
                 }
@@ -50,7 +50,7 @@ impl Scan<'_> {
         }
     }
 
-    /// `me:hunter2`; `1000:1000` and `node:node` are a user and a group.
+    /// Redacts `me:hunter2`; `1000:1000` and `node:node` are a user and a group.
     pub(super) fn user(&mut self, text: &str, range: Range<usize>) {
         let Some((user, password)) = text[range.clone()].split_once(':') else { return };
         let name = user.trim_start_matches(['"', '\'']);
@@ -60,7 +60,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Hides a word without the quotes around it; `$PASSWORD` says only where it comes from.
+    /// Redacts a word without its quotes; `$PASSWORD` is only a reference.
     fn word(&mut self, text: &str, range: Range<usize>) {
         let quotes = ['"', '\'', '`', ',', ')', '\\'];
         let word = text[range.clone()].trim_end_matches(quotes);

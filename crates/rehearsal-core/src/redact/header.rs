@@ -1,4 +1,4 @@
-//! Credentials in HTTP headers.
+//! Redacts credentials in HTTP headers.
 
 use super::hit::{Hit, Kind};
 use super::key::{self, Doubt};
@@ -7,16 +7,16 @@ use super::scan::{Rules, Scan, after_scheme_word};
 use crate::protocol::header::{LAST_EVENT_ID, METHOD, PARAM_PREFIX, PROTOCOL_VERSION, SESSION_ID, decode, encode};
 use crate::trace::HttpHead;
 
-/// Headers that the protocol reads. A session id opens a session, but one that ends with the server, and nothing would
-/// pair without it.
+/// Headers of the protocol, which are kept. A session id gives access to a session, but only until the server exits,
+/// and messages could not be paired without it.
 const KEPT: [&str; 4] = [SESSION_ID, PROTOCOL_VERSION, LAST_EVENT_ID, METHOD];
 
-/// Headers that carry credentials and are not called so.
+/// Headers that carry credentials although their names do not show it.
 const CREDENTIALS: &[&str] =
     &["x-auth", "x-authentication", "www-authenticate-token", "x-forwarded-access", "x-functions-key"];
 
-/// Headers of every request and response whose values are words and numbers of HTTP itself. Looking for secrets in them
-/// would be a good part of what recording a call costs.
+/// Headers of every request and response whose values are words and numbers of HTTP itself. The search for secrets in
+/// them would be a large part of the cost of recording a call.
 const PLAIN: [&str; 9] = [
     "accept",
     "cache-control",
@@ -29,7 +29,7 @@ const PLAIN: [&str; 9] = [
     "transfer-encoding",
 ];
 
-/// Whether a head has nothing to hide, which one look at all of it often tells; `false` where each part must be looked at.
+/// Whether a head has no secrets, by one fast check of the whole head; `false` if each header must be checked.
 pub(super) fn is_clean(rules: &Rules, head: &HttpHead) -> bool {
     if !rules.places.is_empty() || !rules.patterns.is_empty() {
         return false;
@@ -37,7 +37,7 @@ pub(super) fn is_clean(rules: &Rules, head: &HttpHead) -> bool {
     if head.target.as_ref().is_some_and(|target| target.contains(['?', '#', ';', '@'])) {
         return false;
     }
-    // Names as a JSON text has them, because some are so short that only the quotes make names of them.
+    // Names are written as in a JSON text, because the shortest names are found only with their quotes.
     let mut text = Vec::with_capacity(512);
     text.extend_from_slice(head.target.as_deref().unwrap_or_default().as_bytes());
     for (name, value) in head.headers.iter() {
@@ -56,7 +56,7 @@ pub(super) fn is_clean(rules: &Rules, head: &HttpHead) -> bool {
     !rules.suspect(&text)
 }
 
-/// The value of a header without its secrets; `None` where there are none.
+/// The value of a header without its secrets; `None` if it has none.
 pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>) -> Option<String> {
     let by_user = !rules.places.is_empty() || !rules.patterns.is_empty();
     if is_one_of(name, &KEPT) || (!by_user && is_one_of(name, &PLAIN)) {
@@ -64,7 +64,7 @@ pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>
     }
     let lower = name.to_ascii_lowercase();
     let mut scan = Scan::new(rules, format!("header {lower}"));
-    // `Mcp-Name` and `Mcp-Param-*` may be written in base64.
+    // `Mcp-Name` and `Mcp-Param-*` may be encoded in base64.
     let decoded = if lower.starts_with("mcp-") { decode(value) } else { None };
     let text = decoded.as_deref().unwrap_or(value);
     let argument = lower.get(PARAM_PREFIX.len()..).filter(|_| is_param(&lower));
@@ -93,7 +93,7 @@ pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>
     Some(if decoded.is_some() { encode(&clean).into_owned() } else { clean })
 }
 
-/// Whether a header repeats an argument, whose name follows.
+/// Whether a header repeats an argument; its name follows the prefix.
 fn is_param(name: &str) -> bool {
     name.get(..PARAM_PREFIX.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX))
 }
@@ -103,7 +103,7 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
 }
 
 impl Scan<'_> {
-    /// `name=value; name=value`, or in `Set-Cookie` one of them and its attributes. The names stay.
+    /// Redacts `name=value; name=value`, or in `Set-Cookie` one such pair with its attributes. The names stay.
     pub(super) fn cookies(&mut self, text: &str, set: bool) {
         let mut at = 0;
         for pair in text.split(';').take(if set { 1 } else { usize::MAX }) {

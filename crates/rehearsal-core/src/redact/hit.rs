@@ -1,23 +1,23 @@
-//! What was redacted, without saying it.
+//! What was redacted, without the secrets.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// One secret that was replaced: what kind and where, never the secret.
+/// One secret that was replaced: its type and its place, never the secret itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hit {
-    /// What kind of secret.
+    /// The type of the secret.
     pub kind: Kind,
-    /// Where: `$.params.arguments.password`, `header authorization`, `stderr`. Indexes are shown as `[*]`.
+    /// The place: `$.params.arguments.password`, `header authorization`, `stderr`. Indexes are shown as `[*]`.
     pub place: String,
 }
 
-/// What kind of secret.
+/// The type of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A password, passphrase or PIN.
     Password,
-    /// Something called a secret or credentials.
+    /// A value whose name contains "secret" or "credentials".
     Secret,
     /// A key to an API or an account.
     ApiKey,
@@ -31,12 +31,12 @@ pub enum Kind {
     PrivateKey,
     /// A password or signature in a URL.
     Url,
-    /// What a rule of the user names.
+    /// A match of a user's rule.
     Rule,
 }
 
 impl Kind {
-    /// In words: `API key`.
+    /// The name for users: `API key`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Password => "password",
@@ -58,10 +58,10 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How many different places a summary tells apart; a server that invents keys must not fill our memory.
+/// Maximum number of places in a summary; it bounds the memory for a server that sends many different keys.
 const PLACES: usize = 256;
 
-/// What was redacted in a whole recording: how often each kind in each place.
+/// The redacted secrets of a whole recording: a count for each type and place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     counts: BTreeMap<Hit, u64>,
@@ -69,7 +69,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts more of them.
+    /// Adds secrets to the counts.
     pub fn add(&mut self, hits: impl IntoIterator<Item = Hit>) {
         for hit in hits {
             if let Some(count) = self.counts.get_mut(&hit) {
@@ -82,7 +82,7 @@ impl Summary {
         }
     }
 
-    /// How many secrets in all.
+    /// The number of all secrets.
     pub fn total(&self) -> u64 {
         self.counts.values().chain(self.elsewhere.values()).sum()
     }
@@ -92,7 +92,7 @@ impl Summary {
         self.counts.is_empty()
     }
 
-    /// Kind, place and count of each; what did not fit has the place `elsewhere`.
+    /// The type, place and count of each; secrets beyond the limit have the place `elsewhere`.
     pub fn iter(&self) -> impl Iterator<Item = (Kind, &str, u64)> {
         let places = self.counts.iter().map(|(hit, count)| (hit.kind, hit.place.as_str(), *count));
         places.chain(self.elsewhere.iter().map(|(kind, count)| (*kind, "elsewhere", *count)))

@@ -1,8 +1,8 @@
-//! Whether what stands under a key is a secret, by the key alone.
+//! Decides by a key alone whether its value is a secret.
 
 use super::Kind;
 
-/// What the name of a secret ends with, without separators and in lower case.
+/// Endings of the names of secrets, in lower case and without separators.
 const ENDINGS: &[(&str, Kind)] = &[
     ("password", Kind::Password),
     ("passwords", Kind::Password),
@@ -41,7 +41,7 @@ const ENDINGS: &[(&str, Kind)] = &[
     ("sshkey", Kind::PrivateKey),
 ];
 
-/// What stands before `key` in the name of a key that opens something; a `primaryKey` and a `keyboard` do not.
+/// Words before `key` in the name of a secret key; a `primaryKey` and a `keyboard` are no secrets.
 pub(super) const KEY_WORDS: &[&str] = &[
     "access",
     "account",
@@ -83,7 +83,7 @@ pub(super) const WHOLE: &[(&str, Kind)] = &[
     ("cvc", Kind::Password),
 ];
 
-/// Tokens that open nothing: places in a list, words of a text, and the one that pairs progress with its request.
+/// Tokens that are no secrets: cursors, words of a text, and the progress token.
 const NOT_TOKENS: &[&str] = &[
     "progress",
     "page",
@@ -119,29 +119,29 @@ const NOT_TOKENS: &[&str] = &[
     "used",
 ];
 
-/// Passes that are no passwords: runs over something, filters, and what lets people board.
+/// Names that end in "pass" and are no passwords: compiler passes, filters, boarding passes.
 const NOT_PASSES: &[&str] = &[
     "first", "second", "third", "one", "two", "single", "multi", "pre", "post", "final", "last", "next", "full",
     "half", "low", "high", "band", "all", "by", "per", "test", "tests", "did", "should", "must", "not", "render",
     "boarding",
 ];
 
-/// Names of secrets that are those of other things as well, so that what stands under them decides.
+/// Names that may mean a secret or something else, so that the value decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// `pass`: a password, or what a test did.
+    /// `pass`: a password, or the result of a test.
     Pass,
-    /// `auth`, `X-Custom-Auth`: credentials, or how to give them.
+    /// `auth`, `X-Custom-Auth`: credentials, or an authentication method.
     Auth,
     /// `signature`: of a request, or of a function.
     Signature,
     /// `pat`, `GITHUB_PAT`: a personal access token, or a short pattern.
     Pat,
-    /// `tokens`: secrets, how many, or the words of a text.
+    /// `tokens`: secrets, a count, or the words of a text.
     Tokens,
 }
 
-/// Ways of saying who one is, and whether one must.
+/// Authentication methods, and words for whether authentication is required.
 const METHODS: &[&str] = &[
     "none", "basic", "bearer", "digest", "oauth", "oauth2", "oidc", "saml", "jwt", "apikey", "api_key", "api-key",
     "token", "password", "required", "optional", "enabled", "disabled", "yes", "no", "on", "off", "true", "false",
@@ -149,7 +149,7 @@ const METHODS: &[&str] = &[
 ];
 
 impl Doubt {
-    /// What it is, if it is a secret.
+    /// The type of the secret, if it is one.
     pub(super) fn kind(self) -> Kind {
         match self {
             Doubt::Pass => Kind::Password,
@@ -159,7 +159,7 @@ impl Doubt {
         }
     }
 
-    /// Whether this text under such a name is a secret.
+    /// Whether this value of such a name is a secret.
     pub(super) fn holds(self, value: &str) -> bool {
         let mut words = value.split_whitespace();
         let (first, second, more) = (words.next().unwrap_or_default(), words.next(), words.next());
@@ -178,7 +178,7 @@ impl Doubt {
     }
 }
 
-/// Whether a secret may stand under this key, where [`secret`] does not know that one does.
+/// The doubt about a key that [`secret`] does not recognize, if its value may be a secret.
 pub(super) fn perhaps(key: &str) -> Option<Doubt> {
     if key.len() > LONGEST || STATEMENTS.iter().any(|first| begins_with_word(key, first)) {
         return None;
@@ -194,7 +194,7 @@ pub(super) fn perhaps(key: &str) -> Option<Doubt> {
     }
 }
 
-/// `db_` and `pass` of `db_pass`, `db` and `Pass` of `dbPass`.
+/// Splits off the last word: `db_` and `pass` of `db_pass`, `db` and `Pass` of `dbPass`.
 fn last_word(key: &str) -> (&str, &str) {
     let bytes = key.as_bytes();
     let begins = |at: &usize| {
@@ -204,7 +204,7 @@ fn last_word(key: &str) -> (&str, &str) {
     key.split_at((1..key.len()).rev().find(begins).unwrap_or(0))
 }
 
-/// Whether this is the pass of something: `SMTP_PASS`, `dbPass`.
+/// Whether the name ends in the word "pass": `SMTP_PASS`, `dbPass`.
 fn is_pass(key: &str) -> bool {
     let (before, last) = last_word(key);
     let before =
@@ -214,17 +214,17 @@ fn is_pass(key: &str) -> bool {
         && !NOT_PASSES.iter().any(|word| word.eq_ignore_ascii_case(before))
 }
 
-/// What may follow the name of a secret without making it something else.
+/// Suffixes after which the name still means the secret.
 const TAILS: &[&str] =
     &["value", "plaintext", "raw", "confirmation", "confirm", "repeat", "again", "hash", "base64", "b64", "header"];
 
-/// What makes the rest of the name a statement about a secret: `hasPassword`, `maxToken`.
+/// Prefixes that make a name a statement about a secret: `hasPassword`, `maxToken`.
 const STATEMENTS: &[&str] = &["has", "is", "max", "min", "num"];
 
-/// Names longer than this are data, not names.
+/// Maximum length of a name, in bytes; longer keys are data.
 const LONGEST: usize = 128;
 
-/// What kind of secret stands under this key, if one does: `apiKey`, `GITHUB_TOKEN`, `X-Api-Key`, `new password`.
+/// The type of secret under this key, if there is one: `apiKey`, `GITHUB_TOKEN`, `X-Api-Key`, `new password`.
 pub(super) fn secret(key: &str) -> Option<Kind> {
     if key.len() > LONGEST || key.len() < 3 {
         return None;
@@ -258,7 +258,7 @@ fn ending(name: &str) -> Option<Kind> {
     KEY_WORDS.iter().any(|word| before.ends_with(word)).then_some(Kind::ApiKey)
 }
 
-/// Lower case, and without a separator that stands alone between two letters or digits.
+/// Converts to lower case, and removes single separators between two letters or digits.
 fn words(key: &str) -> String {
     let bytes = key.as_bytes();
     let alone = |at: usize| {
@@ -269,10 +269,10 @@ fn words(key: &str) -> String {
     kept.map(|(_, character)| character.to_ascii_lowercase()).collect()
 }
 
-/// What may stand between the words of a key.
+/// Separators between the words of a key.
 pub(super) const SEPARATORS: &[u8] = b"_- .";
 
-/// `has_password` and `hasPassword`, not `hash`.
+/// Whether a key begins with a whole word: `has_password` and `hasPassword`, not `hash`.
 fn begins_with_word(key: &str, word: &str) -> bool {
     let Some((head, tail)) = key.split_at_checked(word.len()) else { return false };
     let camel = head.ends_with(|last: char| last.is_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! Which of many lines need a closer look.
+//! Finds the lines that may contain secrets.
 
 use std::iter::Peekable;
 
@@ -7,17 +7,18 @@ use memchr::memmem;
 use super::needle::{merged, suspicions};
 use super::redaction::Redaction;
 
-/// Some of the lines that were looked at.
+/// A run of lines that were checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run<'b> {
-    /// Lines with nothing in them that redaction would change.
+    /// Lines that redaction would not change.
     Clean(&'b [u8]),
-    /// One line that may have something.
+    /// One line that may contain a secret.
     Suspect(&'b [u8]),
 }
 
 impl Redaction {
-    /// Sorts whole lines, each with its end: most have nothing to hide, which is cheaper to see for all of them at once.
+    /// Splits whole lines, each with its end, into runs. Most lines have no secrets, and one search over all of them is
+    /// cheaper than one for each line.
     pub fn lines<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = Run<'b>> {
         let starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', bytes).map(|end| end + 1));
         let suspicions: Places<'b> = if self.is_none() {
@@ -25,7 +26,7 @@ impl Redaction {
         } else if !self.rules.places.is_empty() || !self.rules.patterns.is_empty() {
             Box::new(starts)
         } else {
-            // What is no object may be a line of a key.
+            // A line that is no object may be a line of a private key.
             let noise = starts.filter(|start| bytes.get(*start).is_some_and(|first| *first != b'{'));
             Box::new(merged(noise, suspicions(bytes)))
         };
@@ -50,7 +51,7 @@ impl<'b> Iterator for Runs<'b> {
             return None;
         }
         while self.suspicions.next_if(|place| *place < start).is_some() {}
-        // Where the suspicious line begins, and the end of what is clean before it.
+        // The start of the suspicious line, and the end of the clean lines before it.
         let place = self.suspicions.peek().copied().filter(|place| *place < bytes.len());
         let line = place.map(|place| memchr::memrchr(b'\n', &bytes[start..place]).map_or(start, |end| start + end + 1));
         let (end, run): (usize, fn(&'b [u8]) -> Run<'b>) = match (line, place) {
@@ -65,16 +66,16 @@ impl<'b> Iterator for Runs<'b> {
     }
 }
 
-/// What a private key begins with, whatever kind of key it is.
+/// The beginning of a private key of any type.
 const BEGIN: &[u8] = b"-----BEGIN ";
-/// What it ends with.
+/// The end of a private key.
 const END: &[u8] = b"-----END";
 const DASHES: &[u8] = b"-----";
 
-/// The first line of a private key: what stands under it is taken for one.
+/// The first line of a private key: the lines after it are treated as its body.
 pub const PRIVATE_KEY: &str = "-----BEGIN PRIVATE KEY-----\n";
 
-/// An edge of a private key.
+/// The first or the last line of a private key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// `-----BEGIN RSA PRIVATE KEY-----`
@@ -83,7 +84,7 @@ pub enum Edge {
     Ends,
 }
 
-/// The last edge of a private key in a text: after [`Edge::Begins`] what comes next is inside of one.
+/// The last edge of a private key in a text: after [`Edge::Begins`] the following lines are inside of a key.
 pub fn last_edge(text: &[u8]) -> Option<Edge> {
     let begins = memmem::find_iter(text, BEGIN).filter(|start| body(text, *start).is_some()).last();
     let ends = memmem::rfind(text, END);
@@ -95,7 +96,7 @@ pub fn last_edge(text: &[u8]) -> Option<Edge> {
     }
 }
 
-/// Where the lines of a key begin whose first line begins at `start`, if it is private.
+/// The start of the body of the key whose first line begins at `start`, if it is a private key.
 pub(super) fn body(text: &[u8], start: usize) -> Option<usize> {
     let label = text.get(start + BEGIN.len()..)?;
     let label = &label[..memmem::find(label, DASHES).unwrap_or(label.len())];
@@ -103,7 +104,7 @@ pub(super) fn body(text: &[u8], start: usize) -> Option<usize> {
     private.then(|| (start + BEGIN.len() + label.len() + DASHES.len()).min(text.len()))
 }
 
-/// Where the lines of a key end that begin at `body`.
+/// The end of the key whose body begins at `body`.
 pub(super) fn end(text: &[u8], body: usize) -> usize {
     memmem::find(&text[body..], END).map_or(text.len(), |offset| body + offset)
 }

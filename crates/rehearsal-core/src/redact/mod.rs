@@ -1,18 +1,18 @@
-//! Secrets taken out of what is recorded, before it is written anywhere.
+//! Removes secrets from recorded data before it is written anywhere.
 //!
 //! ```text
-//! What ──► Redaction ──► What, with [redacted:3f9a2c1b] in place of every secret    + Hits: what kind, where, never the secret
+//! What ──► Redaction ──► What, with [redacted:3f9a2c1b] in place of every secret    + Hits: types and places
 //!             │
-//!             ├─ one linear scan for anything suspicious; most messages end here, untouched and uncopied
+//!             ├─ one linear scan for anything suspicious; most messages end here, unchanged and not copied
 //!             └─ walk of the JSON: secret keys, secret values, JSON text inside strings, URLs ──► edits of the exact bytes
 //! ```
 //!
-//! Equal secrets become equal pseudonyms, in every run and wherever they were found, so a request that is redacted the
-//! same way still matches its recording. Everything but the secret keeps its bytes: keys, order, spacing, number digits.
-//! Text stays text and a number stays a number.
+//! Equal secrets become equal pseudonyms, in every run and at every place, so a request that is redacted the same way
+//! still matches its recording. Everything else keeps its bytes: keys, order, spacing, number digits. A string stays a
+//! string and a number stays a number.
 //!
-//! What belongs to the protocol is never touched: ids, methods, progress tokens, cursors, `requestState`, the names of
-//! tools and prompts, the reserved keys of `_meta`, schemas, event ids and `Mcp-Session-Id`.
+//! Data of the protocol is never changed: ids, methods, progress tokens, cursors, `requestState`, the names of tools
+//! and prompts, the reserved keys of `_meta`, schemas, event ids and `Mcp-Session-Id`.
 
 mod command;
 mod header;

@@ -1,4 +1,4 @@
-//! The one linear scan that decides whether anything needs a closer look.
+//! One linear scan that decides whether a text needs a full search.
 
 use std::sync::LazyLock;
 
@@ -8,30 +8,30 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use super::key::{KEY_WORDS, SEPARATORS, WHOLE};
 use super::token::{TOKENS, Token};
 
-/// What is looked for in every text.
+/// A kind of text that may indicate a secret.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Needle {
-    /// What would be mistaken for another needle and is none: `progressToken`, `maxTokens`.
+    /// A text that contains another needle and is no secret: `progressToken`, `maxTokens`.
     Harmless,
-    /// A piece of the name of a secret.
+    /// A part of the name of a secret.
     Name,
-    /// What a secret begins with.
+    /// The beginning of a known token.
     Token(&'static Token),
-    /// What a JSON Web Token begins with.
+    /// The beginning of a JSON Web Token.
     Jwt,
     /// `Bearer ` or `Basic `.
     Scheme,
-    /// What a private key begins with.
+    /// The beginning of a private key.
     Pem,
     /// The middle of a URL.
     Url,
-    /// A letter that is written as an escape could hide any of these.
+    /// An escape, because an escaped character could hide any other needle.
     Escape,
-    /// A program that takes passwords as words of its command line.
+    /// A program that takes passwords as arguments.
     Command,
 }
 
-/// Pieces of names, in lower case and without separators; `ENDINGS` of `key` each contain one.
+/// Parts of names, in lower case and without separators; each of the `ENDINGS` in `key` contains one.
 const NAMES: &[&str] = &[
     "pass",
     "passw",
@@ -51,7 +51,7 @@ const NAMES: &[&str] = &[
     "signature",
 ];
 
-/// Names of several words, whose separators vary.
+/// Names of several words with varying separators.
 const PAIRS: &[(&str, &str)] = &[
     ("pass", "word"),
     ("pass", "wd"),
@@ -69,17 +69,17 @@ const PAIRS: &[(&str, &str)] = &[
     ("security", "answer"),
 ];
 
-/// Names that begin too many others, with what ends them.
+/// Names that many other words begin with, so the character after them is part of the needle.
 const ENDED: &[&str] = &["auth", "pat"];
 const ENDS: &[&str] = &["\"", "'", "\\", "=", ":", ">", " "];
 
-/// Programs that are given a password in a word of their command line, and flags by which they are.
+/// Programs that take a password as an argument, and flags for it.
 pub(super) const COMMANDS: &[&str] = &["curl ", "mysql", "sshpass ", "\"-u\"", "--user"];
 
-/// Lists of tokens; a number of them is harmless.
+/// Lists of tokens; a count of tokens is harmless.
 const LISTS: &[&str] = &["tokens\":[", "tokens\": ["];
 
-/// With what ends them, or `tokens` would hide the secret in `tokenSecret`.
+/// With the characters that end them; otherwise `tokens` would hide the secret in `tokenSecret`.
 const HARMLESS: &[&str] = &["progresstoken\"", "tokens\"", "tokens ", "tokeniz", "nextpagetoken\""];
 
 static NEEDLES: LazyLock<(AhoCorasick, Vec<Needle>)> = LazyLock::new(|| {
@@ -96,7 +96,7 @@ static NEEDLES: LazyLock<(AhoCorasick, Vec<Needle>)> = LazyLock::new(|| {
         let separated = SEPARATORS.iter().map(|separator| format!("{first}{}{second}", char::from(*separator)));
         separated.for_each(|text| put(text, Needle::Name));
     }
-    // These are so short that only a quote in front makes names of them.
+    // These are so short that they are names only with a quote before them.
     WHOLE.iter().for_each(|(name, _)| put(format!("\"{name}"), Needle::Name));
     for name in ENDED {
         ENDS.iter().for_each(|end| put(format!("{name}{end}"), Needle::Name));
@@ -123,7 +123,7 @@ pub(super) struct Found {
     pub(super) end: usize,
 }
 
-/// Everything suspicious in a text, in order; what is harmless is left out.
+/// Every needle in a text, in order, without the harmless ones.
 pub(super) fn find(text: &[u8]) -> impl Iterator<Item = Found> {
     let (automaton, needles) = &*NEEDLES;
     let found = automaton.find_iter(text).map(|found| Found {
@@ -134,7 +134,7 @@ pub(super) fn find(text: &[u8]) -> impl Iterator<Item = Found> {
     found.filter(|found| !matches!(found.needle, Needle::Harmless))
 }
 
-/// A piece of every needle that is a name, in each way in which people write it: `token`, `Token`, `TOKEN`.
+/// A part of every needle that is a name, in its usual spellings: `token`, `Token`, `TOKEN`.
 const SIGNS: &[&str] = &[
     "pass",
     "Pass",
@@ -200,8 +200,8 @@ const SIGNS: &[&str] = &[
     "\"CVC",
 ];
 
-/// The signs of names and those of values. Each is found with a few instructions for 32 bytes at once, where the processor
-/// has them; there is room for 64 in one search.
+/// The searchers for the signs of names and of values. With SIMD a search takes a few instructions for 32 bytes; one
+/// search has room for 64 signs.
 static FIRST: LazyLock<Option<[Searcher; 2]>> = LazyLock::new(|| {
     let build = |signs: &[&str]| Config::new().builder().extend(signs).build();
     let tokens = TOKENS.iter().map(|token| token.prefix);
@@ -211,10 +211,10 @@ static FIRST: LazyLock<Option<[Searcher; 2]>> = LazyLock::new(|| {
 
 const PROGRESS: &[u8] = b"\"progressToken\"";
 
-/// How far before and after a sign the needle that has it may reach.
+/// Maximum distance between a sign and the ends of its needle, in bytes.
 const REACH: usize = 40;
 
-/// Whether there is anything in a text that is worth a closer look.
+/// Whether a text contains anything suspicious.
 pub(super) fn suspicious(text: &[u8]) -> bool {
     match &*FIRST {
         Some(first) => first.iter().any(|signs| places(signs, text).next().is_some()),
@@ -222,7 +222,7 @@ pub(super) fn suspicious(text: &[u8]) -> bool {
     }
 }
 
-/// A place in each thing in a text that is worth a closer look, in order; some of them are worth none.
+/// A position in each suspicious part of a text, in order; some of them may be harmless.
 pub(super) fn suspicions(text: &[u8]) -> Box<dyn Iterator<Item = usize> + '_> {
     match &*FIRST {
         Some([names, values]) => Box::new(merged(places(names, text), places(values, text))),
@@ -230,7 +230,7 @@ pub(super) fn suspicions(text: &[u8]) -> Box<dyn Iterator<Item = usize> + '_> {
     }
 }
 
-/// Two rows of places as one.
+/// Merges two ordered sequences of positions.
 pub(super) fn merged(
     left: impl Iterator<Item = usize>,
     right: impl Iterator<Item = usize>,
@@ -243,10 +243,10 @@ pub(super) fn merged(
     })
 }
 
-/// Where signs stand that are those of a needle.
+/// The positions of the signs that belong to a needle.
 fn places<'t>(signs: &'t Searcher, text: &'t [u8]) -> impl Iterator<Item = usize> + 't {
     let is_needle = move |sign: &aho_corasick::Match| {
-        // Many clients put one into every request.
+        // Many clients send a progress token in every request.
         let progress = sign.start().checked_sub(PROGRESS.len() - 5);
         if progress.is_some_and(|start| text[start..].starts_with(PROGRESS)) {
             return false;

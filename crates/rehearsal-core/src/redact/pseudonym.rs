@@ -1,27 +1,27 @@
-//! What stands in the place of a secret, and how it is put there.
+//! Pseudonyms, which take the place of secrets.
 
 use std::ops::Range;
 
 const OPEN: &str = "[redacted:";
 const DIGITS: usize = 8;
-/// Numbers stand in for numbers; no quantity that people send looks like this, and it fits a double exactly.
+/// The offset of pseudonyms for numbers. Real quantities hardly ever have this size, and a double holds it exactly.
 const NUMBERS: u64 = 999_000_000_000_000;
 
-/// What stands in the place of a secret text: `[redacted:3f9a2c1b]`.
+/// The pseudonym of a secret text: `[redacted:3f9a2c1b]`.
 ///
-/// It depends on nothing but the secret, so equal secrets are still equal, in every run. It needs no escape in JSON, in
-/// a header or in a URL's query. 32 bits are kept: too few to find a key by, enough to tell secrets apart. Whoever
-/// guesses a weak password can confirm the guess, so a trace with pseudonyms of weak passwords is no public document.
+/// It depends only on the secret, so equal secrets have equal pseudonyms in every run. It needs no escape in JSON, in a
+/// header or in a URL's query. It has 32 bits: too few to recover a key, enough to distinguish secrets. A reader who
+/// guesses a weak password can confirm the guess, so a trace with pseudonyms of weak passwords must not be published.
 pub fn pseudonym(secret: &str) -> String {
     format!("{OPEN}{:08x}]", digest(secret))
 }
 
-/// What stands in the place of a secret number.
+/// The pseudonym of a secret number.
 pub(super) fn number(secret: &str) -> String {
     (NUMBERS + u64::from(digest(secret))).to_string()
 }
 
-/// Whether this already is a pseudonym, so that redacting twice changes nothing.
+/// Whether a text is a pseudonym already, so that a second redaction changes nothing.
 pub(super) fn is_pseudonym(text: &str) -> bool {
     length(text) == Some(text.len())
 }
@@ -33,23 +33,24 @@ pub(super) fn length(text: &str) -> Option<usize> {
     (right && digits.get(DIGITS) == Some(&b']')).then_some(OPEN.len() + DIGITS + 1)
 }
 
-/// Where pseudonyms stand in a text.
+/// The ranges of the pseudonyms in a text.
 pub(super) fn all(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(OPEN).filter_map(|(at, _)| Some(at..at + length(&text[at..])?))
 }
 
-/// Whether something was taken out of a text, or out of JSON: a text or a number.
+/// Whether a text, or JSON with texts and numbers, contains a pseudonym.
 pub fn has_pseudonym(text: &str) -> bool {
     let is_word = |char: char| char.is_alphanumeric() || matches!(char, '.' | '+' | '-' | '_');
     all(text).next().is_some() || text.split(|char| !is_word(char)).any(is_number)
 }
 
-/// Whether this number already is one.
+/// Whether this number is a pseudonym already.
 pub(super) fn is_number(text: &str) -> bool {
     text.parse().is_ok_and(|number: u64| (NUMBERS..=NUMBERS + u64::from(u32::MAX)).contains(&number))
 }
 
-/// FNV-1a, stirred, so that the upper half depends on every bit; the same on every machine and in every version.
+/// FNV-1a with a final mix, so that the upper half depends on every bit; the same on every machine and in every
+/// version.
 fn digest(secret: &str) -> u32 {
     let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let hash = secret.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
@@ -58,21 +59,22 @@ fn digest(secret: &str) -> u32 {
     u32::try_from(hash >> 32).expect("half of 64 bits are 32")
 }
 
-/// A piece of a text and what takes its place.
+/// A range of a text and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) range: Range<usize>,
     pub(super) with: String,
 }
 
-/// The text with every piece replaced.
+/// The text with every range replaced.
 pub(super) fn apply(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
     edits.sort_by_key(|edit| (edit.range.start, std::cmp::Reverse(edit.range.end)));
     let mut done = 0;
     let mut out = Vec::with_capacity(text.len());
     let mut edits = edits.into_iter().peekable();
     while let Some(mut edit) = edits.next() {
-        // What lies in another is replaced with it; of two that overlap by halves nothing must be left over.
+        // An edit inside another is replaced with it; overlapping edits are joined, so that nothing of a secret is
+        // left.
         while let Some(other) = edits.next_if(|other| other.range.start < edit.range.end) {
             if other.range.end > edit.range.end {
                 edit.range.end = other.range.end;

@@ -1,4 +1,4 @@
-//! What is redacted, and the things that it is done to.
+//! The redaction of messages, texts and traces.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::token::key_material;
 use crate::message::{Body, Message};
 use crate::trace::{Call, End, Entry, HttpHead, Part, Placed, Start, What};
 
-/// What is redacted. Cheap to clone and to share.
+/// The rules of what is redacted. Cheap to clone and to share.
 #[derive(Clone, Debug)]
 pub struct Redaction {
     pub(super) rules: Arc<Rules>,
@@ -28,17 +28,17 @@ impl Default for Redaction {
 }
 
 impl Redaction {
-    /// Credentials, wherever they are known by their name or by their looks.
+    /// Redacts credentials, which are recognized by their names or their form.
     pub fn standard() -> Redaction {
         Redaction { rules: Arc::new(Rules { standard: true, ..Rules::default() }) }
     }
 
-    /// Nothing.
+    /// Redacts nothing.
     pub fn none() -> Redaction {
         Redaction { rules: Arc::default() }
     }
 
-    /// This, and what a rule names.
+    /// Adds a user's rule.
     #[must_use]
     pub fn with(mut self, rule: Rule) -> Redaction {
         let rules = Arc::make_mut(&mut self.rules);
@@ -54,10 +54,11 @@ impl Redaction {
         !self.rules.standard && self.rules.places.is_empty() && self.rules.patterns.is_empty()
     }
 
-    /// What happened, without its secrets, and what was replaced. Without secrets it comes back as it was, not copied.
+    /// Redacts an event, and returns it with the replaced secrets. An event without secrets is returned unchanged,
+    /// without a copy.
     ///
-    /// A [`What::Piece`] is judged by itself: whoever cuts a line into pieces gives each piece with everything that was
-    /// passed on of its line before, so that no secret is cut in two.
+    /// A [`What::Piece`] is checked alone. So a caller that splits a line passes each piece together with all earlier
+    /// bytes of its line, so that no secret is split.
     pub fn what(&self, what: What) -> (What, Vec<Hit>) {
         let mut hits = Vec::new();
         if self.is_none() {
@@ -86,22 +87,23 @@ impl Redaction {
         (what, hits)
     }
 
-    /// A message without its secrets; `None` where it has none.
+    /// A message without its secrets; `None` if it has none.
     pub fn message(&self, message: &Message) -> Option<Message> {
         self.redact_message(message, &mut Vec::new())
     }
 
-    /// Whether a message, as it came, surely has no secrets; where not, [`message`](Redaction::message) looks closer.
+    /// Whether the bytes of a message certainly have no secrets; otherwise [`message`](Redaction::message) must check
+    /// it.
     pub fn is_clean(&self, message: &[u8]) -> bool {
         self.is_none() || (message.starts_with(b"{") && !self.rules.suspect(message))
     }
 
-    /// Any text without its secrets: an error to be shown, a line of a log.
+    /// A text without its secrets: an error to be shown, a line of a log.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.edited(text, "text", &mut Vec::new()).map_or(Cow::Borrowed(text), Cow::Owned)
     }
 
-    /// What a session is about, without its secrets: command line, environment, URL, metadata.
+    /// The start of a session without its secrets: command line, environment, URL, metadata.
     pub fn start(&self, start: Start) -> (Start, Vec<Hit>) {
         let mut hits = Vec::new();
         let server_info = self.map(start.server_info, "server_info", &mut hits);
@@ -109,7 +111,7 @@ impl Redaction {
         (Start { server_info, metadata, ..start }, hits)
     }
 
-    /// A piece of a trace without its secrets.
+    /// A part of a trace without its secrets.
     pub fn part(&self, part: Part) -> (Part, Vec<Hit>) {
         match part {
             Part::Start(start) => {
@@ -148,7 +150,7 @@ impl Redaction {
                 let clean = self.bytes(raw, "garbled", hits)?;
                 Some(match garbled.reason.cut() {
                     Some(_) => Message::garbled(clean, garbled.reason.clone()),
-                    // It is found again, in words without secrets.
+                    // The reason is found again, in a text without secrets.
                     None => Message::parse(clean),
                 })
             }
@@ -197,10 +199,10 @@ impl Redaction {
         Some(String::from_utf8(clean).expect("pieces of text replaced by text"))
     }
 
-    /// Bytes that are one JSON value, or text, or nearly that.
+    /// Redacts bytes that are one JSON value, a text, or nearly one of them.
     fn bytes(&self, bytes: &[u8], place: &str, hits: &mut Vec<Hit>) -> Option<Vec<u8>> {
         let mut clean = self.once(bytes, place, hits)?;
-        // A pseudonym may change how the text around it reads; what is kept must be what a second look would keep.
+        // A pseudonym may change how the text around it is parsed, so the search is repeated until nothing changes.
         for _ in 0..ROUNDS {
             match self.once(&clean, place, hits) {
                 Some(cleaner) => clean = cleaner,
@@ -219,7 +221,8 @@ impl Redaction {
         let mut scan = Scan::new(&self.rules, place);
         let whole = scan.json(&text, 0).is_ok_and(|end| text[end..].trim_ascii().is_empty());
         if !whole {
-            // Half a message, or none: what the walk found counts, and the names that it lost track of are looked for.
+            // A partial message, or none: the edits that the walk found are kept, and the rest is searched as text for
+            // names.
             scan.path.clear();
             scan.text(&text);
             if self.rules.standard && key_material(bytes) {
@@ -235,7 +238,7 @@ impl Redaction {
     }
 }
 
-/// How often a text that had secrets is looked at again.
+/// Maximum number of searches of a text with secrets.
 const ROUNDS: usize = 8;
 
 fn finish(mut scan: Scan<'_>, text: String, hits: &mut Vec<Hit>) -> String {
@@ -246,7 +249,7 @@ fn finish(mut scan: Scan<'_>, text: String, hits: &mut Vec<Hit>) -> String {
     String::from_utf8(apply(text.as_bytes(), scan.edits)).expect("pieces of text replaced by text")
 }
 
-/// The bytes as text in which every byte keeps its place; a byte that is no UTF-8 becomes a control character.
+/// The bytes as text with the same positions; a byte that is not UTF-8 becomes a control character.
 fn same_length(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -268,7 +271,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// Secrets that are known by their looks, wherever they stand.
+    /// Secrets that are recognized by their form at any place.
     const BY_LOOKS: &[&str] = &[
         "sk-proj-abcdefghijklmnop1234567890",
         "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AA",
@@ -290,7 +293,7 @@ mod tests {
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
     ];
 
-    /// Secrets that only their name gives away.
+    /// Secrets that are recognized only by their names.
     const BY_NAME: &[&str] =
         &["hunter2", "correct horse battery", "p@ss\"w\\ord", "пароль", "a/b+c==", "tab\there", "12"];
 
@@ -332,7 +335,7 @@ mod tests {
         What::Http { from: Side::Client, channel: Channel(1), head }
     }
 
-    /// The secret is gone, the pseudonym is there, and a second time changes nothing.
+    /// Asserts that the secret was replaced by its pseudonym, and that a second redaction changes nothing.
     #[track_caller]
     fn gone(what: What, secret: &str) -> What {
         let before = shown(&what);

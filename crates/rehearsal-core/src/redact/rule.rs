@@ -1,4 +1,4 @@
-//! What the user wants redacted beside what always is.
+//! The user's rules for redaction, in addition to the standard ones.
 
 use std::str::FromStr;
 
@@ -9,9 +9,9 @@ use crate::json::{PathQuery, PathQueryError, Segment, Step};
 /// One `--redact`: a place in messages, or a pattern of text.
 ///
 /// ```text
-/// $.params.arguments.ssn          what stands there, whole
-/// $..iban  $.result.rows[*].name  anywhere below, any index or key; quoted: $..['x-api-key']
-/// \d{3}-\d{2}-\d{4}               every match, wherever it is; the first group where there is one
+/// $.params.arguments.ssn          the whole value at this path
+/// $..iban  $.result.rows[*].name  at any depth, any index or key; quoted: $..['x-api-key']
+/// \d{3}-\d{2}-\d{4}               every match in any text; its first group if it has one
 /// ```
 #[derive(Clone, Debug)]
 pub struct Rule(pub(super) Meaning);
@@ -25,47 +25,47 @@ pub(super) enum Meaning {
 /// Why a rule cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RuleError {
-    /// Nothing at all.
+    /// The rule is empty.
     #[error("a rule is a path such as $.params.arguments.ssn or a regular expression")]
     Empty,
-    /// A path that cannot be read.
+    /// The path is invalid.
     #[error("cannot read the path `{path}`: {source}")]
     Path {
-        /// What was given.
+        /// The path.
         path: String,
-        /// What is wrong with it.
+        /// The error.
         source: PathQueryError,
     },
-    /// A path of which a message alone does not show whether it leads to a place.
+    /// A path that a single message cannot decide, because it has filters or slices.
     #[error("`{path}` has more than names, indexes, `*` and `..`; a secret is found by those alone")]
     NotPlain {
-        /// What was given.
+        /// The path.
         path: String,
     },
-    /// A path to something that a conversation does not work without.
+    /// A path to data that the protocol needs.
     #[error("`{path}` belongs to the protocol; a trace without it cannot be replayed")]
     Protocol {
-        /// What was given.
+        /// The path.
         path: String,
     },
-    /// A pattern that cannot be read.
+    /// The pattern is invalid.
     #[error("cannot read the regular expression `{pattern}`: {why}")]
     Pattern {
-        /// What was given.
+        /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// The error.
         why: String,
     },
     /// A pattern that matches the empty text, and so matches everywhere.
     #[error("the regular expression `{pattern}` matches nothing at all, everywhere; did you mean `+` instead of `*`?")]
     MatchesNothing {
-        /// What was given.
+        /// The pattern.
         pattern: String,
     },
 }
 
 impl Rule {
-    /// Reads a rule: what begins with `$.`, `$[` or `$..` is a place, anything else a regular expression.
+    /// Parses a rule: a text that begins with `$.`, `$[` or `$..` is a path, any other a regular expression.
     pub fn parse(text: &str) -> Result<Rule, RuleError> {
         if text.trim().is_empty() {
             return Err(RuleError::Empty);
@@ -97,7 +97,7 @@ impl FromStr for Rule {
     }
 }
 
-/// Whether a place is a whole message or what holds one together.
+/// Whether a path leads to a whole message or to data that the protocol needs.
 fn is_protocol(steps: &[Step]) -> bool {
     match steps {
         [] | [Step::Any] => true,
@@ -106,7 +106,7 @@ fn is_protocol(steps: &[Step]) -> bool {
     }
 }
 
-/// The crate draws a picture of several lines; the last one says it in words.
+/// The crate's errors have several lines; the last one has the reason.
 fn last_line(error: &regex::Error) -> String {
     let text = error.to_string();
     text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()

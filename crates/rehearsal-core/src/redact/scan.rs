@@ -1,4 +1,4 @@
-//! One search for secrets: what was found so far, and where we are.
+//! The state of one search for secrets.
 
 use std::ops::Range;
 
@@ -10,34 +10,35 @@ use super::pseudonym::{is_number, is_pseudonym, number, pseudonym};
 use super::{needle, token};
 use crate::json::{Segment, Step, Unescaped};
 
-/// What is looked for.
+/// The rules of a search.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Rules {
-    /// What everybody wants redacted.
+    /// Whether the standard rules apply.
     pub(super) standard: bool,
-    /// Places that the user named.
+    /// The paths of the user's rules.
     pub(super) places: Vec<Vec<Step>>,
-    /// Patterns that the user gave.
+    /// The patterns of the user's rules.
     pub(super) patterns: Vec<Regex>,
 }
 
 impl Rules {
-    /// Whether a text may hold anything; where not, nobody needs to look closer.
+    /// Whether a text may contain a secret; if not, no search is needed.
     pub(super) fn suspect(&self, text: &[u8]) -> bool {
         !self.places.is_empty() || !self.patterns.is_empty() || (self.standard && needle::suspicious(text))
     }
 }
 
-/// A search through one text. Nested texts are searched with the same `Scan`, and their edits moved to where they stand.
+/// A search through one text. Nested texts are searched with the same `Scan`, and their edits are moved to their
+/// position in the outer text.
 pub(super) struct Scan<'r> {
     pub(super) rules: &'r Rules,
     pub(super) edits: Vec<Edit>,
     pub(super) hits: Vec<Hit>,
-    /// What is being searched: `header cookie`, `stderr`; empty for a message.
+    /// The searched data: `header cookie`, `stderr`; empty for a message.
     pub(super) place: String,
-    /// Where in it we are.
+    /// The current path in it.
     pub(super) path: Vec<Segment>,
-    /// How many JSON texts in strings we are in.
+    /// How many JSON strings with JSON texts in them are around the current text.
     pub(super) nesting: usize,
 }
 
@@ -65,10 +66,10 @@ impl<'r> Scan<'r> {
         }
     }
 
-    /// Replaces what stands under the name of a secret; the scheme of an authorization stays.
+    /// Replaces the value of a secret's name; the scheme of an authorization stays.
     pub(super) fn hide_whole(&mut self, text: &str, kind: Kind) {
         let is_pwd = |key: &str| key.to_ascii_lowercase().ends_with("pwd");
-        // `PWD` is a password to some and the working directory to every shell.
+        // `PWD` may be a password, and is the working directory in every shell.
         if kind == Kind::Password && is_path(text) && self.last_key().is_some_and(is_pwd) {
             return;
         }
@@ -76,7 +77,7 @@ impl<'r> Scan<'r> {
         self.hide(text, start..text.len(), kind);
     }
 
-    /// Searches a piece of a text, such as a string of it.
+    /// Searches a range of a text, such as one of its strings.
     pub(super) fn within(&mut self, text: &str, range: Range<usize>, search: impl FnOnce(&mut Self, &str)) {
         let outer = std::mem::take(&mut self.edits);
         search(self, &text[range.clone()]);
@@ -85,7 +86,7 @@ impl<'r> Scan<'r> {
         self.edits.extend(inner.into_iter().map(moved));
     }
 
-    /// Searches what a JSON string says; `range` is what stands between its quotes.
+    /// Searches the value of a JSON string; `range` is the range between its quotes.
     pub(super) fn within_string(&mut self, text: &str, range: Range<usize>, search: impl FnOnce(&mut Self, &str)) {
         if !text[range.clone()].contains('\\') {
             return self.within(text, range, search);
@@ -99,7 +100,7 @@ impl<'r> Scan<'r> {
         self.edits.extend(inner.into_iter().map(moved));
     }
 
-    /// Tries a search that may turn out to be none; what it found counts only where it says `Some`.
+    /// Runs a search that may fail; its edits are kept only if it returns `Ok`.
     pub(super) fn attempt<T, E>(&mut self, search: impl FnOnce(&mut Self) -> Result<T, E>) -> Result<T, E> {
         let (edits, hits, path) = (self.edits.len(), self.hits.len(), self.path.len());
         let found = search(self);
@@ -116,7 +117,7 @@ impl<'r> Scan<'r> {
         self.hits.push(Hit { kind, place });
     }
 
-    /// The place in words: `$.result.content[*].text`, `stderr`.
+    /// The place for users: `$.result.content[*].text`, `stderr`.
     fn here(&self) -> String {
         let mut place = self.place.clone();
         if place.is_empty() {
@@ -133,7 +134,7 @@ impl<'r> Scan<'r> {
                     }
                     place.push_str(key);
                 }
-                // A key may be a secret itself, or anything else that people use as one.
+                // A key may be a secret itself, or any data of a user.
                 Segment::Key(_) => place.push_str(".*"),
             }
         }
@@ -148,7 +149,7 @@ impl<'r> Scan<'r> {
     }
 }
 
-/// Where the credentials begin: after `Bearer `, `Basic ` or whatever scheme there is.
+/// The start of the credentials: after `Bearer `, `Basic ` or any other scheme.
 pub(super) fn after_scheme_word(text: &str) -> usize {
     let trimmed = text.trim_start();
     let lead = text.len() - trimmed.len();

@@ -1,12 +1,12 @@
-//! Secrets that were taken out of a recording, known again in what a live server says.
+//! Applies the redactions of a recorded value to the value of a live server.
 //!
 //! ```text
 //! recorded  {"pin": 999000123456789, "note": "in"}
-//! live      {"pin": 4711, "note": "in"}   ──►   {"pin": 999000123456789, "note": "in"} where 4711 it was, else another number
+//! live      {"pin": 4711, "note": "in"}   ──►   {"pin": 999000123456789, "note": "in"} if 4711 was redacted
 //! ```
 //!
-//! A pseudonym says that something was taken out, of which type it was, and whether something else is the same. So nobody has
-//! to be told again what was taken out, as long as it is the whole of a text or a number.
+//! A pseudonym shows that a secret was redacted, the secret's type, and which other secrets are equal. So a live value
+//! can be redacted without the rules of the recording, if the secret is a whole text or number.
 
 use std::collections::HashSet;
 
@@ -14,14 +14,14 @@ use serde_json::{Number, Value};
 
 use super::pseudonym::{all, is_number, is_pseudonym, number, pseudonym};
 
-/// What stands in the place of secrets in a recorded value.
+/// The pseudonyms in a recorded value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StandIns {
     texts: HashSet<String>,
     numbers: HashSet<String>,
 }
 
-/// A scalar that redaction may take out. It leaves everything else alone.
+/// A scalar that may be redacted; redaction leaves other values unchanged.
 enum Secret<'a> {
     Text(&'a str),
     Number(String),
@@ -36,7 +36,7 @@ impl<'a> Secret<'a> {
         }
     }
 
-    /// Whether it was taken out already.
+    /// Whether it was redacted already.
     fn is_stand_in(&self) -> bool {
         match self {
             Secret::Text(text) => is_pseudonym(text),
@@ -45,17 +45,17 @@ impl<'a> Secret<'a> {
     }
 }
 
-/// A recorded text or number that is not what it was.
+/// A recorded text or number that was redacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StandIn<'a> {
-    /// A text, by what stands before, between and after the secrets that were in it.
+    /// A text: the parts before, between and after its secrets.
     Text(Vec<&'a str>),
-    /// A number that was secret.
+    /// A secret number.
     Number,
 }
 
 impl<'a> StandIn<'a> {
-    /// What a recorded value is, if it is one.
+    /// Parses a recorded value; `None` if it was not redacted.
     pub fn of(recorded: &'a Value) -> Option<StandIn<'a>> {
         match Secret::of(recorded)? {
             Secret::Number(digits) => is_number(&digits).then_some(StandIn::Number),
@@ -73,14 +73,14 @@ impl<'a> StandIn<'a> {
 }
 
 impl StandIns {
-    /// Those of a recorded value.
+    /// Collects the pseudonyms of a recorded value.
     pub fn of(recorded: &Value) -> StandIns {
         let mut found = StandIns::default();
         found.find(recorded);
         found
     }
 
-    /// Whether nothing was taken out.
+    /// Whether nothing was redacted.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty() && self.numbers.is_empty()
     }
@@ -97,7 +97,7 @@ impl StandIns {
         }
     }
 
-    /// Takes the secrets that these stand for out of a value, wherever they are in it.
+    /// Redacts the secrets of these pseudonyms at any place in a value.
     pub fn take_out(&self, value: &mut Value) {
         match value {
             Value::Array(elements) => elements.iter_mut().for_each(|element| self.take_out(element)),
@@ -119,8 +119,8 @@ impl StandIns {
         }
     }
 
-    /// Takes out of a live value whatever is in the place of something that was taken out of the recorded one: that is a secret too,
-    /// even if it is another one.
+    /// Redacts each live value at whose path the recorded value was redacted: it is a secret too, even if it is another
+    /// one.
     pub fn take_out_there(recorded: &Value, live: &mut Value) {
         match (recorded, live) {
             (Value::Array(recorded), Value::Array(live)) => {
@@ -160,7 +160,7 @@ mod tests {
     use crate::redact::{Redaction, Rule};
     use serde_json::json;
 
-    /// What is recorded of this result.
+    /// The recorded form of this result.
     fn recorded(result: &Value) -> Value {
         let message = Message::parse(json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string());
         let rule: Rule = "$.result.hidden".parse().unwrap();

@@ -1,4 +1,4 @@
-//! The search through plain text: log lines, prose, command lines, configuration, JSON in the middle of it.
+//! Searches plain text for secrets: log lines, prose, command lines, configuration, and JSON inside of it.
 
 use super::hit::Kind;
 use super::key::{self, Doubt};
@@ -6,16 +6,17 @@ use super::needle::{self, Needle};
 use super::scan::{Scan, after_scheme_word};
 use super::{lines, pseudonym, token};
 
-/// How deep JSON texts in strings of JSON texts are followed.
+/// Maximum nesting of JSON texts in strings of JSON texts.
 const NESTING: usize = 16;
 
 impl Scan<'_> {
-    /// Searches text that may hold JSON anywhere.
+    /// Searches text that may contain JSON.
     pub(super) fn text(&mut self, text: &str) {
         if !self.rules.suspect(text.as_bytes()) {
             return;
         }
-        // What is no JSON costs a look; a text that is full of what looks like it and is not must not cost the square.
+        // Each failed attempt to parse JSON costs time. The budget keeps the cost linear for a text full of such
+        // attempts.
         let mut budget = text.len() * 4 + 1024;
         let mut done = 0;
         let mut from = 0;
@@ -61,14 +62,14 @@ impl Scan<'_> {
         }
     }
 
-    /// Searches for what is a secret by its looks alone.
+    /// Searches for secrets that are recognized by their form alone.
     pub(super) fn tokens(&mut self, text: &str) {
         for found in needle::find(text.as_bytes()) {
             self.token(text, &found);
         }
     }
 
-    /// What the user gave patterns for. A pattern may well match a pseudonym; that is no secret any more.
+    /// Searches for the patterns of the user's rules. A match that is a pseudonym is skipped.
     fn patterns(&mut self, text: &str) {
         if self.rules.patterns.is_empty() {
             return;
@@ -91,7 +92,7 @@ impl Scan<'_> {
         match found.needle {
             Needle::Token(token) if begins_word(text, start) => {
                 if let Some(length) = token.length(rest) {
-                    // The place of a webhook is no secret, what follows is.
+                    // The address of a webhook is no secret, the path after it is.
                     let lead = if token.kind == Kind::Url { token.prefix.len() } else { 0 };
                     self.hide(text, start + lead..start + length, token.kind);
                 }
@@ -119,7 +120,7 @@ impl Scan<'_> {
         }
     }
 
-    /// `-----BEGIN RSA PRIVATE KEY-----`, its lines, and its end, where that is there.
+    /// Redacts `-----BEGIN RSA PRIVATE KEY-----`, its lines, and its end, if there is one.
     fn private_key(&mut self, text: &str, start: usize) {
         let Some(body) = lines::body(text.as_bytes(), start) else { return };
         let end = lines::end(text.as_bytes(), body);
@@ -128,13 +129,13 @@ impl Scan<'_> {
         self.hide(text, inner_start.min(end)..inner_start.min(end) + inner.len(), Kind::PrivateKey);
     }
 
-    /// The name of a secret and, where one follows, its value.
+    /// Redacts the value after the name of a secret, if there is one.
     fn named(&mut self, text: &str, start: usize, end: usize, done: usize) {
         let bytes = text.as_bytes();
         let word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
         let start = start + usize::from(bytes[start] == b'"');
         let first = start - bytes[done..start].iter().rev().take_while(|byte| word(byte)).count();
-        // Of some names the needle has what ends them too.
+        // For some names the needle includes the character that ends them.
         let end = start + bytes[start..end].iter().rposition(word).map_or(0, |last| last + 1);
         let last = end + bytes[end..].iter().take_while(|byte| word(byte)).count();
         let name = text[first..last].trim_matches(['-', '.']);
@@ -143,7 +144,7 @@ impl Scan<'_> {
         let last = first + text[first..last].trim_end_matches(['-', '.']).len();
         let flag = text[first..].starts_with('-');
         let in_sentence = || {
-            // The word before it may make it something else: `progress token`.
+            // The word before it may change its meaning: `progress token`.
             let before = text[..first].trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
             key::secret(&format!("{before} {name}")).and_then(|kind| in_sentence(text, last, kind))
         };
@@ -172,13 +173,13 @@ impl Scan<'_> {
     }
 }
 
-/// Where a value stands in a text.
+/// The position of a value in a text.
 struct Value {
     start: usize,
     end: usize,
 }
 
-/// The value that belongs to the name that ends at `at`:
+/// Finds the value of the name that ends at `at`:
 ///
 /// ```text
 /// password=hunter2   "password": "hunter2"   password: hunter2   \"password\":\"hunter2\"   <password>hunter2</password>
@@ -198,13 +199,13 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
         None if flag && spaced.len() < rest.len() => (" ", spaced),
         None => return None,
     };
-    // Code compares with anything; only what looks like a secret is one there.
+    // Code has comparisons with any value, so only a value with the form of a secret is one.
     let compared = sign == "=" && after.starts_with('=');
     let after = after.trim_start_matches(|first| compared && first == '=').trim_start_matches([' ', '\t']);
-    // The value of a quoted name may stand on the next line.
+    // The value of a quoted name may be on the next line.
     let below = after.trim_start();
     let after = if closed.len() < rest.len() && below.starts_with(['"', '\'']) { below } else { after };
-    // `u'…'` and `b'…'` are how Python prints some strings.
+    // Python prints some strings as `u'…'` and `b'…'`.
     let after = after.strip_prefix(['u', 'b']).filter(|rest| rest.starts_with(['\'', '"'])).unwrap_or(after);
     let slashes = after.len() - after.trim_start_matches('\\').len();
     let start = text.len() - after.len();
@@ -234,13 +235,13 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
             line[scheme..].find(|character: char| character.is_whitespace() || matches!(character, '"' | '\'' | ','));
         return Some(Value { start, end: start + scheme + credentials.unwrap_or(line.len() - scheme) });
     }
-    // Prose says `token: the one that you got`; assignments and lines of configuration are meant.
+    // Prose may contain `token: the one that you got`; an assignment and a line of configuration have a value.
     let assigned = sign == "=" || sign == ":=" || (sign != " " && alone);
     let meant = (assigned && !compared) || token::looks_secret(word);
     meant.then_some(Value { start, end: start + word.len() })
 }
 
-/// The value in a sentence, where no sign stands between it and its name; it has to look like nothing else.
+/// Finds the value of a name in a sentence, without a sign between them; the value must have the form of a secret.
 ///
 /// ```text
 /// login failed with token 9aF2kQ71xVb0LmZe4tRw: expired
@@ -264,7 +265,7 @@ fn in_sentence(text: &str, at: usize, kind: Kind) -> Option<Value> {
     token::looks_random(word).then_some(Value { start, end: start + word.len() })
 }
 
-/// Where the quote closes that `slashes` backslashes opened; the end of the text where it does not.
+/// The position of the quote that closes one behind `slashes` backslashes; the end of the text if there is none.
 fn closing(text: &str, quote: char, slashes: usize) -> usize {
     let mut from = 0;
     while let Some(offset) = text[from..].find(quote) {
@@ -278,7 +279,7 @@ fn closing(text: &str, quote: char, slashes: usize) -> usize {
     text.len()
 }
 
-/// `$TOKEN`, `${TOKEN}`, `<your token>` and the like say where a secret comes from, or that there is none.
+/// Whether a word is a reference or a placeholder: `$TOKEN`, `${TOKEN}`, `<your token>` and similar.
 fn is_reference(word: &str) -> bool {
     let stars = !word.is_empty() && word.bytes().all(|byte| matches!(byte, b'*' | b'.' | b'x' | b'X'));
     stars
@@ -288,7 +289,8 @@ fn is_reference(word: &str) -> bool {
         || matches!(word, "null" | "None" | "none" | "true" | "false" | "True" | "False" | "undefined")
 }
 
-/// `await getToken()`, `new Token(…)`, `config.get("token")`, `process.env.TOKEN`: code that says where a secret comes from.
+/// Whether a line is code that computes a secret: `await getToken()`, `new Token(…)`, `config.get("token")`,
+/// `process.env.TOKEN`.
 fn is_expression(line: &str) -> bool {
     let is_word = |character: char| character.is_ascii_alphanumeric() || "_.".contains(character);
     let (name, rest) = line.split_at(line.find(|character| !is_word(character)).unwrap_or(line.len()));
@@ -303,8 +305,8 @@ fn is_expression(line: &str) -> bool {
         || name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') && is_called()
 }
 
-/// Whether a name in capitals ends at `at`, with its value right after the sign, as in `DB_PASSWORD=pa(ss)!`: there
-/// parentheses are part of the value.
+/// Whether a name in capitals ends at `at`, directly followed by the sign and the value, as in `DB_PASSWORD=pa(ss)!`:
+/// such a value may contain parentheses.
 fn is_variable(text: &str, at: usize) -> bool {
     let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let name = text[..at].rsplit(|character| !is_word(character)).next().unwrap_or_default();
@@ -312,7 +314,7 @@ fn is_variable(text: &str, at: usize) -> bool {
     is_assigned && !name.contains(|character: char| character.is_ascii_lowercase())
 }
 
-/// The cookies of a header line: up to its end, or to that of the quotes around it.
+/// The cookies of a header line, up to its end or to the closing quote around it.
 ///
 /// ```text
 /// Cookie: theme=dark; session="8f14e45f"
@@ -336,7 +338,7 @@ fn cookies(after_name: &str) -> Option<std::ops::Range<usize>> {
     Some(start..start + line.bytes().enumerate().position(is_end).unwrap_or(line.len()))
 }
 
-/// Whether no word goes on here: `sk-` in `task-` begins nothing.
+/// Whether a word begins here: `sk-` in `task-` does not.
 fn begins_word(text: &str, at: usize) -> bool {
     !text[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
 }

@@ -1,17 +1,17 @@
-//! Secrets that are known by how they begin.
+//! Secrets that are recognized by their prefix.
 
 use super::Kind;
 
-/// How a secret of one issuer looks.
+/// The form of one issuer's secrets.
 #[derive(Debug)]
 pub(super) struct Token {
-    /// What it begins with.
+    /// The prefix.
     pub(super) prefix: &'static str,
-    /// What may follow.
+    /// The characters after the prefix.
     alphabet: Alphabet,
-    /// At least how many of those.
+    /// The minimum number of characters after the prefix.
     least: usize,
-    /// What it is.
+    /// The type of the secret.
     pub(super) kind: Kind,
 }
 
@@ -19,13 +19,13 @@ pub(super) struct Token {
 enum Alphabet {
     /// Letters and digits.
     Alphanumeric,
-    /// Capitals and digits, and exactly as many as `least`.
+    /// Capitals and digits, exactly `least` of them.
     Capitals,
     /// Letters, digits, `_` and `-`.
     Url,
     /// Letters, digits, `_`, `-` and `.`.
     Dotted,
-    /// Letters, digits and what else a path has.
+    /// Letters, digits and the other characters of a path.
     Path,
 }
 
@@ -35,7 +35,7 @@ const fn token(prefix: &'static str, alphabet: Alphabet, least: usize, kind: Kin
 
 use Alphabet::{Alphanumeric, Capitals, Dotted, Path, Url};
 
-/// What begins a secret, and how it goes on.
+/// The known prefixes and forms.
 pub(super) const TOKENS: &[Token] = &[
     token("sk-", Url, 16, Kind::ApiKey), // OpenAI, Anthropic, OpenRouter and who follows them
     token("sk_live_", Alphanumeric, 10, Kind::ApiKey), // Stripe
@@ -95,11 +95,11 @@ pub(super) const TOKENS: &[Token] = &[
 ];
 
 impl Token {
-    /// How long the secret is that begins here, if one does. `text` begins with the prefix, in whatever case.
+    /// The length of the secret that begins here, if there is one. `text` begins with the prefix, case-insensitive.
     pub(super) fn length(&self, text: &str) -> Option<usize> {
         let rest = text.strip_prefix(self.prefix)?.as_bytes();
         let length = rest.iter().take_while(|byte| self.alphabet.has(**byte)).count();
-        // A sentence may end right after it.
+        // The punctuation of a sentence may follow it.
         let trailing = rest[..length].iter().rev().take_while(|byte| matches!(byte, b'.' | b'-' | b'/')).count();
         let body = &rest[..length - trailing];
         let right = match self.alphabet {
@@ -122,7 +122,7 @@ impl Alphabet {
     }
 }
 
-/// How long the JSON Web Token is that begins here: three parts of base64, the first of which is a JSON object; an
+/// The length of the JSON Web Token that begins here: three parts in base64, the first of which is a JSON object; an
 /// encrypted one has five.
 pub(super) fn jwt(text: &str) -> Option<usize> {
     let length = text.bytes().take_while(|byte| Alphabet::Dotted.has(*byte)).count();
@@ -130,11 +130,11 @@ pub(super) fn jwt(text: &str) -> Option<usize> {
     let mut parts = whole.split('.');
     let head = parts.next().is_some_and(|part| part.len() >= 10);
     let body = parts.next().is_some_and(|part| part.len() >= 4);
-    // An unsigned one ends with its second dot.
+    // An unsigned token ends with its second dot.
     (head && body && (parts.next().is_some() || length > whole.len())).then_some(whole.len())
 }
 
-/// How long the secret after `Bearer ` or `Basic ` is, outside of a header: words of a sentence are none.
+/// The length of the secret after `Bearer ` or `Basic ` outside of a header; ordinary words are no secrets.
 pub(super) fn after_scheme(text: &str) -> Option<usize> {
     let has = |byte: &u8| byte.is_ascii_alphanumeric() || b"._~+/=-".contains(byte);
     let length = text.as_bytes().iter().take_while(|byte| has(byte)).count();
@@ -144,14 +144,15 @@ pub(super) fn after_scheme(text: &str) -> Option<usize> {
     (length >= 8 && looks).then_some(length)
 }
 
-/// Whether a word that follows the name of a secret in a sentence looks like one: `token: the one you got` does not.
+/// Whether a word after the name of a secret in a sentence has the form of a secret; `the` in `token: the one you got`
+/// has not.
 pub(super) fn looks_secret(word: &str) -> bool {
     let bytes = word.as_bytes();
     let odd = |byte: &u8| byte.is_ascii_digit() || b"!@#$%^&*+=/~".contains(byte);
     bytes.len() >= 5 && (bytes.iter().any(odd) || mixed(bytes) || bytes.len() >= 24)
 }
 
-/// Whether nobody would write such a word who does not mean a secret.
+/// Whether a word has the form of a random secret, which no ordinary word has.
 pub(super) fn looks_random(word: &str) -> bool {
     let bytes = word.as_bytes();
     let count = |test: fn(&u8) -> bool| bytes.iter().filter(|byte| test(byte)).count();
@@ -159,7 +160,7 @@ pub(super) fn looks_random(word: &str) -> bool {
     bytes.len() >= 16 && count(u8::is_ascii_digit) >= 2 && count(u8::is_ascii_alphabetic) >= 4 && !path
 }
 
-/// Whether this is a line of a private key that was printed line by line: nothing else is just this much base64.
+/// Whether this is a line of a private key that was printed line by line: exactly this amount of base64.
 pub(super) fn key_material(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
@@ -171,12 +172,12 @@ pub(super) fn key_material(line: &[u8]) -> bool {
         && any(u8::is_ascii_digit)
 }
 
-/// Whether a key of an object is better not shown.
+/// Whether a key of an object should not be shown because it may be a secret itself.
 pub(super) fn looks_secret_anywhere(key: &str) -> bool {
     key.len() >= 16 && key.bytes().filter(u8::is_ascii_digit).count() >= 4
 }
 
-/// Capitals elsewhere than in front, beside small letters.
+/// Whether a word has lowercase letters, and capitals after its first character.
 fn mixed(bytes: &[u8]) -> bool {
     bytes.iter().skip(1).any(u8::is_ascii_uppercase) && bytes.iter().any(u8::is_ascii_lowercase)
 }

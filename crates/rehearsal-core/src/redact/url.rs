@@ -1,4 +1,4 @@
-//! Credentials in URLs.
+//! Redacts credentials in URLs.
 
 use super::hit::Kind;
 use super::key;
@@ -6,10 +6,10 @@ use super::pseudonym::apply;
 use super::pseudonym::is_pseudonym;
 use super::scan::{Rules, Scan};
 
-/// What people see in the place of a secret.
+/// The text that users are shown in place of a secret.
 const MASK: &str = "***";
 
-/// Names in a query that are secrets there and nowhere else.
+/// Names of query parameters that are secrets only in a query.
 const QUERY: &[&str] = &[
     "key",
     "sig",
@@ -27,7 +27,7 @@ const QUERY: &[&str] = &[
 ];
 
 impl Scan<'_> {
-    /// A URL in the middle of a text; its `://` stands at `middle`.
+    /// Redacts a URL inside a text; its `://` is at `middle`.
     pub(super) fn url_around(&mut self, text: &str, middle: usize) {
         let scheme = text[..middle]
             .bytes()
@@ -41,7 +41,7 @@ impl Scan<'_> {
         self.within(text, start..end, Scan::url);
     }
 
-    /// A whole URL, or the path and query of one.
+    /// Redacts a whole URL, or the path and query of one.
     pub(super) fn url(&mut self, url: &str) {
         if let Some(middle) = url.find("://") {
             self.userinfo(url, middle);
@@ -57,7 +57,7 @@ impl Scan<'_> {
                 None if QUERY.iter().any(|known| known.eq_ignore_ascii_case(name)) => Kind::Url,
                 None => continue,
             };
-            // A sentence may close its bracket or quote right after the URL.
+            // The closing bracket or quote of a sentence may follow the URL.
             let value = if value.ends_with(']') { value } else { value.trim_end_matches([')', ',', '\'', '.']) };
             if !value.is_empty() {
                 self.hide(url, start..start + value.len(), kind);
@@ -65,7 +65,7 @@ impl Scan<'_> {
         }
     }
 
-    /// `user:password@` between the scheme and the host.
+    /// Redacts `user:password@` between the scheme and the host.
     fn userinfo(&mut self, url: &str, middle: usize) {
         let scheme = &url[..middle];
         let start = middle + 3;
@@ -73,7 +73,7 @@ impl Scan<'_> {
         let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
         let userinfo = match authority.rfind('@') {
             Some(at) => &authority[..at],
-            // A password with a `/` that nobody escaped: what stands after the colon is no port.
+            // A password with an unescaped `/`: the text after the colon is no port.
             None => match (authority.split_once(':'), rest.rfind('@')) {
                 (Some((_, port)), Some(at)) if !port.is_empty() && !port.bytes().all(|byte| byte.is_ascii_digit()) => {
                     &rest[..at]
@@ -88,7 +88,7 @@ impl Scan<'_> {
             Some((user, password)) => {
                 self.hide(url, start + user.len() + 1..start + user.len() + 1 + password.len(), Kind::Url)
             }
-            // A name alone is how tokens are given to web servers; `ssh://git@host` is only a name.
+            // A user name alone is often a token for a web server; in `ssh://git@host` it is only a name.
             None if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") => {
                 self.hide(url, start..start + userinfo.len(), Kind::Url);
             }
@@ -97,7 +97,7 @@ impl Scan<'_> {
     }
 }
 
-/// A URL, or what was meant to be one, as it may be shown to people: in errors, on a terminal, in a log.
+/// A URL, or a text that is nearly one, for users: in errors, on a terminal, in a log.
 ///
 /// ```
 /// # use rehearsal_core::redact::shown_url;
@@ -106,7 +106,7 @@ impl Scan<'_> {
 /// assert_eq!(shown_url("http://127.0.0.1:3000/mcp"), "http://127.0.0.1:3000/mcp");
 /// ```
 pub fn shown_url(url: &str) -> String {
-    // Without a scheme it is no URL, but a password all the same.
+    // Without a scheme it is no URL, but it may still contain a password.
     let scheme = if url.contains("://") { "" } else { "http://" };
     let whole = format!("{scheme}{url}");
     let rules = Rules { standard: true, ..Rules::default() };

@@ -1,36 +1,37 @@
-//! The search through JSON: what stands under which key.
+//! Searches JSON for secrets, by the keys of values.
 
 use super::hit::Kind;
 use super::key::{self, Doubt};
 use super::scan::Scan;
 use crate::json::{Segment, leads_to};
 
-/// What to do with a value.
+/// How a value is treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Look at it.
+    /// Search it.
     Look,
-    /// It is secret, whatever it is.
+    /// Redact it, whatever its type.
     Hide(Kind),
-    /// Its name has two meanings: a text may be secret, an object has names of its own.
+    /// Its name is ambiguous: a text may be secret, an object has names of its own.
     Doubt(Doubt),
-    /// It belongs to the protocol.
+    /// Keep it, because it belongs to the protocol.
     Keep,
 }
 
-/// An object or array that we are in.
+/// An object or array around the current value.
 struct Level {
     array: bool,
-    /// It is an array in an array, such as a header and its value.
+    /// Whether it is an array in an array, such as a header and its value.
     pair: bool,
     mode: Mode,
-    /// In an array: the element before was `--token` or its like.
+    /// In an array: the type of secret, if the last element was a flag such as `--token`.
     flag: Option<Kind>,
-    /// In an array: the element before was `-u` or `--user`.
+    /// In an array: whether the last element was `-u` or `--user`.
     user: bool,
-    /// In an object: `name` or `key` says that `value` is a secret. In a pair: the first element does so of the second.
+    /// In an object: the type of secret that `name` or `key` gives to `value`. In a pair: the type that the first
+    /// element gives to the second.
     named: Option<Kind>,
-    /// In an object or a pair: where the text of that value is.
+    /// In an object or a pair: the range of that value.
     value: Option<std::ops::Range<usize>>,
 }
 
@@ -43,7 +44,7 @@ enum Next {
     CommaOrEnd,
 }
 
-/// Keys directly in `params` and `result` that the protocol reads.
+/// Keys directly in `params` and `result` that belong to the protocol.
 const PROTOCOL: &[&str] = &[
     "progressToken",
     "cursor",
@@ -60,12 +61,12 @@ const PROTOCOL: &[&str] = &[
 const SCHEMAS: &[&str] =
     &["inputSchema", "outputSchema", "requestedSchema", "input_schema", "output_schema", "requested_schema"];
 
-/// Under these keys of a schema stand the names of arguments, not their values.
+/// Keys of a schema below which there are the names of arguments, not their values.
 const DEFINITIONS: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 impl Scan<'_> {
-    /// Searches the JSON value that begins at `start`. Says where it ends, or where it stops being JSON; what was found
-    /// up to there counts. A string that is cut off by the end of the text is searched too.
+    /// Searches the JSON value that begins at `start`. Returns the position of its end, or of the first invalid byte;
+    /// the edits up to there are kept. A string that is cut off by the end of the text is searched too.
     pub(super) fn json(&mut self, text: &str, start: usize) -> Result<usize, usize> {
         let bytes = text.as_bytes();
         let mut stack: Vec<Level> = Vec::new();
@@ -150,7 +151,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A key: where we are from now on.
+    /// Sets the path to this key.
     fn key(&mut self, text: &str, range: std::ops::Range<usize>) {
         let mut key = String::new();
         self.within_string(text, range, |scan, name| {
@@ -225,7 +226,7 @@ impl Scan<'_> {
         let matched = || self.rules.patterns.iter().any(|pattern| pattern.is_match(literal));
         match mode {
             Mode::Keep => {}
-            // A `token` or a `pass` that is a small number counts something.
+            // A `token` or a `pass` that is a small number is a count.
             Mode::Hide(Kind::Token) | Mode::Doubt(Doubt::Pass | Doubt::Pat) if !is_long_number(literal) => {}
             Mode::Doubt(doubt @ (Doubt::Pass | Doubt::Pat)) => self.hide_number(text, range, doubt.kind()),
             Mode::Hide(kind) => self.hide_number(text, range, kind),
@@ -235,7 +236,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// What to do with the value at this place, in something that is to be treated like `parent`.
+    /// How the value at the current path is treated, inside a value with the mode `parent`.
     fn mode(&self, parent: Mode) -> Mode {
         if self.rules.places.iter().any(|place| leads_to(place, self.message_path())) {
             return Mode::Hide(Kind::Rule);
@@ -257,7 +258,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The place in its message; a batch holds several.
+    /// The path in the message; a batch holds several messages.
     fn message_path(&self) -> &[Segment] {
         match self.path.as_slice() {
             [Segment::Index(_), rest @ ..] => rest,
@@ -265,7 +266,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether this place belongs to the protocol.
+    /// Whether the current path belongs to the protocol.
     fn keeps(&self) -> bool {
         let Some(Segment::Key(last)) = self.path.last() else { return false };
         if SCHEMAS.contains(&last.as_str()) {
@@ -287,7 +288,7 @@ impl Scan<'_> {
     }
 }
 
-/// What a member of an object says about another.
+/// The role of a member in an object with a name and a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// `{"name": "API_KEY", …`
@@ -310,31 +311,32 @@ fn role(segment: &Segment) -> Option<Role> {
     }
 }
 
-/// What kind of secret has this name, where it is given as a value is: `{"name": "pass", "value": "x"}`, `--pass x`.
+/// The type of secret with this name, if the name is itself a value: `{"name": "pass", "value": "x"}`, `--pass x`.
 fn name_of_secret(name: &str) -> Option<Kind> {
     let doubtful = || key::perhaps(name).filter(|doubt| matches!(doubt, Doubt::Pass | Doubt::Pat)).map(Doubt::kind);
     key::secret(name).or_else(doubtful)
 }
 
-/// What kind of secret a header with this name has. A pair of other words, such as `["password", "string"]`, may be anything.
+/// The type of secret in a header with this name. A pair of other words, such as `["password", "string"]`, may mean
+/// anything.
 fn name_of_header(name: &str) -> Option<Kind> {
     let kind = key::secret(name)?;
     (matches!(kind, Kind::Authorization | Kind::Cookie | Kind::ApiKey) || name.contains('-')).then_some(kind)
 }
 
-/// Six digits and more are a code that somebody was sent.
+/// Whether a number has six digits or more, as a one-time code has.
 fn is_long_number(literal: &str) -> bool {
     literal.len() >= 6 && literal.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `token` of `--token` or `-token`; `None` for everything that is no flag on its own.
+/// `token` of `--token` or `-token`; `None` for any other text.
 fn flag_name(text: &str) -> Option<&str> {
     let name = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
     let word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (!name.is_empty() && name.bytes().all(word)).then_some(name)
 }
 
-/// Where a string ends, and whether its closing quote is there.
+/// The end of a string, and whether its closing quote is present.
 fn string_end(bytes: &[u8], start: usize) -> (usize, bool) {
     let mut at = start;
     while let Some(byte) = bytes.get(at) {

@@ -1,4 +1,4 @@
-//! One thing that the user should know.
+//! One finding for the user.
 
 use std::fmt;
 
@@ -7,50 +7,50 @@ use serde::Serialize;
 use crate::json::{Path, RawJson};
 use crate::matcher::{Drift, Mismatch, first_mismatches};
 
-/// One thing that the user should know, with a place.
+/// One fact that the user should know, with a place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// What was found: a lowercase fragment without a full stop.
+    /// The message: a lowercase fragment without a full stop.
     pub message: String,
-    /// In which way something is not what it was, if that is what was found.
+    /// The kind of the difference, if the finding is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Drift>,
-    /// Where, if it is anywhere in particular.
+    /// The place, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// The expectations that were not met, if that is what was found.
+    /// The mismatches, if the finding has some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mismatches: Vec<Mismatch>,
-    /// The values that they are about, for programs: a message shows only as much as people read.
+    /// The differing values, for programs: a message shows only an excerpt of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Values>,
-    /// What to do about it.
+    /// What the user can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// What a value was, and what it is; nothing where there was nothing, or too much of it.
+/// A differing value in both states; `None` if it is absent or too large.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Values {
-    /// Where it is, or was.
+    /// The path of the value.
     pub path: Path,
-    /// What it was.
+    /// The old value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<RawJson>,
-    /// What it is.
+    /// The new value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is: Option<RawJson>,
 }
 
-/// How much a finding matters, the least first.
+/// The severity of a finding, the lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Good to know.
+    /// Information.
     Note,
-    /// Suspicious, but nothing failed.
+    /// A suspicious fact, without a failed check.
     Warning,
     /// A check failed.
     Error,
@@ -72,12 +72,12 @@ impl Finding {
         Finding::new(Severity::Error, message)
     }
 
-    /// Something is suspicious.
+    /// A suspicious fact.
     pub fn warning(message: impl Into<String>) -> Finding {
         Finding::new(Severity::Warning, message)
     }
 
-    /// Something is good to know.
+    /// Information.
     pub fn note(message: impl Into<String>) -> Finding {
         Finding::new(Severity::Note, message)
     }
@@ -87,28 +87,28 @@ impl Finding {
         Finding { severity, message: message.into(), kind: None, place: None, mismatches, values, hint: None }
     }
 
-    /// The same finding at a place.
+    /// Sets the place.
     #[must_use]
     pub fn at(mut self, place: Place) -> Finding {
         self.place = Some(place);
         self
     }
 
-    /// The same finding with the expectations that were not met.
+    /// Adds mismatches.
     #[must_use]
     pub fn because(mut self, mismatches: impl IntoIterator<Item = Mismatch>) -> Finding {
         self.mismatches.extend(mismatches);
         self
     }
 
-    /// The same finding about something that is not what it was.
+    /// Sets the kind of the difference.
     #[must_use]
     pub fn of_kind(mut self, kind: Drift) -> Finding {
         self.kind = Some(kind);
         self
     }
 
-    /// The same finding with advice.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Finding {
         self.hint = Some(hint.into());
@@ -127,7 +127,7 @@ impl fmt::Display for Finding {
         if let Some(place) = &self.place {
             write!(f, " ({place})")?;
         }
-        // People are shown the first of them; programs get all.
+        // Users are shown the first of them; programs get all.
         for line in first_mismatches(&self.mismatches) {
             write!(f, "\n  {line}")?;
         }
@@ -138,7 +138,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What a finding points at.
+/// The place of a finding.
 ///
 /// ```text
 /// weather.mock.yaml:4:11
@@ -148,7 +148,7 @@ impl fmt::Display for Finding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// A place in a file that somebody wrote; lines and columns count from 1.
+    /// A place in a user's file; lines and columns count from 1.
     File {
         /// The file as the user named it.
         file: String,
@@ -157,16 +157,16 @@ pub enum Place {
         /// The column, in characters.
         column: usize,
     },
-    /// A message of the conversation.
+    /// A message of the session.
     Message {
         /// Its sequence number in the session.
         sequence: u64,
     },
     /// A place inside a JSON value.
     Json {
-        /// What the value is, in words: `arguments of get_forecast`.
+        /// A description of the value: `arguments of get_forecast`.
         within: String,
-        /// Where in it.
+        /// The path in the value.
         path: Path,
     },
 }

@@ -1,4 +1,4 @@
-//! What was found out, for every printer to show in its own way.
+//! Reports: the results of checks, independent of how they are printed.
 //!
 //! ```text
 //! Report ──► Case ──► Finding ──► Place, mismatches, hint

@@ -1,4 +1,4 @@
-//! Everything that was checked.
+//! The report of a check.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use serde::{Serialize, Serializer};
 
 use super::finding::{Finding, Severity};
 
-/// Everything that was checked about one subject: a suite, a trace, a plan.
+/// The results of all checks of one subject: a suite, a trace, a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// What was checked: the name of the suite, or the file.
+    /// The subject: the name of the suite, or the file.
     pub title: String,
-    /// What was found about the whole rather than about one case.
+    /// Findings about the whole subject rather than one case.
     pub findings: Vec<Finding>,
-    /// What was checked, in order.
+    /// The checked cases, in order.
     pub cases: Vec<Case>,
 }
 
-/// How many cases came to which verdict.
+/// The number of cases with each verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
     /// Cases that ran without an error.
@@ -30,12 +30,12 @@ pub struct Counts {
 }
 
 impl Report {
-    /// A report about something that has not been looked at yet.
+    /// An empty report.
     pub fn new(title: impl Into<String>) -> Report {
         Report { title: title.into(), findings: Vec::new(), cases: Vec::new() }
     }
 
-    /// What it all amounts to: one failed case fails the report, and a report is skipped when all its cases were.
+    /// The verdict of the report: one failed case fails it, and it is skipped if all its cases were skipped.
     pub fn verdict(&self) -> Verdict {
         let counts = self.counts();
         if counts.failed > 0 || has_error(&self.findings) {
@@ -47,7 +47,7 @@ impl Report {
         }
     }
 
-    /// How many cases came to which verdict.
+    /// The number of cases with each verdict.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for case in &self.cases {
@@ -60,7 +60,7 @@ impl Report {
         counts
     }
 
-    /// How long all cases took together.
+    /// The sum of the durations of all cases.
     pub fn took(&self) -> Duration {
         let durations = self.cases.iter().map(|case| match &case.run {
             Run::Ran { took } => *took,
@@ -76,14 +76,14 @@ impl Report {
     }
 }
 
-/// One thing that was checked, and what was found.
+/// One checked case with its findings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Case {
-    /// What was checked, in the words of whoever wrote the check.
+    /// The name, which the author of the check chose.
     pub name: String,
     /// Whether it ran.
     pub run: Run,
-    /// What was found, in the order in which it was found.
+    /// The findings, in the order in which they were found.
     pub findings: Vec<Finding>,
 }
 
@@ -99,7 +99,7 @@ pub enum Run {
     },
     /// It did not run.
     Skipped {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
@@ -120,14 +120,14 @@ impl Case {
         Case { name: name.into(), run: Run::Skipped { reason }, findings: Vec::new() }
     }
 
-    /// The same case with one more finding.
+    /// Adds a finding.
     #[must_use]
     pub fn with(mut self, finding: Finding) -> Case {
         self.findings.push(finding);
         self
     }
 
-    /// What the findings amount to: an error fails the case even if it was skipped.
+    /// The verdict of the case: an error fails the case even if it was skipped.
     pub fn verdict(&self) -> Verdict {
         match &self.run {
             _ if has_error(&self.findings) => Verdict::Failed,
@@ -141,7 +141,7 @@ pub(super) fn has_error(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
 }
 
-/// What became of a case, or of a whole report.
+/// The verdict of a case, or of a whole report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -1,21 +1,21 @@
-//! A value that a schema accepts, as small and as plausible as can be.
+//! Builds a small, plausible value that a schema accepts.
 
 use serde_json::{Map, Number, Value, json};
 
 use super::text::{of_format, of_pattern};
 use crate::matcher::Schema;
 
-/// So deep may schemas refer to each other.
+/// Maximum depth of references between schemas.
 const DEPTH: usize = 16;
-/// So many elements and keys are made at most, however many are asked for.
+/// Maximum number of generated elements and keys, even if the schema requires more.
 const LIMIT: usize = 1000;
-/// So many combinations are tried before giving up.
+/// Maximum number of combinations that are tried.
 const TRIES: usize = 64;
 
-/// A value that the schema accepts; `None` where none was found. The same schema always gives the same value.
+/// A value that the schema accepts; `None` if none was found. The same schema always gives the same value.
 ///
-/// What the schema itself suggests comes first: `const`, `default`, `examples`, `enum`. Whatever is made up is checked
-/// against the whole schema before it is given away.
+/// The schema's own suggestions come first: `const`, `default`, `examples`, `enum`. A generated value is checked
+/// against the whole schema before it is returned.
 pub fn example(schema: &Value) -> Option<Value> {
     let checked = Schema::compile(schema).ok()?;
     let maker = Maker { root: schema };
@@ -27,10 +27,10 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Values that may fit, likeliest first.
+    /// Values that may be valid, the likeliest first.
     fn candidates(&self, schema: &Value, name: Option<&str>, depth: usize) -> Vec<Value> {
         let Some(fields) = schema.as_object() else {
-            // `true`, and `false` for which there is nothing.
+            // `true` accepts any value, `false` accepts none.
             return if *schema == Value::Bool(false) { Vec::new() } else { vec![json!("text"), json!({})] };
         };
         if depth > DEPTH {
@@ -49,7 +49,7 @@ impl Maker<'_> {
         found
     }
 
-    /// The schema with what it refers to and with what all of it must be; one for each alternative.
+    /// The schema merged with its references and with `allOf`; one for each alternative.
     fn merged(&self, fields: &Map<String, Value>, depth: usize) -> Vec<Map<String, Value>> {
         let mut whole = fields.clone();
         let referred = ["$ref", "$dynamicRef"].iter().filter_map(|key| fields.get(*key)?.as_str());
@@ -77,7 +77,7 @@ impl Maker<'_> {
             };
             all = all.into_iter().flat_map(split).take(TRIES).collect();
         }
-        // Either it is as the condition says and has what follows, or it has what follows otherwise.
+        // Either the condition and `then` hold, or `else` holds.
         let conditional = |mut whole: Map<String, Value>| {
             let [condition, then, otherwise] = ["if", "then", "else"].map(|key| whole.shift_remove(key));
             let object = |value: Option<Value>| value.and_then(|value| value.as_object().cloned()).unwrap_or_default();
@@ -136,7 +136,7 @@ impl Maker<'_> {
 
     fn first(&self, schema: &Value, name: Option<&str>, depth: usize) -> Option<Value> {
         let candidates = self.candidates(schema, name, depth + 1);
-        // A part on its own can only be checked where it refers to nothing outside.
+        // A part of a schema can be checked alone only if it has no references to the outside.
         match Schema::compile(schema) {
             Ok(checked) => candidates.into_iter().find(|candidate| checked.is_valid(candidate)),
             Err(_) => candidates.into_iter().next(),
@@ -151,7 +151,7 @@ impl Maker<'_> {
         let required = texts(schema.get("required"));
         let all: Vec<String> = properties.into_iter().flat_map(|it| it.keys().cloned()).collect();
         let mut found = Vec::new();
-        // With everything first: whoever looks at an example wants to see what there is.
+        // All properties first, because a reader of an example expects to see them.
         for wanted in [all.iter().chain(&required).cloned().collect::<Vec<_>>(), required.clone()] {
             let mut object = Map::new();
             let mut wanted: std::collections::VecDeque<String> = wanted.into();
@@ -199,7 +199,7 @@ impl Maker<'_> {
     fn arrays(&self, schema: &Map<String, Value>, depth: usize) -> Vec<Value> {
         let bound = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|it| usize::try_from(it).ok());
         let (least, most) = (bound("minItems").unwrap_or(0).min(LIMIT), bound("maxItems").unwrap_or(LIMIT));
-        // Draft-07 wrote its tuples as a list in `items`, and the rest in `additionalItems`.
+        // Draft-07 has its tuples as a list in `items`, and the rest in `additionalItems`.
         let (tuple, rest) = match (schema.get("prefixItems"), schema.get("items")) {
             (Some(Value::Array(tuple)), rest) => (tuple.as_slice(), rest),
             (_, Some(Value::Array(tuple))) => (tuple.as_slice(), schema.get("additionalItems")),
@@ -229,7 +229,7 @@ impl Maker<'_> {
     }
 }
 
-/// Both schemas in one; what both say about a number or a length is the stricter of the two.
+/// Merges two schemas; of two limits for a number or a length the stricter one is used.
 fn merge(left: &Map<String, Value>, right: &Map<String, Value>) -> Map<String, Value> {
     let mut merged = left.clone();
     for (key, value) in right {
@@ -256,7 +256,7 @@ fn merge(left: &Map<String, Value>, right: &Map<String, Value>) -> Map<String, V
     merged
 }
 
-/// What a schema without a `type` is about.
+/// The likely types of a schema without a `type`.
 fn likely_types(schema: &Map<String, Value>) -> Vec<&'static str> {
     let has = |keys: &[&str]| keys.iter().any(|key| schema.contains_key(*key));
     let mut types = Vec::new();
@@ -325,7 +325,7 @@ fn patterned<'a>(schema: &'a Map<String, Value>, key: &str) -> Option<&'a Value>
     patterns.iter().find(|(pattern, _)| fits(pattern)).map(|(_, part)| part)
 }
 
-/// Another value for every number.
+/// A different value for each number.
 fn distinct(choices: &[Value], number: usize) -> Option<Value> {
     if let Some(choice) = choices.get(number) {
         return Some(choice.clone());

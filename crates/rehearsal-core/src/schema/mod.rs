@@ -1,4 +1,4 @@
-//! What a JSON Schema has to say when nobody gives a value.
+//! Builds example values from JSON Schemas.
 //!
 //! ```text
 //! schema ──example──► candidates, likeliest first ──► the first that the schema itself accepts

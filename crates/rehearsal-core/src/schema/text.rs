@@ -1,4 +1,4 @@
-//! Strings that a schema asks for: by format, by pattern, by length.
+//! Builds strings for a schema: by format, by pattern, by length.
 
 /// A string of a `format`.
 pub(super) fn of_format(format: &str) -> Option<&'static str> {
@@ -21,18 +21,18 @@ pub(super) fn of_format(format: &str) -> Option<&'static str> {
     })
 }
 
-/// A string in which a regular expression is found; `None` where it is more than this can read.
+/// A string that matches a regular expression; `None` if the expression uses unsupported syntax.
 ///
-/// It reads literals, escapes, classes, groups, alternatives and repetitions, and takes the shortest way through them.
+/// It supports literals, escapes, classes, groups, alternatives and repetitions, and builds the shortest match.
 pub(super) fn of_pattern(pattern: &str) -> Option<String> {
     let mut reader = Reader { rest: pattern.chars().collect(), at: 0, depth: 0 };
     let text = reader.alternatives()?;
     (reader.at == reader.rest.len()).then_some(text)
 }
 
-/// So deep may groups be.
+/// Maximum depth of groups.
 const DEPTH: usize = 32;
-/// So long may a sample be.
+/// Maximum length of a string, in bytes.
 const LENGTH: usize = 10_000;
 
 struct Reader {
@@ -58,7 +58,7 @@ impl Reader {
         is
     }
 
-    /// The first of `a|b`; the others are read over.
+    /// The first of `a|b`; the others are skipped.
     fn alternatives(&mut self) -> Option<String> {
         self.depth += 1;
         if self.depth > DEPTH {
@@ -95,7 +95,7 @@ impl Reader {
                 if self.take_if('?') {
                     match self.take()? {
                         ':' => {}
-                        // A name, or something that looks around and is beyond us.
+                        // A named group; look-behind is not supported.
                         '<' if !matches!(self.peek(), Some('=' | '!')) => while self.take()? != '>' {},
                         _ => return None,
                     }
@@ -139,7 +139,7 @@ impl Reader {
         "a0 _-".chars().chain('!'..='~').find(is_out)
     }
 
-    /// How often: the least that is allowed.
+    /// The minimum number of repetitions.
     fn repetition(&mut self) -> Option<usize> {
         let times = match self.peek() {
             Some('*' | '?') => {
@@ -168,7 +168,7 @@ impl Reader {
             }
             Some(_) | None => return Some(1),
         };
-        // Lazy or not makes no difference to the least.
+        // A lazy repetition has the same minimum.
         self.take_if('?');
         Some(times)
     }

@@ -1,4 +1,4 @@
-//! Keys and the order in which they were written.
+//! Objects with their keys in the order of the file.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,17 +10,17 @@ use serde_json::{Map, Value};
 
 use super::schema_of::schema_of;
 
-/// Something with keys, and the order in which they were written: it is the order on the wire.
+/// A value with the order of its keys in the file, which is also their order on the wire.
 #[derive(Clone, Debug)]
 pub struct InOrder<T> {
-    /// What was written.
+    /// The value.
     pub value: T,
     keys: Vec<String>,
 }
 
 impl<T> InOrder<T> {
-    /// Puts an object that was made of it into the order of the file. `on_the_wire` is what a key of the file is called
-    /// there; keys that nobody wrote stay where they are.
+    /// Puts the keys of an object that was built from the value into the order of the file. `on_the_wire` converts a
+    /// key of the file to its name on the wire; keys that are not in the file stay where they are.
     pub(crate) fn order(&self, object: &mut Map<String, Value>, on_the_wire: impl Fn(&str) -> String) {
         let names = self.keys.iter().map(|key| on_the_wire(key)).filter(|name| object.contains_key(name));
         let mut written: Vec<String> = names.collect();
@@ -55,7 +55,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for InOrder<T> {
 
 schema_of!([T: JsonSchema] InOrder<T> = T);
 
-/// Remembers the keys of the struct that is read.
+/// Records the keys of the struct that is read.
 struct Watched<'a, T> {
     inner: T,
     keys: &'a mut Vec<String>,

@@ -1,4 +1,4 @@
-//! Values, and names that the author of a file makes up, with the place where they are written.
+//! Values, and names that the author of a file chooses, with their place in the file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,17 +12,17 @@ use super::Span;
 use super::schema_of::schema_of;
 use super::strict::Strictly;
 
-/// A value and where in the file it was written.
+/// A value with its place in the file.
 #[derive(Clone, Debug)]
 pub struct Located<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// The place.
     pub at: Span,
 }
 
 impl<T> Located<T> {
-    /// Something else at the same place.
+    /// Another value at the same place.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Located<U> {
         Located { value: change(self.value), at: self.at }
     }
@@ -45,7 +45,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
 
 schema_of!([T: JsonSchema] Located<T> = T);
 
-/// What stands under names that the user makes up, in the order of the file.
+/// Values under names that the author chooses, in the order of the file.
 #[derive(Clone, Debug)]
 pub struct Named<T>(pub Vec<(String, T)>);
 

@@ -1,4 +1,4 @@
-//! Values that stand for something else.
+//! Values of a file with their parsed form.
 
 use std::sync::OnceLock;
 
@@ -8,26 +8,25 @@ use serde_json::Value;
 use super::schema_of::schema_of;
 use crate::matcher::{Matcher, MatcherError, Schema};
 
-/// A value as it was written, and what it means. That is worked out once: whoever checks the file and whoever uses it
-/// look at the same.
+/// A written value and its parsed form. It is parsed once, so the check of the file and its use have the same result.
 #[derive(Clone, Debug)]
 pub struct Meant<T> {
-    /// The value.
+    /// The written value.
     pub written: Value,
     meaning: OnceLock<Result<T, Box<MatcherError>>>,
 }
 
 impl<T: Meaning> Meant<T> {
-    /// What it means, or why it means nothing.
+    /// The parsed form, or the error.
     pub fn meaning(&self) -> Result<&T, &MatcherError> {
         let meaning = self.meaning.get_or_init(|| T::of(&self.written).map_err(Box::new));
         meaning.as_ref().map_err(|error| &**error)
     }
 }
 
-/// What a value can be meant as.
+/// The parsed form of a value.
 pub trait Meaning: Sized {
-    /// What a value means.
+    /// Parses a value.
     fn of(written: &Value) -> Result<Self, MatcherError>;
 }
 
@@ -43,7 +42,7 @@ impl Meaning for Schema {
     }
 }
 
-/// A matcher for arguments, or for answers by the names of questions: its first keys are names, unless all of them are
+/// A matcher for arguments, or for input responses by name: its top-level keys are names, unless all of them are
 /// operators for a whole object.
 #[derive(Clone, Debug)]
 pub struct When(pub Matcher);
@@ -58,13 +57,13 @@ impl Meaning for When {
 }
 
 impl Meant<When> {
-    /// Says which words are names of arguments, before anybody asks what it means.
+    /// Sets which words are names of arguments, before the matcher is first parsed.
     pub(super) fn with_names(&self, is_name: impl Fn(&str) -> bool) {
         if let Value::Object(fields) = &self.written
             && fields.keys().any(|key| is_name(key))
         {
             let meaning = Matcher::parse_arguments(fields, is_name).map(When).map_err(Box::new);
-            // Whoever came first has read the same.
+            // Another thread may have set the same.
             let _ = self.meaning.set(meaning);
         }
     }

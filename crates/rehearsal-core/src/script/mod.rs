@@ -1,4 +1,4 @@
-//! What people write in YAML: read strictly, with a place in every error.
+//! YAML files of users: parsed strictly, with a place in every error.
 //!
 //! ```text
 //! text ──read──► Mock (as written, with places) ──check──► problems, each with a place and a hint

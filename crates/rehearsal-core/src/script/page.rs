@@ -1,23 +1,23 @@
-//! YAML as people would write it: short things on one line, long ones in blocks, what stands twice written once, comments
-//! above what they are about.
+//! Writes YAML for users: short values on one line, long ones in blocks, duplicate values as aliases, comments above
+//! their keys.
 //!
 //! # Why not the serializer of serde-saphyr
 //!
-//! It has no comments between the elements of a list, and no way to write `{ type: string }` on one line where it fits.
+//! It cannot write comments between the elements of a list, nor `{ type: string }` on one line if it fits.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// How long a line may be before what is in it gets lines of its own.
+/// Maximum length of a line; a longer value gets lines of its own.
 const WIDTH: usize = 120;
-/// How long a list or an object on one line may be.
+/// Maximum length of a list or an object on one line.
 const ON_ONE_LINE: usize = 88;
-/// How long a key before a colon may be, in bytes. YAML looks no further than 1024 characters for the colon.
+/// Maximum length of a key before a colon, in bytes. YAML parsers search at most 1024 characters for the colon.
 const SIMPLE_KEY: usize = 1000;
 
-/// What stands in a file.
+/// A value of a file with its layout.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     /// Any value.
@@ -28,10 +28,10 @@ pub(crate) enum Node {
     List(Vec<Element>),
 }
 
-/// A key with what stands behind it.
+/// A key with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
-    /// Stands above it, a line each; empty for none.
+    /// The comment above it, one line for each line of the text; empty for none.
     pub(crate) comment: String,
     pub(crate) name: String,
     pub(crate) node: Node,
@@ -40,7 +40,7 @@ pub(crate) struct Key {
 /// An element of a list.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
-    /// Stands above it.
+    /// The comment above it.
     pub(crate) comment: String,
     pub(crate) node: Node,
 }
@@ -58,14 +58,14 @@ impl<T: Into<Value>> From<T> for Node {
     }
 }
 
-/// The text of a file of these keys.
+/// Writes the text of a file of these keys.
 pub(crate) fn written(keys: &[Key]) -> String {
     let mut page = Page { text: String::new(), names: Names::of(keys) };
     page.keys(keys, 0, Begun::No);
     page.text
 }
 
-/// Whether the first key stands on a line that has its indentation already.
+/// Whether the first key is on a line that already has its indentation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Begun {
     Yes,
@@ -112,7 +112,7 @@ impl Page {
         }
     }
 
-    /// `name:`, or for one that is too long for that
+    /// Writes `name:`. A key that is too long for that is written with a `?`:
     ///
     /// ```text
     /// ? "a very long name"
@@ -131,7 +131,7 @@ impl Page {
         self.text.push(':');
     }
 
-    /// What stands behind a colon at `depth`.
+    /// Writes the value behind a colon at `depth`.
     fn node(&mut self, node: &Node, depth: usize) {
         match node {
             Node::Value(value) => self.value(value, depth),
@@ -160,7 +160,7 @@ impl Page {
         }
     }
 
-    /// A value behind the `-` of a list at `depth`.
+    /// Writes a value behind the `-` of a list at `depth`.
     fn element(&mut self, value: &Value, depth: usize) {
         match value {
             Value::Object(fields) if !self.has_room(value) && !self.names.has(value) => {
@@ -212,45 +212,45 @@ impl Page {
         }
     }
 
-    /// The rest of a line.
+    /// Writes the rest of a line.
     fn line(&mut self, rest: &str) {
         self.text.push(' ');
         self.text.push_str(rest);
         self.text.push('\n');
     }
 
-    /// Whether a list or an object has room on the line that was begun.
+    /// Whether a list or an object fits on the current line.
     fn has_room(&self, value: &Value) -> bool {
         let begun = self.text.rsplit('\n').next().map_or(0, |line| line.chars().count());
         let room = WIDTH.saturating_sub(begun + 1).min(ON_ONE_LINE);
-        // What is long is not written down to see that it is.
+        // A long value is not rendered for this check.
         is_short(value, room) && flow(value).chars().count() <= room
     }
 }
 
-/// From which length on something that stands more than once is written once and referred to.
+/// Minimum length of a duplicate value that is written as an alias.
 const WORTH_NAMING: usize = 160;
-/// How many different things are named, and how many values referring to them may bring in again; a reader has limits.
+/// Maximum number of aliased values, and of values that aliases repeat; YAML readers have limits.
 const NAMES: usize = 200;
 const BROUGHT_IN: usize = 50_000;
 
-/// Long values that stand more than once, and what they are called.
+/// The long values that occur more than once, and their anchors.
 #[derive(Debug)]
 pub(super) struct Names {
     names: HashMap<String, (String, bool)>,
 }
 
-/// A value that has a name.
+/// A value with an anchor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Named {
-    /// It is written here: `&same-1`.
+    /// The first occurrence, with its anchor: `&same-1`.
     First(String),
-    /// It was written before: `*same-1`.
+    /// A later occurrence, as an alias: `*same-1`.
     Again(String),
 }
 
 impl Names {
-    /// Names for what stands more than once under these keys.
+    /// Finds the values that occur more than once under these keys.
     pub(super) fn of(keys: &[Key]) -> Names {
         let mut seen = Seen::default();
         keys.iter().for_each(|key| seen.node(&key.node));
@@ -267,12 +267,12 @@ impl Names {
         Names { names: named.collect() }
     }
 
-    /// Whether a value has a name.
+    /// Whether a value has an anchor.
     pub(super) fn has(&self, value: &Value) -> bool {
         !self.names.is_empty() && known_by(value).is_some_and(|key| self.names.contains_key(&key))
     }
 
-    /// The name of a value that is about to be written, where it has one.
+    /// The anchor or alias of a value that is about to be written, if it has one.
     pub(super) fn take(&mut self, value: &Value) -> Option<Named> {
         if self.names.is_empty() {
             return None;
@@ -300,8 +300,8 @@ impl Seen {
         }
     }
 
-    /// Counts what is worth a name. What is inside of something that was counted before is not counted again: it is not
-    /// written again either.
+    /// Counts a value that is long enough for an alias. The contents of a value that was counted before are skipped,
+    /// because they are not written again.
     fn value(&mut self, value: &Value) {
         if let Some(key) = known_by(value) {
             let seen = self.counts.entry(key.clone()).or_insert(0);
@@ -327,7 +327,7 @@ fn nodes(value: &Value) -> usize {
     }
 }
 
-/// What a value is known by, where it is worth a name.
+/// The key of a value, if it is long enough for an alias.
 fn known_by(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => (text.len() >= WORTH_NAMING).then(|| format!("\"{text}")),
@@ -339,7 +339,7 @@ fn known_by(value: &Value) -> Option<String> {
     }
 }
 
-/// Where a text stands.
+/// The context of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// On a line of its own, or behind a key.
@@ -348,7 +348,7 @@ pub(super) enum Place {
     Line,
 }
 
-/// A value on one line: `{ type: object, required: [city] }`.
+/// Writes a value on one line: `{ type: object, required: [city] }`.
 pub(super) fn flow(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
@@ -362,7 +362,7 @@ pub(super) fn flow(value: &Value) -> String {
     }
 }
 
-/// Whether a value may have room on one line, and has nothing in it that wants several.
+/// Whether a value may fit on one line, and contains nothing that needs several lines.
 pub(super) fn is_short(value: &Value, room: usize) -> bool {
     fn left(value: &Value, room: usize) -> Option<usize> {
         match value {
@@ -375,7 +375,7 @@ pub(super) fn is_short(value: &Value, room: usize) -> bool {
     left(value, room).is_some()
 }
 
-/// The name of a key.
+/// Writes the name of a key.
 pub(super) fn key_text(name: &str) -> String {
     let legal = |c: char| c.is_ascii_alphanumeric() || "_-./$".contains(c);
     let first = |c: char| c.is_ascii_alphabetic() || "_$".contains(c);
@@ -386,7 +386,7 @@ pub(super) fn key_text(name: &str) -> String {
     }
 }
 
-/// A text as it is where nobody can take it for something else, and in quotes otherwise.
+/// Writes a text without quotes if it is unambiguous, and otherwise in quotes.
 pub(super) fn scalar(text: &str, place: Place) -> String {
     let quiet = |c: char| c.is_alphanumeric() || " _-./()'+=;!@".contains(c);
     let loud = |c: char| place == Place::Block && ",?$&*".contains(c);
@@ -396,23 +396,23 @@ pub(super) fn scalar(text: &str, place: Place) -> String {
     if plain && !means_something(text) || is_time(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// `20ms`, which is no number in any version of YAML.
+/// Whether a word is a duration such as `20ms`, which is no number in any version of YAML.
 fn is_time(text: &str) -> bool {
     text.strip_suffix("ms").is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()))
 }
 
-/// Whether a word without quotes would be no text, in this version of YAML or in an older one.
+/// Whether a word without quotes would not be a text, in this version of YAML or in an older one.
 fn means_something(word: &str) -> bool {
     let words = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity", "none"];
     words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// In double quotes. What JSON escapes YAML understands; a few more characters would not be read as they are.
+/// Writes a text in double quotes. YAML supports the escapes of JSON; a few more characters need an escape in YAML.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     for c in Value::from(text).to_string().chars() {
         if is_hidden(c) {
-            // Writing to a text does not fail.
+            // Writing to a `String` never fails.
             let _ = match u32::from(c) {
                 code @ ..=0xffff => write!(quoted, "\\u{code:04x}"),
                 code => write!(quoted, "\\U{code:08x}"),
@@ -424,12 +424,12 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// What cannot be seen, or would end a line.
+/// Whether a character is invisible, or would end a line.
 fn is_hidden(c: char) -> bool {
     c.is_control() || matches!(u32::from(c), 0x2028 | 0x2029 | 0xfeff | 0xfffe | 0xffff | 0xe000..=0xf8ff)
 }
 
-/// The lines of a text that can stand as they are, and the mark before them.
+/// The lines of a text that can be a literal block, and the indicator before them.
 pub(super) fn literal_block(text: &str) -> Option<(&'static str, std::str::Split<'_, char>)> {
     let body = text.trim_end_matches('\n');
     let (mark, lines) = match text.len() - body.len() {

@@ -1,8 +1,8 @@
-//! What is wrong with a file that somebody wrote.
+//! The problems in a user's file.
 
 use std::fmt;
 
-/// A place in a file: where it begins and how long it is.
+/// A place in a file: its beginning and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// The line, from 1.
@@ -11,12 +11,12 @@ pub struct Span {
     pub column: usize,
     /// The first byte, counted from the start of the file.
     pub start: usize,
-    /// How many bytes.
+    /// The length in bytes.
     pub length: usize,
 }
 
 impl Span {
-    /// The beginning of the file, for what has no better place.
+    /// The beginning of the file, for a problem without a better place.
     pub const START: Span = Span { line: 1, column: 1, start: 0, length: 0 };
 
     pub(super) fn of(location: serde_saphyr::Location) -> Span {
@@ -34,24 +34,24 @@ impl Span {
     }
 }
 
-/// One thing that is wrong with a file, where, and what to do about it.
+/// One problem in a file, with its place and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// The place.
     pub at: Span,
     /// What is wrong: a lowercase fragment without a full stop.
     pub message: String,
-    /// What to write instead, where that can be guessed.
+    /// A correction, if there is a likely one.
     pub hint: Option<String>,
 }
 
 impl Problem {
-    /// A problem without advice.
+    /// Builds a problem without a hint.
     pub fn new(at: Span, message: impl Into<String>) -> Problem {
         Problem { at, message: message.into(), hint: None }
     }
 
-    /// The same with advice.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Problem {
         self.hint = Some(hint.into());
@@ -59,12 +59,12 @@ impl Problem {
     }
 }
 
-/// A file that cannot be used, and everything that is wrong with it.
+/// The problems of a file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ScriptError {
     /// The file as the user named it.
     pub file: String,
-    /// What is wrong, in the order of the file.
+    /// The problems, in the order of the file.
     pub problems: Vec<Problem>,
 }
 

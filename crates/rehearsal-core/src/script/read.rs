@@ -1,4 +1,4 @@
-//! YAML into what it describes.
+//! Parses YAML into a type, strictly.
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::budget::BudgetBreach;
@@ -9,14 +9,14 @@ use super::tree::Tree;
 use super::{Problem, ScriptError, Span};
 use crate::suggest::closest;
 
-/// How many values a file may have.
+/// Maximum number of values in a file.
 const NODE_LIMIT: usize = 2_000_000;
-/// How many levels a file may have. A program that was not optimized needs 20 KB of its stack for each.
+/// Maximum depth of a file. A debug build needs 20 KB of stack for each level.
 pub const DEPTH_LIMIT: usize = 64;
-/// How many values aliases may bring in again.
+/// Maximum number of values that aliases repeat.
 const ALIAS_LIMIT: usize = 100_000;
 
-/// Reads a file strictly: an unknown key, a wrong type or a key that stands twice is an error with its place.
+/// Parses a file strictly: an unknown key, a wrong type and a duplicate key are errors with a place.
 ///
 /// JSON is YAML, so a file may be either.
 pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ScriptError> {
@@ -108,17 +108,17 @@ fn wrong_type(at: Span, unexpected: &str, expected: &str, text: &str) -> Problem
     }
 }
 
-/// What stands at a place.
+/// The text at a place.
 fn written(text: &str, at: Span) -> &str {
     text.get(at.start..at.start.saturating_add(at.length)).unwrap_or_default()
 }
 
-/// Where the value of a key stands, if the place is that of a key.
+/// The place of a key's value, if the place is that of a key.
 fn value_at(text: &str, at: Span) -> Span {
     Tree::of(text).ok().and_then(|tree| tree.value_of_key(at)).unwrap_or(at)
 }
 
-/// What to do where a template stands bare: YAML takes its braces for keys.
+/// The hint for a template without quotes: YAML parses its braces as a mapping.
 fn unquoted_template(text: &str, at: Span) -> Option<String> {
     let line = text.lines().nth(at.line.checked_sub(1)?)?;
     let begin = [": {{", "- {{"].into_iter().find_map(|mark| line.find(mark))? + 2;
@@ -127,7 +127,7 @@ fn unquoted_template(text: &str, at: Span) -> Option<String> {
     (!line[..begin].contains(['"', '\''])).then(|| format!("write \"{}\"", template.replace('"', "'")))
 }
 
-/// What usually helps where YAML itself is broken.
+/// A hint for common errors in the syntax of YAML.
 fn syntax_hint(message: &str) -> Option<&'static str> {
     let table = [
         ("mapping values are not allowed", "put text that has `: ` in it into quotes"),
@@ -143,7 +143,7 @@ fn syntax_hint(message: &str) -> Option<&'static str> {
     table.into_iter().find_map(|(part, hint)| message.contains(part).then_some(hint))
 }
 
-/// The parser's words without the place, which is shown anyway, and without the names of Rust's types.
+/// The parser's message without the place, which is shown separately, and without the names of Rust types.
 fn in_our_words(message: &str) -> String {
     let message = message.rfind(" at line ").map_or(message, |at| &message[..at]);
     let numbers = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
@@ -167,7 +167,7 @@ fn suggestion(word: &str, expected: &[&'static str], kind: &str) -> String {
     }
 }
 
-/// The bytes of a file as text; what is no UTF-8 is told with its place, which is the same in a lossy reading of them.
+/// The bytes of a file as text. Invalid UTF-8 is an error with its place, which is the same in a lossy conversion.
 pub fn text(file: &str, bytes: Vec<u8>) -> Result<String, ScriptError> {
     String::from_utf8(bytes).map_err(|error| {
         let (valid, bad) = error.as_bytes().split_at(error.utf8_error().valid_up_to());

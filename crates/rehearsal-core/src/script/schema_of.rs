@@ -1,6 +1,7 @@
-//! Types that the schema of mock files shows as another type.
+//! Types whose schema in mock files is that of another type.
 
-/// Gives a type the JSON Schema of another: where a value stands, or in which order, is no part of what may be written.
+/// Gives a type the JSON Schema of another type: the schema contains neither the place of a value nor the order of
+/// keys.
 macro_rules! schema_of {
     ([$($generics:tt)*] $type:ty = $shown:ty) => {
         impl<$($generics)*> schemars::JsonSchema for $type {

@@ -1,4 +1,5 @@
-//! A reader that takes nothing for something else: `"3"` is no number, `1.0` is no text, and a word that needs a value has one.
+//! A deserializer without conversions: `"3"` is no number, `1.0` is no text, and a variant that needs a value must have
+//! one.
 
 use std::fmt;
 
@@ -8,10 +9,10 @@ use serde::de::{
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
-/// What is read strictly, or who reads it.
+/// A strictly read value, or its reader.
 pub(super) struct Strict<T>(pub(super) T);
 
-/// A value that is read strictly, wherever it stands.
+/// A strictly read value at any depth.
 pub(super) struct Strictly<T>(pub(super) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Strictly<T> {
@@ -20,7 +21,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Strictly<T> {
     }
 }
 
-/// Whatever stands there, by its own type.
+/// Reads a value by its own type.
 macro_rules! as_it_stands {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -64,7 +65,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
-        // The value of one with a place is read strictly by itself.
+        // The value inside is read strictly by its own implementation.
         self.0.deserialize_newtype_struct(name, visitor)
     }
 
@@ -84,7 +85,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     forward_to_deserialize_any! { bytes byte_buf unit unit_struct tuple tuple_struct identifier }
 }
 
-/// What is simple is passed on as it is.
+/// Forwards simple values unchanged.
 macro_rules! pass_on {
     ($($method:ident: $kind:ty)*) => {
         $(fn $method<E: Error>(self, value: $kind) -> Result<V::Value, E> {
@@ -145,7 +146,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Strict<A> {
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Strict<A> {
     type Error = A::Error;
 
-    // Keys are text, however they look: `200: ok`.
+    // Keys are text, even if they look like numbers: `200: ok`.
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
         self.0.next_key_seed(seed)
     }
@@ -167,7 +168,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<S> {
     }
 }
 
-/// One of several words: alone (`hang`), or as the only key of what it needs (`exit: 3`).
+/// One of several variants: its name alone (`hang`), or as the only key of its value (`exit: 3`).
 struct Choice<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
@@ -236,7 +237,7 @@ struct WithValue<A> {
 }
 
 impl<'de, A: MapAccess<'de>> WithValue<A> {
-    /// The value; nothing may stand beside it.
+    /// The value; the object may have no other key.
     fn only<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<S::Value, A::Error> {
         let value = self.map.next_value_seed(Strict(seed))?;
         match self.map.next_key::<String>()? {
@@ -284,7 +285,7 @@ impl<'de, A: MapAccess<'de>> VariantAccess<'de> for WithValue<A> {
     }
 }
 
-/// What a word without a value may have all the same: nothing, or `{}`.
+/// The value of a variant without a value: nothing, or `{}`.
 struct Nothing<'a> {
     word: &'a str,
 }

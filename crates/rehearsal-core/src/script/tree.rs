@@ -1,4 +1,4 @@
-//! Where everything in a file stands.
+//! The places of all values in a file.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::read::parse;
 use super::{Located, Span};
 use crate::json::{Path, Segment};
 
-/// The places of all values of a file. Made only when something is wrong, to say exactly where.
+/// The places of all values of a file. It is built only after an error, to find the exact place.
 #[derive(Debug)]
 pub(super) struct Tree(Located<Node>);
 
@@ -21,12 +21,12 @@ pub(super) enum Node {
 }
 
 impl Tree {
-    /// Fails if the file cannot be read at all.
+    /// Fails if the file cannot be parsed.
     pub(super) fn of(text: &str) -> Result<Tree, serde_saphyr::Error> {
         parse(text).map(Tree)
     }
 
-    /// Where the value of the key at this place stands.
+    /// The place of the value whose key is at this place.
     pub(super) fn value_of_key(&self, key: Span) -> Option<Span> {
         fn within(node: &Located<Node>, key: Span) -> Option<Span> {
             match &node.value {
@@ -40,17 +40,17 @@ impl Tree {
         within(&self.0, key)
     }
 
-    /// Where the value at `path` inside the value at `within` stands; as near as can be told.
+    /// The place of the value at `path` inside the value at `within`, or the closest known place.
     pub(super) fn find(&self, within: Span, path: &Path) -> Span {
         self.follow(within, path).map_or(within, |(_, value)| value)
     }
 
-    /// Where the key of that value stands, if it has one.
+    /// The place of that value's key, if it has one.
     pub(super) fn find_key(&self, within: Span, path: &Path) -> Span {
         self.follow(within, path).map_or(within, |(key, value)| key.unwrap_or(value))
     }
 
-    /// The places of a value and of its key; from the top of the file where nothing else is known.
+    /// The places of a value and of its key, from the top of the file if `within` is unknown.
     fn follow(&self, within: Span, path: &Path) -> Option<(Option<Span>, Span)> {
         let mut here = if within == Span::START { &self.0 } else { find(&self.0, within)? };
         let mut key_at = None;

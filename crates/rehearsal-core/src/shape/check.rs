@@ -1,4 +1,4 @@
-//! A value held against a shape.
+//! Checks a value against a shape.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::protocol::Revision;
 use crate::report::Severity;
 use crate::suggest::closest;
 
-/// One place where a value is not of its shape.
+/// One place where a value does not have its shape.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Misfit {
     pub(super) severity: Severity,
@@ -17,7 +17,7 @@ pub(super) struct Misfit {
     pub(super) hint: Option<String>,
 }
 
-/// Walks through a value.
+/// Walks through a value and collects what is wrong.
 #[derive(Debug)]
 pub(super) struct Check {
     pub(super) table: &'static Table,
@@ -26,12 +26,12 @@ pub(super) struct Check {
     pub(super) found: Vec<Misfit>,
 }
 
-/// Everything that is wrong with a value that stands at `path`.
+/// Checks a value at `path`, and returns everything that is wrong with it.
 pub(super) fn check(shape: &'static Shape, value: Option<&Value>, revision: Revision, path: Path) -> Vec<Misfit> {
     let mut check = Check { table: &TABLE, revision, path, found: Vec::new() };
     match value {
         Some(value) => check.value(shape, value),
-        // What has no required field may be left out.
+        // A value without required fields may be absent.
         None => check.absent(shape),
     }
     check.found
@@ -120,7 +120,7 @@ impl Check {
         }
     }
 
-    /// What is said about params that are not there.
+    /// Reports the params that are absent though required.
     fn absent(&mut self, shape: &'static Shape) {
         let alternatives = self.table.alternatives(shape);
         let optional = alternatives.iter().any(|one| match self.table.object(one) {
@@ -149,13 +149,13 @@ impl Check {
         self.below(field.name, |check| check.misfit(expected, None, hint));
     }
 
-    /// A key that the version does not know: allowed, but perhaps not meant.
+    /// Reports a key that the version does not define: it is allowed, but may be a mistake.
     fn extra(&mut self, body: &Type, object: &Map<String, Value>, key: &str, value: &Value) {
         let known = || Table::known(body, self.revision).map(|field| field.name);
         if known().any(|name| name == key) {
             return;
         }
-        // What is required and missing has been told.
+        // A required field that is missing was reported already.
         let optional = || Table::known(body, self.revision).filter(|field| !field.required).map(|field| field.name);
         let elsewhere: Vec<_> = body.fields.iter().filter(|field| field.name == key).collect();
         let (severity, expected, hint) = if let Some(first) = elsewhere.first() {
@@ -172,7 +172,7 @@ impl Check {
     }
 
     fn meta_keys(&mut self, object: &Map<String, Value>) {
-        // Older versions say nothing about keys.
+        // Older versions do not restrict keys.
         if self.revision < Revision::V2025_06_18 {
             return;
         }
@@ -200,7 +200,7 @@ impl Check {
     }
 }
 
-/// What to do about a value that is not of a shape.
+/// A hint on how to correct a value that does not have a shape.
 pub(super) fn hint(shape: &Shape, value: &Value) -> Option<String> {
     match (shape, value) {
         (_, Value::Null) => Some("leave the key out instead of writing null".to_owned()),
@@ -221,7 +221,7 @@ pub(super) fn hint(shape: &Shape, value: &Value) -> Option<String> {
     }
 }
 
-/// Whether this is a URI as far as its first characters tell: a scheme, a colon, no blanks.
+/// Whether this looks like a URI: a scheme, a colon, no blanks.
 pub(super) fn is_uri(text: &str) -> bool {
     let Some((scheme, _)) = text.split_once(':') else { return false };
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -229,7 +229,7 @@ pub(super) fn is_uri(text: &str) -> bool {
         && !text.contains(|c: char| c.is_ascii_whitespace() || c.is_ascii_control())
 }
 
-/// Whether this is base64 with its padding.
+/// Whether this is base64 with padding.
 pub(super) fn is_base64(text: &str) -> bool {
     let data = text.trim_end_matches('=');
     text.len().is_multiple_of(4)
@@ -237,7 +237,7 @@ pub(super) fn is_base64(text: &str) -> bool {
         && data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
 }
 
-/// Whether this may be a key of `_meta`: a name, after a prefix such as `com.example/` where it has one.
+/// Whether this is a valid key of `_meta`: a name, optionally after a prefix such as `com.example/`.
 pub(super) fn is_meta_key(key: &str) -> bool {
     let inner = |text: &str, also: &[char]| {
         let ends = text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -252,8 +252,8 @@ pub(super) fn is_meta_key(key: &str) -> bool {
     prefix.is_none_or(|prefix| prefix.split('.').all(label)) && (name.is_empty() || inner(name, &['-', '_', '.']))
 }
 
-/// The keys of an object of a type of the table that no version knows but that look like one that some version does, each with
-/// what is most likely meant. Keys of one's own are left alone, and so is all that may have any keys.
+/// The unknown keys in an object of a type of the table that are similar to a known key, each with that key. Other
+/// unknown keys are allowed, and so is every key of an object that may have any keys.
 pub(crate) fn misspelt(type_name: &'static str, value: &Value) -> Vec<(Path, &'static str)> {
     let mut found = Vec::new();
     search(&Shape::Named(type_name), value, &Path::root(), &mut found);

@@ -1,6 +1,7 @@
-//! A value that may be of one of several shapes.
+//! Checks a value that may have one of several shapes.
 //!
-//! Which one it is meant to be is told by its kind, then by words such as `type` or `resultType`, then by what fits best.
+//! The intended shape is found by the JSON type, then by tags such as `type` or `resultType`, then by the fewest
+//! errors.
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use crate::report::Severity;
 use crate::suggest::closest;
 
 impl Check {
-    /// Holds a value against the alternative that it is meant to be.
+    /// Checks a value against its intended alternative.
     pub(super) fn choice(&mut self, shape: &'static Shape, value: &Value) {
         let all = self.table.alternatives(shape);
         let known: Vec<&'static Shape> =
@@ -32,7 +33,7 @@ impl Check {
         }
     }
 
-    /// Among several shapes of the same kind.
+    /// Chooses among several shapes of the same JSON type.
     fn among(&mut self, accepting: &[&'static Shape], all: &[&'static Shape], value: &Value) {
         let tagged = |one: &&&'static Shape| {
             let body = self.table.object(one).map(|(body, _)| body);
@@ -46,7 +47,7 @@ impl Check {
                 let best = meant.iter().min_by_key(|one| {
                     let found = self.tried(one, value);
                     let errors = found.iter().filter(|it| it.severity == Severity::Error).count();
-                    // Whatever has the fields of a type is meant to be of it, however wrong they are.
+                    // A value with the fields of a type is intended to be of that type, however wrong their values are.
                     (std::cmp::Reverse(self.fields_of(one, value)), errors)
                 });
                 if let Some(best) = best {
@@ -69,7 +70,7 @@ impl Check {
         check.found
     }
 
-    /// None of the alternatives has the word that this one has.
+    /// Reports a tag that none of the alternatives has.
     fn wrong_tag(&mut self, accepting: &[&'static Shape], all: &[&'static Shape], value: &Value) {
         let of = |one: &&'static Shape| self.table.object(one);
         let bodies: Vec<_> = accepting.iter().filter_map(of).map(|(body, _)| body).collect();
@@ -81,7 +82,7 @@ impl Check {
         let mut words: Vec<&str> = bodies.iter().flat_map(with_name).collect();
         words.dedup();
         let got = value.get(name);
-        // The same word in another version.
+        // The same tag in another version.
         let later = all.iter().filter_map(of).find(|(body, versions)| {
             let mut their = tags(body, versions.since).filter(|tag| tag.name == name);
             !versions.contain(self.revision) && their.any(|tag| got.is_some() && tag.fits(value))
@@ -109,7 +110,7 @@ impl Check {
         self.misfit(quoted(words), value, hint);
     }
 
-    /// Whether a value is of the kind of a shape.
+    /// Whether a value has the JSON type of a shape.
     fn accepts(&self, shape: &Shape, value: &Value) -> bool {
         match shape {
             Shape::Any => true,
@@ -125,7 +126,7 @@ impl Check {
     }
 }
 
-/// A field that tells which of several types an object is.
+/// A field whose value determines which of several types an object is.
 struct Tag {
     name: &'static str,
     words: Vec<&'static str>,
@@ -141,7 +142,7 @@ impl Tag {
     }
 }
 
-/// Whether the words of an object that tell types apart are those of this one.
+/// Whether the tags of an object are those of this type.
 pub(super) fn tells_apart(body: &'static Type, value: &Value, revision: Revision) -> bool {
     tags(body, revision).all(|tag| tag.fits(value))
 }

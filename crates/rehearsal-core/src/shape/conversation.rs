@@ -1,4 +1,4 @@
-//! A recorded conversation held against the shapes of the version that is spoken in it.
+//! Checks the messages of a recorded session against the shapes of its version.
 
 use super::headers::check_heads;
 use super::message::{check_notification, check_request, check_response};
@@ -8,47 +8,48 @@ use crate::protocol::{Era, Revision, header, meta};
 use crate::report::{Finding, Place};
 use crate::trace::{Call, Entry, Inside, Moment, Placed, What};
 
-/// A finding and the message that it is about.
+/// A finding and its message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Located {
     /// Who sent the message.
     pub from: Side,
-    /// What it is about: the method of a request or notification, or of the request that it answers.
+    /// The method of the request or notification; for a response, that of its request.
     pub method: Option<String>,
-    /// The version that it was held against.
+    /// The version whose shapes the message was checked against.
     pub revision: Revision,
-    /// The place of the message in its session.
+    /// The sequence number of the message in its session.
     pub sequence: u64,
     /// What is wrong with it.
     pub finding: Finding,
 }
 
-/// Follows one session: which version is spoken, and which messages are not of it. Memory does not grow with the session.
+/// Follows one session, and finds its version and the invalid messages. Memory does not grow with the session.
 ///
-/// The version is the one that `initialize` agreed on; a request that names one in `_meta` speaks that, and so do its answer
-/// and what belongs to it. Where neither is recorded, the HTTP header counts, and at last 2025-11-25.
+/// The version is the one that `initialize` negotiated. A request with a version in `_meta` uses that version, and so
+/// do its response and its related events. If the recording has neither, the version in the HTTP header is used, and
+/// otherwise 2025-11-25.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
     agreed: Option<Revision>,
-    /// Whether a request has named a version of the stateless era.
+    /// Whether a request named a version of the modern era.
     stateless: bool,
     messages: u64,
-    /// The id of the last request that could not be read; whoever gets it refuses it under that id.
+    /// The id of the last garbled request; its receiver refuses it with that id.
     garbled: Option<RequestId>,
 }
 
 impl Conversation {
-    /// The version that is spoken, as far as it is known by now.
+    /// The version of the session, if it is known so far.
     pub fn revision(&self) -> Option<Revision> {
         self.agreed.or(self.stateless.then_some(Revision::LATEST_MODERN))
     }
 
-    /// How many messages were looked at.
+    /// How many messages were checked.
     pub fn messages(&self) -> u64 {
         self.messages
     }
 
-    /// What is wrong with what happens next.
+    /// Checks the next event, and returns what is wrong with it.
     pub fn moment(&mut self, moment: &Moment) -> Vec<Located> {
         let mut found = Vec::new();
         match moment {
@@ -105,7 +106,7 @@ impl Conversation {
         self.loose(&place, *from, within, found);
     }
 
-    /// A message that is neither a question nor an answer to one.
+    /// Checks a message that is neither a request nor a response to one.
     fn loose(&mut self, place: &Placed, from: Side, within: Option<Revision>, found: &mut Vec<Located>) {
         let message = &place.message;
         let subscribed = message.params().is_some_and(|params| params.at(&["_meta", meta::SUBSCRIPTION_ID]).is_some());
@@ -119,7 +120,7 @@ impl Conversation {
             Body::Response(response) => {
                 let id = response.id.as_ref().map_or("null".to_owned(), ToString::to_string);
                 let error = matches!(response.reply, Reply::Error(_));
-                // An error about something that could not be read has its id, or none to give.
+                // An error about a garbled message has the message's id, or none.
                 if error && (response.id.is_none() || response.id == self.garbled) {
                     Vec::new()
                 } else {
@@ -142,13 +143,13 @@ impl Conversation {
         about.tell(place, from, findings, found);
     }
 
-    /// The version that a call speaks.
+    /// The version of a call.
     fn spoken_by(&mut self, call: &Call, request: &Request, inside: &[Inside]) -> Revision {
         if call.asker == Side::Server {
             return self.revision().unwrap_or(Revision::LATEST_LEGACY);
         }
         if request.param(&["_meta", meta::PROTOCOL_VERSION]).is_some() {
-            // Whatever it names: only the stateless era names it there.
+            // The version may be an unknown one: only the modern era has one in `_meta`.
             self.stateless = true;
             return Revision::LATEST_MODERN;
         }
@@ -165,7 +166,7 @@ impl Conversation {
         self.agreed.or_else(said).or_else(|| self.revision()).unwrap_or(Revision::LATEST_LEGACY)
     }
 
-    /// What `initialize` agreed on.
+    /// Stores the version that `initialize` negotiated.
     fn agree(&mut self, version: Option<&str>) -> Vec<Finding> {
         let wrong = |version: &str, why: String| {
             let finding = Finding::error(format!("initialize agrees on version {version:?}"));
@@ -178,13 +179,13 @@ impl Conversation {
             }
             Some((version, Ok(revision))) => wrong(version, format!("{revision} has no handshake")),
             Some((version, Err(unknown))) => wrong(version, unknown.to_string()),
-            // The shape has told.
+            // The check of the shape has reported this.
             None => Vec::new(),
         }
     }
 }
 
-/// What a message is about.
+/// What a message refers to.
 struct About<'a> {
     method: Option<&'a Method>,
     revision: Revision,
@@ -202,7 +203,7 @@ impl About<'_> {
     }
 }
 
-/// That a message came in a batch, where there are none; told of the first of its messages.
+/// Reports a batch in a version without batches, once for its first message.
 fn batch(about: &About<'_>, place: &Placed, from: Side, found: &mut Vec<Located>) {
     if place.item == Some(0) {
         about.tell(place, from, refused_batch(about.revision).into_iter().collect(), found);
@@ -256,7 +257,7 @@ mod tests {
         (found, conversation)
     }
 
-    /// The version and the words of each finding.
+    /// The version and the text of each finding.
     fn told(said: &[(Side, &str)]) -> Vec<String> {
         let entry = |(seq, (from, members)): (u64, &(Side, &str))| {
             let text =

@@ -1,4 +1,4 @@
-//! What a version knows, and a value of another version without what it does not.
+//! Removes from a value of another version what a version does not define.
 
 use serde_json::{Map, Value};
 
@@ -10,8 +10,8 @@ use crate::json::Path;
 use crate::protocol::Revision;
 use crate::report::Severity;
 
-/// Takes out of an object of a type of the table every field that a version does not know, or knows to be something else, however deep
-/// it stands. Keys that no version knows stay.
+/// Removes from an object of a type of the table every field, at any depth, that a version does not define or defines
+/// with another shape. Keys that no version defines stay.
 pub fn forget_unknown(type_name: &str, value: &mut Value, revision: Revision) {
     match TABLE.named.get(type_name) {
         Some(Named::Type { body, .. }) => object(body, value, revision),
@@ -20,7 +20,7 @@ pub fn forget_unknown(type_name: &str, value: &mut Value, revision: Revision) {
     }
 }
 
-/// The same for the result of a request of the client's. What no version asks stays as it is.
+/// Removes these fields from the result of a client request. A method that no version defines is left unchanged.
 pub(crate) fn forget_in_result(method: &str, result: &mut Value, revision: Revision) {
     let mut asked = TABLE.methods(method).filter(|it| it.wants == Wants::Answer);
     if let Some(asked) = asked.find(|it| is_said(it, Side::Client, revision)) {
@@ -28,7 +28,7 @@ pub(crate) fn forget_in_result(method: &str, result: &mut Value, revision: Revis
     }
 }
 
-/// The same for the params of a notification of the server's.
+/// Removes these fields from the params of a server notification. A method that no version defines is left unchanged.
 pub(crate) fn forget_in_notification(method: &str, params: &mut Value, revision: Revision) {
     let mut told = TABLE.methods(method).filter(|it| it.wants == Wants::Nothing);
     if let Some(told) = told.find(|it| is_said(it, Side::Server, revision)) {
@@ -36,19 +36,22 @@ pub(crate) fn forget_in_notification(method: &str, params: &mut Value, revision:
     }
 }
 
-/// Whether a server of a version may say this; what no version has is the server's own.
+/// Whether a server of a version may send this method. Methods that no version defines are extensions, which are
+/// allowed.
 pub(crate) fn may_be_said(method: &str, revision: Revision) -> bool {
     let mut all = TABLE.methods(method).peekable();
     all.peek().is_none() || all.any(|it| is_said(it, Side::Server, revision))
 }
 
-/// Whether a client of a version may ask this; what no version has is the server's own.
+/// Whether a client of a version may request this method. Methods that no version defines are extensions, which are
+/// allowed.
 pub fn may_be_asked(method: &str, revision: Revision) -> bool {
     let mut all = TABLE.methods(method).filter(|it| it.wants == Wants::Answer).peekable();
     all.peek().is_none() || all.any(|it| is_said(it, Side::Client, revision))
 }
 
-/// Whether an error code means in a version what the protocol says; what no version has is the server's own.
+/// Whether an error code has the protocol's meaning in a version. Codes that no version defines are extensions, which
+/// are allowed.
 pub(crate) fn has_code(code: i64, revision: Revision) -> bool {
     let mut all = TABLE.codes.iter().filter(|it| it.code == code).peekable();
     all.peek().is_none() || all.any(|it| it.versions.contain(revision))
@@ -70,7 +73,7 @@ fn object(body: &'static Type, value: &mut Value, revision: Revision) {
         } else if let Some(value) = map.get_mut(field.name) {
             let was_empty = is_empty(value);
             inside(&field.shape, value, revision);
-            // Nothing of it was for this version.
+            // All of its fields belong to other versions.
             if field.name == "_meta" && is_empty(value) && !was_empty {
                 map.shift_remove("_meta");
             }
@@ -82,7 +85,7 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(Map::is_empty)
 }
 
-/// Whether an optional field, which is of several shapes in several versions, is not of the one of this version.
+/// Whether the value of an optional field has a shape of another version instead of this version's.
 fn is_something_else(body: &'static Type, name: &str, map: &Map<String, Value>, revision: Revision) -> bool {
     let shapes = body.fields.iter().filter(|field| field.name == name).count();
     let now = Table::known(body, revision).find(|field| field.name == name);

@@ -1,4 +1,4 @@
-//! What the HTTP around a call must say, where it was recorded.
+//! Checks the HTTP headers around a recorded call.
 
 use crate::exchange::Side;
 use crate::message::{Reply, Request};
@@ -6,7 +6,7 @@ use crate::protocol::{Era, Revision, code, header};
 use crate::report::Finding;
 use crate::trace::{Call, Entry, HttpHead, Inside, What};
 
-/// What is wrong with the heads around a call of the client's, each with its sequence number and who sent it.
+/// The errors in the heads around a client's call, each with its sequence number and its sender.
 pub(super) fn check_heads(
     call: &Call,
     request: &Request,
@@ -35,7 +35,7 @@ fn question(call: &Call, request: &Request, head: &HttpHead, revision: Revision)
     let method = &request.method;
     let values = |name: &str| -> Vec<String> { head.headers.all(name).map(str::to_owned).collect() };
     let version = header::PROTOCOL_VERSION;
-    // With HTTP+SSE the answer comes on another stream, and there is no such header.
+    // With HTTP+SSE the response is on another stream, and there is no such header.
     let answered_here = call.response.as_ref().is_some_and(|response| response.channel == call.channel());
     let wants_version = revision.has_version_header() && *method != *"initialize" && answered_here;
     let wrong = |what: String| Finding::error(format!("wrong headers of {method} in {revision}: {what}"));
@@ -50,7 +50,7 @@ fn question(call: &Call, request: &Request, head: &HttpHead, revision: Revision)
         }
         _ => {}
     }
-    // A request that was refused for its headers is as wrong as one that was not.
+    // A request that was refused for its headers is reported, too.
     let disagreement = match revision.era() {
         Era::Legacy => None,
         Era::Modern => header::check(request, None, values).err(),
@@ -60,7 +60,7 @@ fn question(call: &Call, request: &Request, head: &HttpHead, revision: Revision)
     })
 }
 
-/// Whether the version was not refused: whoever asks for one that nobody knows may say so in the header too.
+/// Whether the server accepted the version. A client may request an unknown version, also in the header.
 fn is_accepted(call: &Call) -> bool {
     let reply = call.response.as_ref().and_then(|response| Some(&response.message.as_response()?.reply));
     !matches!(reply, Some(Reply::Error(error)) if error.code == code::UNSUPPORTED_VERSION)

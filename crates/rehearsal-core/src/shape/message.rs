@@ -1,4 +1,4 @@
-//! Messages held against the shapes of a version.
+//! Checks messages against the shapes of a version.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::protocol::{Era, Revision, code};
 use crate::report::{Finding, Severity};
 use crate::suggest::closest;
 
-/// How much is said about one message; more of the same helps nobody.
+/// Maximum number of findings about one message; further ones are dropped.
 pub const MAX_FINDINGS: usize = 20;
 
-/// What is wrong with a request of this side in this version.
+/// Checks a request of this side in this version.
 ///
 /// ```text
 /// error: wrong params of tools/call in 2025-11-25
@@ -24,19 +24,19 @@ pub fn check_request(request: &Request, from: Side, revision: Revision) -> Vec<F
     spoken(request.method.as_str(), request.params.as_ref(), Wants::Answer, from, revision)
 }
 
-/// What is wrong with a notification of this side in this version.
+/// Checks a notification of this side in this version.
 pub fn check_notification(notification: &Notification, from: Side, revision: Revision) -> Vec<Finding> {
     spoken(notification.method.as_str(), notification.params.as_ref(), Wants::Nothing, from, revision)
 }
 
-/// What is wrong with the answer to a request of this side in this version.
+/// Checks the response to a request of this side in this version.
 pub fn check_response(response: &Response, request: &Request, asker: Side, revision: Revision) -> Vec<Finding> {
     let method = request.method.as_str();
     match &response.reply {
         Reply::Error(error) => wrong_error(error, method, revision),
         Reply::Result(result) => match meaning(method, Wants::Answer, asker, revision) {
             Some(meaning) => fitting(&meaning.result, Some(result), "result", method, revision),
-            // The question was wrong already.
+            // The request had an unknown method, which was reported already.
             None => Vec::new(),
         },
     }
@@ -47,7 +47,7 @@ fn meaning(method: &str, wants: Wants, from: Side, revision: Revision) -> Option
     all.find(|it| it.wants == wants && it.from.is_none_or(|side| side == from) && it.versions.contain(revision))
 }
 
-/// A request or notification.
+/// Checks a request or notification.
 fn spoken(method: &str, params: Option<&RawJson>, wants: Wants, from: Side, revision: Revision) -> Vec<Finding> {
     match meaning(method, wants, from, revision) {
         Some(meaning) => fitting(&meaning.params, params, "params", method, revision),
@@ -55,7 +55,7 @@ fn spoken(method: &str, params: Option<&RawJson>, wants: Wants, from: Side, revi
     }
 }
 
-/// A method that nobody should have used here.
+/// Reports a method that this side cannot use in this version.
 fn no_such(method: &str, wants: Wants, from: Side, revision: Revision) -> Finding {
     let kind = |wants| match wants {
         Wants::Answer => "request",

@@ -1,12 +1,12 @@
-//! What the messages of each version look like, and where one does not.
+//! The shapes of each version's messages, and checks against them.
 //!
 //! ```text
-//! table.txt ──► Table ──► message, who says it, version ──► Finding, Finding, …
-//! Moment, Moment, … ──► Conversation (which version is spoken) ──┘
+//! table.txt ──► Table ──► message, its sender, version ──► Finding, Finding, …
+//! Moment, Moment, … ──► Conversation (finds the version) ──┘
 //! ```
 //!
-//! One table describes all versions: each type, field and method says since when and until when it is known. Keys that the
-//! table does not know are allowed, as the protocol allows them.
+//! One table describes all versions: each type, field and method has its first and its last version. Keys that the
+//! table does not contain are allowed, as the protocol allows them.
 
 mod check;
 mod choice;

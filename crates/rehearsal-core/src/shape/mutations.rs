@@ -1,4 +1,4 @@
-//! Wrong messages, each with what is said about it.
+//! Tests with wrong messages, each with its findings.
 
 use super::{check_notification, check_request, check_response};
 use crate::exchange::Side;
@@ -12,9 +12,9 @@ const JUNE: Revision = Revision::V2025_06_18;
 const TASKS: Revision = Revision::V2025_11_25;
 const NEWEST: Revision = Revision::V2026_07_28;
 
-/// The `_meta` that every request of the stateless era has.
+/// The `_meta` that every request of 2026-07-28 has.
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-/// What every listing of the stateless era has.
+/// The members that every list result of 2026-07-28 has.
 const CACHED: &str = r#""resultType":"complete","ttlMs":0,"cacheScope":"private""#;
 
 fn told(from: Side, revision: Revision, members: &str) -> Vec<Finding> {

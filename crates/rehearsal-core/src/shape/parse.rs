@@ -1,11 +1,11 @@
-//! Reads `table.txt`.
+//! Parses `table.txt`.
 
 use super::table::Versions;
 use super::table::{Code, Field, Method, Named, Shape, Table, Type, Wants};
 use crate::exchange::Side;
 use crate::json::Kind;
 
-/// Reads a table. What cannot be read is among its problems.
+/// Parses a table. Lines that cannot be parsed are among its problems.
 pub(super) fn table(text: &'static str) -> Table {
     let mut table = Table::default();
     let mut open: Option<(&'static str, Versions, Type)> = None;
@@ -43,7 +43,7 @@ fn close(open: Option<(&'static str, Versions, Type)>, table: &mut Table) {
     }
 }
 
-/// A line that begins something.
+/// Parses a line that begins a declaration.
 fn top(line: &'static str, table: &mut Table, open: &mut Option<(&'static str, Versions, Type)>) -> Option<()> {
     let (word, rest) = line.split_once(' ')?;
     match word {
@@ -82,7 +82,7 @@ fn top(line: &'static str, table: &mut Table, open: &mut Option<(&'static str, V
     Some(())
 }
 
-/// A line inside a type.
+/// Parses a line inside a type.
 fn member(line: &'static str, body: &mut Type) -> Option<()> {
     if let Some(name) = line.strip_prefix("+ ") {
         match name {
@@ -105,7 +105,7 @@ fn member(line: &'static str, body: &mut Type) -> Option<()> {
     Some(())
 }
 
-/// `text @versions`, or text alone.
+/// Parses `text @versions`, or text alone.
 fn versioned(text: &'static str) -> Option<(&'static str, Versions)> {
     match text.split_once(" @") {
         Some((text, versions)) => Some((text.trim(), Versions::parse(versions.trim())?)),
@@ -151,7 +151,7 @@ fn shape(text: &'static str) -> Option<Shape> {
     })
 }
 
-/// The pieces between separators that stand in no brackets.
+/// Splits at the separators outside of brackets.
 fn split(text: &'static str, separator: char) -> Vec<&'static str> {
     let (mut pieces, mut depth, mut from) = (Vec::new(), 0_u32, 0);
     for (at, c) in text.char_indices() {
@@ -169,7 +169,7 @@ fn split(text: &'static str, separator: char) -> Vec<&'static str> {
     pieces
 }
 
-/// Copies the fields of included types, until there is nothing to copy; a circle ends with what was copied.
+/// Copies the fields of included types until nothing is left to copy; a cycle ends after the copies so far.
 fn include(table: &mut Table) {
     for _ in 0..8 {
         let copy = table.named.clone();

@@ -1,4 +1,4 @@
-//! The table of shapes, in memory: what each version knows, and shapes in words.
+//! The table of shapes in memory, and descriptions of shapes as text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::exchange::Side;
 use crate::json::Kind;
 use crate::protocol::Revision;
 
-/// What a value looks like.
+/// The shape of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
     Any,
@@ -57,26 +57,26 @@ pub(super) struct Type {
     pub(super) is_meta: bool,
 }
 
-/// What stands behind a name.
+/// The declaration of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Named {
     Type { versions: Versions, body: Type },
     Alias(Shape),
 }
 
-/// Whether something wants an answer.
+/// Whether a message is a request, which requires a response, or a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wants {
     Answer,
     Nothing,
 }
 
-/// A method that somebody may use.
+/// A method and the side that may use it.
 #[derive(Clone, Debug)]
 pub(super) struct Method {
     pub(super) name: &'static str,
     pub(super) wants: Wants,
-    /// Who may use it; `None` is both.
+    /// The side that may use it; `None` for both.
     pub(super) from: Option<Side>,
     pub(super) versions: Versions,
     pub(super) params: Shape,
@@ -97,20 +97,20 @@ pub(super) struct Table {
     pub(super) named: BTreeMap<&'static str, Named>,
     pub(super) methods: Vec<Method>,
     pub(super) codes: Vec<Code>,
-    /// Lines that could not be read; a test holds that there are none.
+    /// Lines that could not be parsed; a test ensures that there are none.
     pub(super) problems: Vec<String>,
 }
 
-/// The table, read once.
+/// The table, parsed once.
 pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| parse::table(include_str!("table.txt")));
 
 impl Table {
-    /// The fields of a type that a version knows.
+    /// The fields of a type that a version defines.
     pub(super) fn known(body: &Type, revision: Revision) -> impl Iterator<Item = &Field> {
         body.fields.iter().filter(move |field| field.versions.contain(revision))
     }
 
-    /// The type behind a shape, with the versions that know it.
+    /// The type of a shape, with the versions that define it.
     pub(super) fn object(&self, shape: &Shape) -> Option<(&Type, Versions)> {
         let Shape::Named(name) = shape else { return None };
         match self.named.get(name)? {
@@ -119,12 +119,12 @@ impl Table {
         }
     }
 
-    /// Whether a version knows a shape.
+    /// Whether a version defines a shape.
     pub(super) fn knows(&self, shape: &Shape, revision: Revision) -> bool {
         self.object(shape).is_none_or(|(_, versions)| versions.contain(revision))
     }
 
-    /// The alternatives of a shape, aliases followed; one where there is no choice.
+    /// The alternatives of a shape, with aliases resolved; the shape itself if it has no alternatives.
     pub(super) fn alternatives<'t>(&'t self, shape: &'t Shape) -> Vec<&'t Shape> {
         match shape {
             Shape::OneOf(all) => all.iter().flat_map(|one| self.alternatives(one)).collect(),
@@ -136,7 +136,7 @@ impl Table {
         }
     }
 
-    /// What may be meant by a method, whoever says it, in any version.
+    /// All methods of this name, of either side and any version.
     pub(super) fn methods<'t, 'n>(&'t self, name: &'n str) -> impl Iterator<Item = &'t Method> + use<'t, 'n> {
         self.methods.iter().filter(move |method| method.name == name)
     }
@@ -145,22 +145,23 @@ impl Table {
 /// A range of versions, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Versions {
-    /// The first.
+    /// The first version.
     pub since: Revision,
-    /// The last.
+    /// The last version.
     pub until: Revision,
 }
 
 impl Versions {
-    /// All of them.
+    /// All versions.
     pub const ALL: Versions = Versions { since: Revision::ALL[0], until: Revision::ALL[Revision::ALL.len() - 1] };
 
-    /// Whether a version is one of them.
+    /// Whether the range contains a version.
     pub fn contain(self, revision: Revision) -> bool {
         (self.since..=self.until).contains(&revision)
     }
 
-    /// Reads `2025-06..`, `..2025-11`, `2025-03..2025-06` or `2025-11`; a version may be cut short while only one begins so.
+    /// Parses `2025-06..`, `..2025-11`, `2025-03..2025-06` or `2025-11`; a version may be abbreviated if that is
+    /// unambiguous.
     pub(super) fn parse(text: &str) -> Option<Versions> {
         let revision = |text: &str, otherwise: Revision| match text {
             "" => Some(otherwise),
@@ -191,7 +192,7 @@ impl fmt::Display for Versions {
 }
 
 impl Table {
-    /// What should be there, in words: `a string`, `"public" or "private"`, `an object`.
+    /// Describes a shape: `a string`, `"public" or "private"`, `an object`.
     pub(super) fn words(&self, shape: &Shape, revision: Revision) -> String {
         match shape {
             Shape::Any => "a value".to_owned(),
@@ -230,7 +231,7 @@ pub(super) fn listed(words: &[String]) -> String {
     }
 }
 
-/// The candidate that is the same word written in another way: `mime_type`, `mimetype` and `MimeType` are `mimeType`.
+/// The candidate that is the same name in another spelling: `mime_type`, `mimetype` and `MimeType` are `mimeType`.
 pub(super) fn same_word<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.replace(['_', '-'], "").to_ascii_lowercase();
     let wanted = plain(word);

@@ -1,4 +1,4 @@
-//! Conversations that nobody would have thought of, for the property tests of this module.
+//! Random sessions for the property tests of this module.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{End, Entry, HttpHead, Start, What};
 use crate::exchange::{Channel, Side};
 use crate::message::{Message, Reason};
 
-/// The entries of a session, numbered from 0 in the order of time.
+/// The entries of a session, numbered from 0 in recorded order.
 pub(crate) fn entries() -> impl Strategy<Value = Vec<Entry>> {
     proptest::collection::vec((0..5_000_000_u64, what()), 0..40).prop_map(|things| {
         let mut at = Duration::ZERO;
@@ -93,7 +93,8 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
-/// The text of something like a message: few ids, so that they meet, members in any order, odd spacing, odd members.
+/// The text of a message or of something close to one: few ids, so that they repeat; members in any order; odd spacing;
+/// unknown members.
 fn one() -> impl Strategy<Value = String> {
     let id = proptest::sample::select(vec!["1", "2", "-0", "0", r#""1""#, r#""\u0031""#, "null", "1.0"]);
     let value = proptest::sample::select(vec![

@@ -1,14 +1,14 @@
-//! Which call a notification or a server request belongs to, and the order in which everything happened.
+//! Finds the call that a notification or a server request belongs to, and the order of the events of a session.
 //!
-//! The first that holds decides:
+//! The first rule that applies decides:
 //!
 //! ```text
-//! 1  the stream    it came on the stream of an HTTP request of its own
-//! 2  what it names the token of the progress, the id of the request, the related task
-//! 3  the time      on a stream that calls share: the call that began last and was open
+//! 1  the stream    it was sent on the stream of that call's own HTTP request
+//! 2  its fields    the token of the progress, the id of the request, the related task
+//! 3  the time      on a stream that calls share: the last call that began and was still pending
 //! ```
 //!
-//! A server request while no call is open, such as one right after the handshake, belongs to no call.
+//! A server request that is sent while no call is pending, for instance right after the handshake, belongs to no call.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
@@ -19,42 +19,42 @@ use crate::exchange::{Channel, Side};
 use crate::message::{Message, Method};
 use crate::protocol::meta;
 
-/// How much is looked at to find the order.
+/// Maximum number of events in the window in which the order is found.
 pub(super) const WINDOW: usize = 16_384;
-/// How many bytes that may be.
+/// Maximum number of bytes of the events in the window.
 const WINDOW_BYTES: usize = 32 << 20;
-/// How far before a request the head of its POST may be.
+/// Maximum distance between the head of a POST and the request in it, in sequence numbers.
 const HEADS: u64 = 256;
-/// How many later requests without a response may come between one without a response and what belongs to it.
+/// Maximum number of later requests without a response between a request without a response and its related events.
 const UNANSWERED: usize = 64;
 
-/// Where a message says to which task it belongs.
+/// The path of the related task's id in the params of a message.
 const RELATED_TASK: [&str; 3] = ["_meta", "io.modelcontextprotocol/related-task", "taskId"];
 
-/// What must be known of a call or an entry to find out what belongs to it, or to what it belongs: a few numbers, however
-/// long it is.
+/// The facts about a call or an entry that decide which call an event belongs to. Its size is fixed, however long the
+/// message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tie {
-    /// Its place in the session, and in its batch.
+    /// The position in the session, and in its batch.
     place: (u64, u32),
-    /// The place of its answer, where it has one.
+    /// The position of the response, if there is one.
     end: Option<(u64, u32)>,
     channel: Channel,
-    /// The stream that it was answered on; over HTTP+SSE that is never its own.
+    /// The stream that carried the response. Over HTTP+SSE that is never the stream of the request.
     answered_on: Channel,
     kind: Kind,
-    /// The task that it is about, or names as its own.
+    /// The task that the event refers to, or that the call created.
     task: Option<Mark>,
 }
 
-/// Makes the ties of one session, and notes which subscriptions the server acknowledged, by stream and id.
+/// Builds the links of one session, and keeps which subscriptions the server acknowledged, by stream and id.
 #[derive(Debug, Default)]
 pub struct Ties {
     acknowledged: HashSet<(Channel, Mark)>,
 }
 
 impl Ties {
-    /// Makes the tie of an entry.
+    /// Builds the link of an entry.
     pub fn of_entry(&mut self, entry: &Entry) -> Tie {
         let tie = Tie::of_entry(entry);
         if let Kind::Acknowledged { id: Some(id) } = tie.kind {
@@ -63,17 +63,17 @@ impl Ties {
         tie
     }
 
-    /// Whether a call is a subscription that was acknowledged, by what was seen so far.
+    /// Whether a call is a subscription that the server has acknowledged so far.
     pub fn lets_in(&self, call: &Tie) -> bool {
         matches!(call.kind, Kind::Request { id: Some(id), listens: true, .. } if self.acknowledged.contains(&(call.channel, id)))
     }
 }
 
-/// What kind of event it is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A client's request. One that listens for the whole session has no server requests of its own, and since 2026-07-28
-    /// one that sets no log level has no log messages.
+    /// A client's request. A subscription stream for the whole session has no server requests of its own. Since
+    /// 2026-07-28 a request without a log level has no log messages.
     Request {
         id: Option<Mark>,
         token: Option<Mark>,
@@ -88,7 +88,7 @@ enum Kind {
         id: Option<Mark>,
     },
     Log,
-    /// The server accepted a subscription.
+    /// The server acknowledged a subscription.
     Acknowledged {
         id: Option<Mark>,
     },
@@ -96,11 +96,11 @@ enum Kind {
     Notification {
         by: Side,
     },
-    /// HTTP around messages; its first is the head of a POST.
+    /// An HTTP head; the first one on a channel is the head of a POST.
     Http {
         is_head: bool,
     },
-    /// It belongs to nothing.
+    /// An event that belongs to no call.
     Free,
 }
 
@@ -116,19 +116,20 @@ impl Mark {
     }
 }
 
-/// How sure it is that an event belongs to a call; of several calls with the same one, the event belongs to the last.
+/// How strong the evidence is that an event belongs to a call. If several calls have the same evidence, the event
+/// belongs to the last of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Bond {
     None,
-    /// The call was open.
+    /// The call was pending.
     Open,
-    /// It names the call, on another stream.
+    /// The event names the call and was sent on another stream.
     Named,
     Sure,
 }
 
 impl Tie {
-    /// Makes the tie of a call.
+    /// Builds the link of a call.
     pub fn of_call(call: &Call) -> Tie {
         let Call { asker, request, response } = call;
         let message = &request.message;
@@ -151,7 +152,7 @@ impl Tie {
         Tie { place, end, channel, answered_on, kind, task }
     }
 
-    /// Makes the tie of an entry.
+    /// Builds the link of an entry without knowledge of its session.
     pub fn of_entry(entry: &Entry) -> Tie {
         let task = match &entry.what {
             What::Message { from: Side::Server, message, .. } => param(message, &RELATED_TASK),
@@ -169,17 +170,17 @@ impl Tie {
         Tie { place, end: None, channel, answered_on: channel, kind, task }
     }
 
-    /// Its place in the session; that of the request, for a call.
+    /// The sequence number of the event; for a call, that of its request.
     pub fn seq(&self) -> u64 {
         self.place.0
     }
 
-    /// The stream that it was on; that of the request, for a call.
+    /// The stream of the event; for a call, that of its request.
     pub fn channel(&self) -> Channel {
         self.channel
     }
 
-    /// The place at which it was settled, in whose order a [`Weave`] takes events.
+    /// The sequence number at which the event was complete. A [`Weave`] takes events in this order.
     pub fn settled(&self) -> u64 {
         self.end.unwrap_or(self.place).0
     }
@@ -188,24 +189,24 @@ impl Tie {
         matches!(self.kind, Kind::Request { .. })
     }
 
-    /// Whether a call may still have something that happened at a place.
+    /// Whether an event at this position may still belong to the call.
     fn is_open_at(&self, place: (u64, u32)) -> bool {
         self.end.is_none_or(|end| place < end)
     }
 
-    /// Whether this is the head of the POST that a call came in.
+    /// Whether this is the head of the POST that carried a call's request.
     fn is_head_of(&self, call: &Tie) -> bool {
         self.kind == Kind::Http { is_head: true } && self.channel == call.channel
     }
 
-    /// How this event is bound to a client's call.
+    /// The evidence that this event belongs to a client's call.
     fn bond(&self, call: &Tie) -> Bond {
         let Kind::Request { id, token, listens, logs } = call.kind else { return Bond::None };
         let same = self.channel == call.channel;
         let is_own = same && self.channel != Channel::MAIN;
-        // A stream that several calls are answered on, as over stdio and HTTP+SSE.
+        // A stream that carries the responses of several calls, as with stdio and HTTP+SSE.
         let is_shared = self.channel == call.answered_on && !is_own;
-        // Nobody knows how long a call without an answer was open.
+        // The recording has no end for a call without a response, so its end is unknown.
         let open = if call.end.is_some() && !listens { Bond::Open } else { Bond::None };
         // Several clients may count from 1, each on streams of its own.
         let named = |ours: Option<Mark>, other| match (ours.is_some() && ours == other, same) {
@@ -222,7 +223,7 @@ impl Tie {
                 true => Bond::Sure,
                 false => Bond::None,
             },
-            // The standing stream of HTTP may have server requests of any call.
+            // The GET stream may carry the server requests of any call.
             Kind::ServerRequest => open,
             Kind::Log if is_shared && logs => open,
             Kind::Notification { by: Side::Server } if is_shared => open,
@@ -251,17 +252,17 @@ fn kind(from: Side, message: &Message) -> Kind {
     }
 }
 
-/// The mark of a param.
+/// The hash of a param.
 fn param(message: &Message, path: &[&str]) -> Option<Mark> {
     Some(Mark::of(message.params()?.at(path)?.as_str()))
 }
 
-/// The place of an event: its number, that in its batch, and one that no other event has.
+/// The position of an event: its sequence number, its number in the batch, and a number that makes it unique.
 type Place = (u64, u32, u64);
 
-/// Puts the events of one session in order, with bounded memory. It [takes](Weave::take) them in the order in which they
-/// were [settled](Tie::settled) and gives them in the order in which they began. A call that took so long that more than
-/// the window holds happened meanwhile stands where it was answered.
+/// Puts the events of one session in order, with bounded memory. It [takes](Weave::take) events in the order in which
+/// they were [complete](Tie::settled) and returns them in the order in which they began. If more events happened during
+/// a call than the window holds, the call is returned at the position of its response.
 #[derive(Debug)]
 pub struct Weave<T> {
     window: BTreeMap<Place, Item<T>>,
@@ -270,12 +271,12 @@ pub struct Weave<T> {
     taken: u64,
 }
 
-/// An event, and what belongs to it, in order.
+/// An event with its related events, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Woven<T> {
     /// The event itself.
     pub thing: T,
-    /// Nothing, unless it is a call.
+    /// The related events of a call; empty for other events.
     pub inside: Vec<T>,
 }
 
@@ -293,19 +294,19 @@ impl<T> Default for Weave<T> {
 }
 
 impl<T> Weave<T> {
-    /// Whether it should give something before it takes more.
+    /// Whether an event must be returned before the next one is taken.
     pub fn is_full(&self) -> bool {
         self.window.len() >= WINDOW || self.bytes >= WINDOW_BYTES
     }
 
-    /// Takes the next event, which has about so many bytes.
+    /// Takes the next event; `bytes` is its approximate size.
     pub fn take(&mut self, thing: T, tie: Tie, bytes: usize) {
         self.taken += 1;
         self.bytes += bytes;
         self.window.insert((tie.place.0, tie.place.1, self.taken), Item { thing, tie, bytes });
     }
 
-    /// Gives the first event, with what belongs to it.
+    /// Returns the first event with its related events.
     pub fn give(&mut self) -> Option<Woven<T>> {
         let (first, item) = self.window.first_key_value()?;
         let place = self.call_of_head(*first, &item.tie).unwrap_or(*first);
@@ -315,7 +316,7 @@ impl<T> Weave<T> {
         Some(Woven { thing, inside })
     }
 
-    /// The call that came in the POST of a head.
+    /// The call whose request was in the POST with this head.
     fn call_of_head(&self, place: Place, head: &Tie) -> Option<Place> {
         if !matches!(head.kind, Kind::Http { is_head: true }) {
             return None;
@@ -324,7 +325,7 @@ impl<T> Weave<T> {
         near.find(|(_, item)| item.tie.is_request() && head.is_head_of(&item.tie)).map(|(place, _)| *place)
     }
 
-    /// The places of what belongs to a call that is given.
+    /// The positions of the related events of a call.
     fn inside(&self, place: Place, call: &Tie) -> Vec<Place> {
         let (mut inside, mut others, mut unanswered) = (Vec::new(), Vec::<(Place, &Tie)>::new(), 0);
         for (at, Item { tie, .. }) in &self.window {

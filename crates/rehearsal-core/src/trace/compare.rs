@@ -14,50 +14,50 @@ use crate::json::{Places, RawJson, canonical};
 use crate::matcher::{Mismatch, drifted};
 use crate::message::{Body, Reply};
 
-/// Compares calls by what was asked and answered. Ids, times, order and `_meta` do not count.
+/// Compares calls by their requests and responses. Ids, times, order and `_meta` are ignored.
 #[derive(Clone, Debug, Default)]
 pub struct Compare {
     ignored: Places,
 }
 
-/// Enough of a call to find its like.
+/// Hashes of a call that suffice to pair it with a call of the other trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sketch {
-    /// Who asked what about what.
+    /// Hash of the asking side, the method and the subject.
     about: u128,
-    /// With which params.
+    /// Hash of the params.
     asked: u128,
-    /// With what it was answered.
+    /// Hash of the reply.
     answered: u128,
 }
 
-/// How the calls of two traces belong together, by their numbers in each.
+/// The pairs of calls of two traces, by their numbers in each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pairs {
-    /// How many have their like.
+    /// How many calls have an equal call in the other trace.
     pub alike: u64,
-    /// The same question with another answer, or the same tool with other arguments.
+    /// Calls with an equal request and another response, or of the same tool with other arguments.
     pub changed: Vec<(usize, usize)>,
-    /// Only in the first.
+    /// Calls that only the first trace has.
     pub removed: Vec<usize>,
-    /// Only in the second.
+    /// Calls that only the second trace has.
     pub added: Vec<usize>,
 }
 
 impl Compare {
-    /// Passes over what is at a JSONPath such as `$.result.content[*].text` or `$..timestamp`. `Err` says what is wrong
-    /// with it.
+    /// Ignores the values at a JSONPath such as `$.result.content[*].text` or `$..timestamp`. `Err` describes what is
+    /// wrong with the path.
     pub fn ignore(mut self, path: &str) -> Result<Compare, String> {
         self.ignored = self.ignored.and(path)?;
         Ok(self)
     }
 
-    /// The paths that led nowhere so far, as they were written.
+    /// The ignored paths that have matched nothing so far, as the user wrote them.
     pub fn unmet(&self) -> impl Iterator<Item = &str> {
         self.ignored.unmet()
     }
 
-    /// What counts of a call: `params`, and `result`, `error` or `garbled`.
+    /// The compared parts of a call: `params`, and `result`, `error` or `garbled`.
     pub fn view(&self, call: &Call) -> Value {
         let mut view = Map::new();
         if let Some(params) = call.request.message.params() {
@@ -84,7 +84,7 @@ impl Compare {
         view
     }
 
-    /// Enough of a call to find its like.
+    /// Builds the hashes of a call.
     pub fn sketch(&self, call: &Call) -> Sketch {
         let view = self.view(call);
         let method = call.request.message.method().map(ToString::to_string);
@@ -103,15 +103,15 @@ impl Compare {
         Sketch { about, asked: digest(&params), answered: digest(&answer) }
     }
 
-    /// Every way in which the second call is not like the first.
+    /// Every difference between two calls.
     pub fn mismatches(&self, before: &Call, after: &Call) -> Vec<Mismatch> {
         drifted(&self.view(before), &self.view(after)).into_iter().map(|drifted| drifted.mismatch).collect()
     }
 }
 
 impl Pairs {
-    /// Finds for each call its like: first the same question with the same answer, then the same question, then the same
-    /// tool; of those that are equal, in order.
+    /// Pairs the calls of two traces: first equal requests with equal responses, then equal requests, then equal tools.
+    /// Equal calls are paired in their order.
     pub fn find(before: &[Sketch], after: &[Sketch]) -> Pairs {
         let mut pairs = Pairs::default();
         let mut left: (Vec<usize>, Vec<usize>) = ((0..before.len()).collect(), (0..after.len()).collect());
@@ -126,7 +126,7 @@ impl Pairs {
         pairs
     }
 
-    /// Whether the two traces say the same.
+    /// Whether the two traces have no difference.
     pub fn are_alike(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty() && self.added.is_empty()
     }
@@ -134,7 +134,7 @@ impl Pairs {
 
 type Left = (Vec<usize>, Vec<usize>);
 
-/// Pairs what has the same key, in order, and gives back what is left.
+/// Pairs calls with equal keys in their order, and returns the calls that are left.
 fn matched(
     (before_left, after_left): Left,
     before: &[Sketch],
@@ -165,7 +165,7 @@ fn matched(
     (pairs, (removed, added))
 }
 
-/// A value without its `_meta`, which is about the conversation and not about what was said.
+/// A value without its `_meta`, which describes the session and not the request or reply.
 fn stable(json: &RawJson) -> Value {
     match json.value() {
         Ok(Value::Object(mut object)) => {

@@ -1,20 +1,20 @@
-//! Which format a file of recordings has, told by its first bytes.
+//! Detects the format of a recording by its first bytes.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
 use super::pull::Pull;
 
-/// A format of recordings.
+/// The format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Ours: one session a line.
+    /// Our trace: one session per line.
     Trace,
-    /// Ours: one message a line, as it happened.
+    /// Our journal: one message per line, as it happened.
     Journal,
-    /// One session a line, as the Python interceptor writes it: `args`, `kwargs`, `_type`.
+    /// The Python interceptor's sessions, one per line: `args`, `kwargs`, `_type`.
     PythonTrace,
-    /// One request or response a line, as the Python interceptor logs them.
+    /// The Python interceptor's log: one request or response per line.
     PythonLog,
     /// A cassette of `mcp-recorder` 0.5: one JSON document with `interactions`.
     McpRecorder,
@@ -67,12 +67,12 @@ impl std::fmt::Display for Format {
     }
 }
 
-/// How many of the first bytes are enough to tell.
+/// Number of bytes that suffice to detect the format.
 pub const DETECT_BYTES: usize = 64 << 10;
 
-/// The format of a file that begins with these bytes; `None` where it is none that we know.
+/// The format of a file that begins with these bytes; `None` if it is unknown.
 pub fn detect(first: &[u8]) -> Option<Format> {
-    // A file that was laid out for people has line breaks anywhere but in strings; several sessions may be in an array.
+    // An indented file has line breaks anywhere but in strings; several sessions may be in an array.
     let mut first: Vec<u8> =
         first.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
     if first.trim_ascii_start().starts_with(b"[") {
@@ -102,11 +102,11 @@ pub fn detect(first: &[u8]) -> Option<Format> {
     (has("calls") || has("session_id")).then_some(Format::PythonTrace)
 }
 
-/// The keys that were seen in the first line.
+/// The keys found in the first line.
 #[derive(Debug, Default)]
 struct Seen {
     keys: BTreeSet<String>,
-    /// Those of the first request in `calls`.
+    /// The keys of the first request in `calls`.
     request: BTreeSet<String>,
 }
 
@@ -114,7 +114,7 @@ impl Seen {
     fn look(first: &[u8]) -> Seen {
         let mut seen = Seen::default();
         let mut pull = Pull::new(Cursor::new(first), first.len());
-        // The bytes end somewhere in the middle; what was seen until then is enough.
+        // The bytes may end in the middle of a value; the keys found until then suffice.
         let _ = pull.next_line();
         let _: Option<()> = each_key(&mut pull, &mut |pull, key| {
             let in_calls = key == "calls";
@@ -132,7 +132,7 @@ impl Seen {
                     pull.value(None).ok()
                 })
             })?;
-            // One call is enough; where the list ends is not worth looking for.
+            // One call is enough; the end of the list is not needed.
             while pull.take(b",", "").is_ok() {
                 pull.value(None).ok()?;
             }
@@ -144,7 +144,7 @@ impl Seen {
 
 type Bytes<'a> = Pull<Cursor<&'a [u8]>>;
 
-/// Goes through the keys of the object that begins here; `None` where it goes no further.
+/// Visits each key of the object that begins here; `None` if the text ends or is no JSON.
 fn each_key<'a>(pull: &mut Bytes<'a>, visit: &mut dyn FnMut(&mut Bytes<'a>, String) -> Option<()>) -> Option<()> {
     let mut buffer = Vec::new();
     pull.take(b"{", "").ok()?;

@@ -1,18 +1,18 @@
-//! Why a file of recordings cannot be read.
+//! Why a recording cannot be read.
 
 use std::io;
 
-/// Why a file of recordings cannot be read, and where.
+/// Why a recording cannot be read, and where.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// A line is not what it should be.
+    /// A line does not have the expected contents.
     #[error("line {line}, column {column}: expected {expected}")]
     Bad {
         /// From 1.
         line: u64,
         /// In bytes, from 1.
         column: u64,
-        /// What should be there, and what is there instead where that is worth telling.
+        /// The expected contents, and the actual ones if they help.
         expected: String,
     },
     /// A line is not JSON, or a value has the wrong type.
@@ -22,20 +22,20 @@ pub enum ReadError {
         line: u64,
         /// In bytes, from 1.
         column: u64,
-        /// What the JSON reader says.
+        /// The message of the JSON parser.
         what: String,
     },
-    /// The file is newer than this program.
+    /// The file has a newer format than this program knows.
     #[error("line {line}: cannot read trace format {found}; this rehearse reads up to {known}")]
     Format {
         /// From 1.
         line: u64,
-        /// The version of the line.
+        /// The format of the line.
         found: u64,
-        /// The newest version that can be read.
+        /// The newest format that can be read.
         known: u64,
     },
-    /// One value is longer than anything should be.
+    /// A value is longer than the limit.
     #[error("line {line}, column {column}: a value is longer than the limit of {limit} bytes")]
     TooLong {
         /// From 1.
@@ -45,28 +45,28 @@ pub enum ReadError {
         /// The limit.
         limit: usize,
     },
-    /// The file could not be read at all.
+    /// The file could not be read.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// What is expected where the lines of a file were laid out for people.
+/// The expectation that fails if the lines of a file were indented.
 pub(super) const KEY_ON_ANOTHER_LINE: &str = "a key instead of the end of the line";
 
-/// What is expected where a file is one array.
+/// The expectation that fails if a file is one array.
 pub(super) const SESSION_NOT_ARRAY: &str = "a session instead of an array";
 
-/// How a file is written whose lines are not what is read one after the other.
+/// Layouts of a whole file that cannot be read line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaidOut {
-    /// A session goes over several lines.
+    /// A session takes several lines.
     OverLines,
     /// All sessions are in one array.
     InArray,
 }
 
 impl ReadError {
-    /// How the whole file is written, where that is why: then no other line can be read either.
+    /// The layout of the whole file, if that is the cause: then no other line can be read either.
     pub fn laid_out(&self) -> Option<LaidOut> {
         match self {
             ReadError::Bad { expected, .. } if expected == KEY_ON_ANOTHER_LINE => Some(LaidOut::OverLines),
@@ -79,7 +79,7 @@ impl ReadError {
         }
     }
 
-    /// What `serde_json` says about a piece of a line that began at `column`, counted from 1.
+    /// Converts an error of `serde_json` about a piece of a line that began at `column`, counted from 1.
     pub fn json(line: u64, column: u64, error: &serde_json::Error) -> ReadError {
         let what = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
@@ -88,12 +88,12 @@ impl ReadError {
             Some((got, "u32" | "u64" | "usize")) => format!("{got}, expected a whole number from 0"),
             Some(_) | None => what.to_owned(),
         };
-        // Its columns count from 1 where there is text, and say 0 for the place before it.
+        // Its columns count from 1 if there is text, and are 0 for the place before it.
         let column = column + (error.column() as u64).saturating_sub(1);
         ReadError::NotJson { line, column, what }
     }
 
-    /// The same error, on the line that this one is elsewhere.
+    /// The same error with another line number.
     #[must_use]
     pub fn on_line(mut self, elsewhere: impl Fn(u64) -> u64) -> ReadError {
         match &mut self {
@@ -106,7 +106,7 @@ impl ReadError {
         self
     }
 
-    /// The line that is bad, from 1.
+    /// The number of the bad line, from 1.
     pub fn line(&self) -> Option<u64> {
         match self {
             ReadError::Bad { line, .. }

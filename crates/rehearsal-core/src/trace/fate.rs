@@ -1,47 +1,47 @@
-//! What a call was about, and what became of it.
+//! The subject and the outcome of a call.
 
 use std::fmt;
 
 use super::Call;
 use crate::message::{Body, Message, Reply};
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was answered with a result.
+    /// The response is a result.
     Ok,
-    /// The tool says that it failed.
+    /// The response is a tool's result with `isError`.
     ToolFailed {
-        /// The first text of its content, if there is one.
+        /// The first text in its content, if there is one.
         text: Option<String>,
     },
-    /// The server wants something first: a round of `input_required`, since 2026-07-28.
+    /// The server answered `input_required` (2026-07-28).
     InputRequired,
-    /// It was refused.
+    /// The response is an error.
     Error {
-        /// What kind of failure, for programs.
+        /// The code of the error.
         code: i64,
-        /// What happened, for people.
+        /// The message of the error.
         message: String,
     },
-    /// The answer could not be understood.
+    /// The response is garbled.
     Garbled {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// No answer came.
+    /// The request has no response.
     Unanswered,
 }
 
 impl Fate {
-    /// What became of this call.
+    /// The outcome of this call.
     pub fn of(call: &Call) -> Fate {
         let Some(response) = &call.response else { return Fate::Unanswered };
         match response.message.body() {
             Body::Response(response) => match &response.reply {
                 Reply::Error(error) => Fate::Error { code: error.code, message: error.message.clone() },
                 Reply::Result(result) => {
-                    // Both keys are rare, so the bytes are asked before the JSON is.
+                    // Both keys are rare, so the bytes are searched before the JSON is parsed.
                     let has = |key: &str| memchr::memmem::find(result.bytes(), key.as_bytes()).is_some();
                     let is = |key: &str, text: &str| result.field(key).is_some_and(|value| value.as_str() == text);
                     if has("\"isError\"") && is("isError", "true") {
@@ -60,7 +60,7 @@ impl Fate {
         }
     }
 
-    /// Whether it is a failure of the tool, of the protocol or of the connection.
+    /// Whether the tool, the protocol or the connection failed.
     pub fn is_failure(&self) -> bool {
         match self {
             Fate::Ok | Fate::InputRequired => false,
@@ -68,7 +68,7 @@ impl Fate {
         }
     }
 
-    /// One word for programs.
+    /// A word for programs.
     pub fn word(&self) -> &'static str {
         match self {
             Fate::Ok => "ok",
@@ -101,7 +101,8 @@ fn first_text(result: &crate::json::RawJson) -> Option<String> {
     texts.filter_map(|block| block.get("text")?.as_str()).next().map(str::to_owned)
 }
 
-/// What a request or notification is about beside its method: the name of a tool or prompt, the URI of a resource.
+/// The subject of a request or notification in addition to its method: the name of a tool or prompt, the URI of a
+/// resource.
 pub fn subject(message: &Message) -> Option<String> {
     let keys: &[&str] = match message.method()?.as_str() {
         "tools/call" | "prompts/get" => &["name"],

@@ -11,7 +11,7 @@ use super::json_writer::{message, milliseconds, whole};
 use super::{End, Entry, HttpHead, Start, What};
 use crate::exchange::{Channel, Side};
 
-/// All members that are known, as they were written. What else stands there is passed over.
+/// All known members, as written. Unknown members are ignored.
 #[derive(Deserialize)]
 pub(super) struct Fields<'a> {
     #[serde(rename = "type")]
@@ -59,12 +59,12 @@ pub(super) struct Fields<'a> {
     pub(super) end: Option<EndFields>,
 }
 
-/// A value that is there, though it may be `null`.
+/// A value that is present, though it may be `null`.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// What a line tells of.
+/// The type of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
@@ -83,7 +83,7 @@ pub(super) enum Kind {
     End,
 }
 
-/// Who said it.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum From {
@@ -134,7 +134,7 @@ enum How {
 }
 
 impl Fields<'_> {
-    /// What a line of a journal tells of, where it is not the start of a session. `Err` says what was expected.
+    /// The entry of a journal's line that is not the start of a session. `Err` describes what was expected.
     pub(super) fn entry(self) -> Result<Entry, String> {
         let kind = self.kind.ok_or("`type`")?;
         let (seq, at) = (self.seq()?, self.at()?);
@@ -164,7 +164,7 @@ impl Fields<'_> {
         Ok(Entry { seq, item: self.item, at, what })
     }
 
-    /// What a line of a journal says when a session begins.
+    /// The start of a session from a line of a journal.
     pub(super) fn start(self) -> Result<Start, String> {
         Ok(Start {
             session_id: self.session_id.ok_or("`session_id`")?,
@@ -192,7 +192,7 @@ impl Fields<'_> {
     }
 }
 
-/// A time as RFC 3339 writes it.
+/// Parses a time in RFC 3339.
 pub(super) fn timestamp(name: &str, text: &str) -> Result<jiff::Timestamp, String> {
     text.parse().map_err(|_| format!("a time such as 2026-07-28T12:00:00Z in `{name}` instead of {text:?}"))
 }

@@ -1,4 +1,4 @@
-//! From a journal to a trace: entries in, calls and the rest out.
+//! Folds a journal into a trace: takes entries, returns calls and the other entries.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::exchange::{Channel, Elsewhere, Exchange, Key, Limit, Pairing, Side, S
 use crate::message::{Body, Message, Method, Reason, Reply};
 use crate::protocol::meta;
 
-/// How much of a session is kept in memory while it is folded.
+/// Limits of a session in memory while it is folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldLimit {
-    /// How many requests may be open at once.
+    /// Maximum number of pending requests.
     pub requests: usize,
-    /// How many bytes they may have together.
+    /// Maximum number of bytes of the pending requests.
     pub bytes: usize,
 }
 
@@ -26,37 +26,38 @@ impl Default for FoldLimit {
     }
 }
 
-/// How many parts may wait for the name of the server.
+/// Maximum number of parts that wait for the name of the server.
 const HELD: usize = 64;
 
-/// How much is kept of a line that has not ended.
+/// Maximum number of bytes that are kept of a line that has not ended.
 const PIECES: usize = 64 << 20;
 
-/// Pairs the entries of one session, in the order in which they happened, and gives its parts.
+/// Pairs the entries of one session, in recorded order, and returns its parts.
 ///
-/// Every message is in exactly one part. What is kept is half a line of each side, and the requests that are still open: beyond the
-/// [limit](FoldLimit) the oldest ends without an answer, and its answer, should it come, is an entry of its own.
+/// Every message is in exactly one part. The fold keeps the partial line of each side and the pending requests. Beyond
+/// the [limit](FoldLimit) the oldest request ends without a response; its response, if it arrives later, is an entry of
+/// its own.
 #[derive(Debug)]
 pub struct Fold {
-    /// The start, until the server has said who it is.
+    /// The start, until the server has sent its name.
     start: Option<Start>,
     started_at: Option<Timestamp>,
     held: Vec<Part>,
     pairing: Pairing<Place>,
-    /// What is open, oldest first.
+    /// The pending requests, oldest first.
     open: BTreeMap<(u64, u32), Key>,
     bytes: usize,
     elsewhere: Elsewhere,
-    /// What each side has said on each channel of a message that has not ended.
+    /// The partial message of each side on each channel.
     pieces: BTreeMap<(Side, Channel), Vec<u8>>,
-    /// The place after the last one that is taken.
+    /// The next unused sequence number.
     next: u64,
     last: Duration,
     end: Option<(u64, Duration, End)>,
     limit: FoldLimit,
 }
 
-/// What belongs to a message beside its text.
+/// The metadata of a message.
 #[derive(Clone, Debug, Default)]
 struct Place {
     seq: u64,
@@ -70,7 +71,7 @@ impl Fold {
         Fold::with_limit(start, FoldLimit::default())
     }
 
-    /// The same with a limit of one's own.
+    /// Begins a session with another limit.
     pub fn with_limit(start: Start, limit: FoldLimit) -> Fold {
         Fold {
             started_at: start.started_at,
@@ -89,12 +90,12 @@ impl Fold {
         }
     }
 
-    /// How many requests wait for an answer.
+    /// How many requests are pending.
     pub fn open_count(&self) -> usize {
         self.open.len()
     }
 
-    /// Takes what happened next; what is complete with it is appended to `parts`.
+    /// Takes the next entry; the parts that it completes are appended to `parts`.
     pub fn entry(&mut self, entry: Entry, parts: &mut Vec<Part>) {
         self.last = self.last.max(entry.at);
         let Entry { seq, item, at, what } = entry;
@@ -120,7 +121,7 @@ impl Fold {
             }
             What::ChannelEnded { channel, .. } => {
                 self.elsewhere.ended(channel);
-                // Half a message was told before.
+                // The recorder has already written the partial message as an entry.
                 self.pieces.retain(|(_, other), _| *other != channel);
                 self.give(Part::Entry(Entry { seq, item, at, what }), parts);
             }
@@ -138,8 +139,8 @@ impl Fold {
         }
     }
 
-    /// Ends the session: what is still open ends without an answer, and a line that has not ended is half a line.
-    /// `otherwise` is how it ended where no entry said so.
+    /// Ends the session: pending requests end without a response, and a partial line becomes a garbled message.
+    /// `otherwise` is the end of the session if no entry has it.
     pub fn finish(mut self, otherwise: Option<End>, parts: &mut Vec<Part>) {
         for ((from, channel), line) in std::mem::take(&mut self.pieces) {
             if line.is_empty() {
@@ -256,7 +257,7 @@ impl Fold {
         self.give(Part::Entry(Entry { seq, item, at, what }), parts);
     }
 
-    /// Gives a part, after the start.
+    /// Returns a part, after the start.
     fn give(&mut self, part: Part, parts: &mut Vec<Part>) {
         if self.start.is_none() {
             parts.push(part);
@@ -276,8 +277,8 @@ impl Fold {
     }
 }
 
-/// The name, title and version of the server, where it introduces itself in the answer to this call: since 2026-07-28 it
-/// may do so in any.
+/// The name, title and version that the server sends in the response to this call. Since 2026-07-28 any response may
+/// contain them.
 pub(super) fn identity(call: &Call) -> Option<Vec<(String, Value)>> {
     let method = call.request.message.method()?;
     let Reply::Result(result) = &call.response.as_ref()?.message.as_response()?.reply else { return None };
@@ -327,7 +328,7 @@ mod tests {
             self.parts
         }
 
-        /// `question-answer` of each call by sequence number, and the numbers of the rest.
+        /// `request-response` of each call by sequence number, and the numbers of the other entries.
         #[track_caller]
         fn shape(self) -> String {
             let words = self.ends().into_iter().filter_map(|part| match part {

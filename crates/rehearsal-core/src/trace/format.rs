@@ -1,9 +1,9 @@
-//! The version of the formats that we write, and how older ones are brought up to it.
+//! The versions of our formats, and the migration of older ones.
 
-/// The version of a trace that is written.
+/// The version of the traces that we write.
 pub const FORMAT: u64 = 1;
 
-/// The version of a journal that is written. The second has `lines`; what the first had means the same.
+/// The version of the journals that we write. Version 2 adds `lines`; everything else means the same.
 pub const JOURNAL_FORMAT: u64 = 2;
 
 /// A piece of a line that a migration may have to change.
@@ -15,13 +15,13 @@ pub(super) enum Piece {
     Message,
 }
 
-/// Brings the text of one piece from one version to the next. Text, so that numbers keep their digits.
+/// Migrates the text of one piece to the next version. It is text, so that numbers keep their digits.
 type Migration = fn(Piece, Vec<u8>) -> Vec<u8>;
 
-/// One step for each version before this one, oldest first: the first leads from 1 to 2.
+/// One migration for each older version, oldest first: the first leads from 1 to 2.
 const MIGRATIONS: [Migration; FORMAT as usize - 1] = [];
 
-/// Brings a piece that was written in an older version up to this one.
+/// Migrates a piece of an older version to the current one.
 pub(super) fn migrate(format: u64, piece: Piece, text: Vec<u8>) -> Vec<u8> {
     let done = usize::try_from(format.saturating_sub(1)).unwrap_or(usize::MAX);
     MIGRATIONS.iter().skip(done).fold(text, |text, step| step(piece, text))
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
     use std::io::Cursor;
 
-    /// A trace of each version, as it was written when that version was new. They stay forever.
+    /// A trace of each version, written when that version was current. They are never changed.
     const SAMPLES: [&str; FORMAT as usize] = [include_str!("../../../../fixtures/traces/format_1.jsonl")];
 
     #[test]
@@ -45,7 +45,7 @@ mod tests {
         }
     }
 
-    /// And a journal of each version.
+    /// A journal of each version.
     const JOURNALS: [&str; JOURNAL_FORMAT as usize] = [
         include_str!("../../../../fixtures/traces/format_1.journal"),
         include_str!("../../../../fixtures/traces/format_2.journal"),

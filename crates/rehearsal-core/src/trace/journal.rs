@@ -13,27 +13,27 @@ use super::{Entry, ReadError, Start, What};
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
 
-/// The longest line that is read unless told otherwise.
+/// The default limit of a line, in bytes.
 pub const LINE_LIMIT: usize = 1 << 30;
 
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JournalLine {
-    /// A session begins.
+    /// The start of a session.
     Start(Start),
-    /// Something happened.
+    /// An event in a session.
     Entry {
-        /// In which session, where the line says so: several may share a file.
+        /// The id of the session, if the line has it: several may share a file.
         session_id: Option<String>,
-        /// What.
+        /// The event.
         entry: Entry,
     },
 }
 
-/// The lines of a journal, one at a time.
+/// Reads a journal line by line.
 ///
-/// A last line without its end that cannot be read was torn when its writer was killed: it is passed over, and
-/// [`torn`](JournalReader::torn) says so. After a bad line there is nothing more, unless bad lines are to be
+/// A last line without its end that cannot be parsed was torn when its writer was killed. It is skipped, and
+/// [`torn`](JournalReader::torn) returns its length. Reading ends at a bad line, unless bad lines are
 /// [skipped](JournalReader::skip_bad).
 #[derive(Debug)]
 pub struct JournalReader<R> {
@@ -42,7 +42,7 @@ pub struct JournalReader<R> {
     /// How many bytes were read.
     position: u64,
     buffer: Vec<u8>,
-    /// The messages that follow as they came, where we are among such.
+    /// The verbatim messages at the current position, if there are any.
     verbatim: Option<Verbatim>,
     limit: usize,
     skip_bad: bool,
@@ -50,26 +50,26 @@ pub struct JournalReader<R> {
     torn: Option<u64>,
 }
 
-/// Messages that stand in a journal as they came, one a line, behind one line that says what they have in common.
+/// Messages that are verbatim in a journal, one per line, behind one line with their common members.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verbatim {
     from: Side,
     channel: Channel,
     at: Duration,
-    /// The place of the next one.
+    /// The sequence number of the next message.
     seq: u64,
-    /// How many bytes are left of them.
+    /// How many of their bytes are left.
     left: u64,
 }
 
-/// What a line says.
+/// The contents of a line.
 enum Said {
     Line(JournalLine),
     Verbatim(Verbatim),
 }
 
 impl<R: BufRead> JournalReader<R> {
-    /// Reads from the beginning of a journal.
+    /// Reads a journal from its beginning.
     pub fn new(input: R) -> JournalReader<R> {
         let buffer = Vec::with_capacity(4096);
         JournalReader {
@@ -85,13 +85,13 @@ impl<R: BufRead> JournalReader<R> {
         }
     }
 
-    /// Goes on after a bad line.
+    /// Sets whether reading continues after a bad line.
     #[must_use]
     pub fn skip_bad(self, skip_bad: bool) -> JournalReader<R> {
         JournalReader { skip_bad, ..self }
     }
 
-    /// Refuses lines that are longer than `limit` bytes.
+    /// Rejects lines that are longer than `limit` bytes.
     #[must_use]
     pub fn limit(self, limit: usize) -> JournalReader<R> {
         JournalReader { limit, ..self }
@@ -102,7 +102,7 @@ impl<R: BufRead> JournalReader<R> {
         self.line
     }
 
-    /// How many bytes the last line has that was torn, where one was.
+    /// The length of the torn last line, if there was one.
     pub fn torn(&self) -> Option<u64> {
         self.torn
     }
@@ -111,7 +111,7 @@ impl<R: BufRead> JournalReader<R> {
         self.skip_bad
     }
 
-    /// Where the next line begins.
+    /// The position of the next line.
     pub(super) fn mark(&self) -> Mark {
         Mark { position: self.position, line: self.line, verbatim: self.verbatim }
     }
@@ -133,7 +133,7 @@ impl<R: BufRead> JournalReader<R> {
             match line(self.line, text) {
                 Ok(Said::Line(line)) => return Ok(Some(line)),
                 Ok(Said::Verbatim(verbatim)) => self.verbatim = Some(verbatim),
-                // After a crash of the whole machine there may be anything.
+                // After a crash of the operating system the rest may contain anything.
                 Err(ReadError::NotJson { .. }) | Err(ReadError::Bad { line: 2.., .. }) if !ended => {
                     self.torn = Some(self.buffer.len() as u64);
                     return Ok(None);
@@ -143,7 +143,7 @@ impl<R: BufRead> JournalReader<R> {
         }
     }
 
-    /// Reads the next of some messages that stand here as they came.
+    /// Reads the next verbatim message.
     fn read_verbatim(&mut self, verbatim: Verbatim) -> Result<Option<JournalLine>, ReadError> {
         let before = self.position;
         let read = self.read_line(verbatim.left);
@@ -165,7 +165,8 @@ impl<R: BufRead> JournalReader<R> {
         }
     }
 
-    /// Reads one line of at most so many bytes into the buffer, and says whether it ended; `None` at the end of all.
+    /// Reads one line of at most `most` bytes into the buffer, and returns whether it ended; `None` at the end of the
+    /// file.
     fn read_line(&mut self, most: u64) -> Result<Option<bool>, ReadError> {
         self.buffer.clear();
         let limit = most.min(self.limit as u64 + 1);
@@ -200,7 +201,7 @@ impl<R: BufRead> JournalReader<R> {
 }
 
 impl<R: BufRead + Seek> JournalReader<R> {
-    /// Goes to a place where a line begins.
+    /// Goes to the beginning of a line.
     pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
         self.input.seek(SeekFrom::Start(mark.position))?;
         (self.position, self.line, self.over, self.torn) = (mark.position, mark.line, false, None);
@@ -209,7 +210,7 @@ impl<R: BufRead + Seek> JournalReader<R> {
     }
 }
 
-/// Reads one line.
+/// Parses one line.
 fn line(number: u64, text: &[u8]) -> Result<Said, ReadError> {
     let bad = |expected| ReadError::Bad { line: number, column: 1, expected };
     if !text.trim_ascii_start().starts_with(b"{") {
@@ -421,7 +422,7 @@ mod tests {
         };
         let all = ["4 {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", "5 \r", "6 noise", "7 {}"];
         assert_eq!(read(&journal), (all.map(str::to_owned).to_vec(), None));
-        // Killed at any byte: whole lines count, and what is torn is passed over.
+        // Killed at any byte: whole lines are read, and a torn one is skipped.
         let header = journal.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         for cut in 0..journal.len() {
             let (found, torn) = read(&journal[..cut]);

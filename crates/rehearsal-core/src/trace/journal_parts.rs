@@ -1,4 +1,4 @@
-//! The sessions of a journal, each as if it were a line of a trace.
+//! Reads the sessions of a journal as those of a trace.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, Seek};
@@ -11,33 +11,33 @@ use super::{Fold, JournalLine, JournalReader, Part, ReadError, Start};
 /// The parts of a journal: its sessions one after the other, though their lines may be mixed.
 ///
 /// The journal is read once to find its sessions, and then each session from its first line to its last. Bad lines are
-/// told the first time, before any part.
+/// reported during the first reading, before any part.
 #[derive(Debug)]
 pub struct JournalParts<R> {
     journal: JournalReader<R>,
     sessions: Vec<Span>,
-    /// The session that lines belong to which do not say so, and the latest span of each session.
+    /// The session of the lines without a session id, and the latest span of each session.
     current: Option<usize>,
     latest: HashMap<String, usize>,
     stage: Stage,
     ready: VecDeque<Part>,
 }
 
-/// Where a session stands in the file.
+/// The position of a session in the file.
 #[derive(Debug)]
 struct Span {
-    /// `None` where no line says it.
+    /// `None` if no line has it.
     session_id: Option<String>,
     from: Mark,
     to: u64,
 }
 
-/// A place between two lines.
+/// A position between two lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) position: u64,
     pub(super) line: u64,
-    /// Where it is among messages that stand there as they came.
+    /// The position among verbatim messages.
     pub(super) verbatim: Option<Verbatim>,
 }
 
@@ -64,7 +64,7 @@ impl<R: BufRead + Seek> JournalParts<R> {
         }
     }
 
-    /// Finds the sessions; gives up at a bad line, and may be asked to go on.
+    /// Finds the sessions. It stops at a bad line; another call continues after it.
     fn look(&mut self) -> Result<(), ReadError> {
         loop {
             let from = self.journal.mark();
@@ -118,7 +118,7 @@ impl<R: BufRead + Seek> JournalParts<R> {
         Ok(())
     }
 
-    /// Takes the next line of the session; ends it after its last.
+    /// Takes the next line of the session; ends the session after its last line.
     fn step(&mut self) -> Result<(), ReadError> {
         let Stage::Reading(number, fold) = &mut self.stage else { return Ok(()) };
         let span = &self.sessions[*number];
@@ -130,7 +130,7 @@ impl<R: BufRead + Seek> JournalParts<R> {
                         fold.entry(entry, &mut parts);
                     }
                 }
-                // Of another session, or told already.
+                // The line belongs to another session, or its error was reported already.
                 Some(Ok(JournalLine::Start(_)) | Err(_)) => {}
                 None => self.journal.go_to(Mark { position: span.to, line: 0, verbatim: None })?,
             }

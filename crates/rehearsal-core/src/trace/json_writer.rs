@@ -1,5 +1,5 @@
-//! Messages written as members of a line, `"id":1,"method":"ping"`, copied from the message, and put together again when they are
-//! read; and the small pieces of JSON around them.
+//! Writes messages as members of a line, `"id":1,"method":"ping"`, copied from the message, and rebuilds them when they
+//! are read. It also writes the small pieces of JSON around them.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::layout::{Envelope, Key, fill};
 use crate::json::special;
 use crate::message::{Body, Cut, Message, Reason, Reply};
 
-/// Writes a message as members, each with a comma before it. An id that is equal to `known_id` is left out.
+/// Writes a message as members, each after a comma. An id that is equal to `known_id` is left out.
 ///
-/// Values are copied as they are; nothing is parsed again. White space that would end the line is a space in the file,
-/// and `lf` and `cr` say where it was.
+/// Values are copied and not parsed again. White space that would end the line is written as a space, and `lf` and `cr`
+/// hold its positions.
 pub(super) fn put_message(out: &mut Vec<u8>, message: &Message, known_id: Option<&[u8]>) {
     let raw = message.raw();
     match message.body() {
@@ -47,14 +47,14 @@ pub(super) fn put_message(out: &mut Vec<u8>, message: &Message, known_id: Option
     }
 }
 
-/// The id of a message as it was written.
+/// The text of a message's id.
 pub(super) fn id_text(message: &Message) -> Option<&[u8]> {
     let envelope = Envelope::scan(message.raw(), payload(message))?;
     let (_, range) = envelope.members().find(|(key, _)| *key == Key::Id)?;
     Some(&message.raw()[range])
 }
 
-/// The place of the value that may be large.
+/// The range of the value that may be large.
 fn payload(message: &Message) -> Option<Range<usize>> {
     let value = match message.body() {
         Body::Request(request) => request.params.as_ref()?,
@@ -128,7 +128,7 @@ fn put_payload(out: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-/// The whole message as a string.
+/// Writes the whole message as a string.
 pub(super) fn put_whole(out: &mut Vec<u8>, raw: &[u8]) {
     match std::str::from_utf8(raw) {
         Ok(text) => {
@@ -146,7 +146,7 @@ pub(super) fn put_whole(out: &mut Vec<u8>, raw: &[u8]) {
     }
 }
 
-/// The message that the members of a line stand for; `known_id` where the id was left out. `Err` says what is wrong.
+/// The message of the members of a line; `known_id` is its id if the line has none. `Err` describes what is wrong.
 pub(super) fn message(fields: &Fields<'_>, known_id: Option<&[u8]>) -> Result<Message, String> {
     let raw = match (whole(fields)?, fields.batch) {
         (Some(raw), None) => raw,
@@ -173,7 +173,7 @@ pub(super) fn message(fields: &Fields<'_>, known_id: Option<&[u8]>) -> Result<Me
     }
 }
 
-/// Bytes that were written as a string.
+/// The bytes of a message that was written as a string.
 pub(super) fn whole(fields: &Fields<'_>) -> Result<Option<Vec<u8>>, String> {
     match (&fields.text, &fields.base64) {
         (None, None) => Ok(None),
@@ -186,7 +186,7 @@ pub(super) fn whole(fields: &Fields<'_>) -> Result<Option<Vec<u8>>, String> {
     }
 }
 
-/// A value with its line breaks back in place.
+/// A value with its line breaks restored.
 fn broken_up(text: &str, fields: &Fields<'_>) -> Result<Vec<u8>, String> {
     let mut value = text.as_bytes().to_vec();
     for (name, byte, places) in [("lf", b'\n', &fields.lf), ("cr", b'\r', &fields.cr)] {
@@ -202,28 +202,28 @@ fn broken_up(text: &str, fields: &Fields<'_>) -> Result<Vec<u8>, String> {
     Ok(value)
 }
 
-/// A number.
+/// Writes a number.
 pub(super) fn put_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// A string.
+/// Writes a string.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
-    // Nearly every text can be written as it is.
+    // Nearly every text needs no escapes.
     match is_plain(text.as_bytes()) {
         true => put_plain(out, text),
         false => put_value(out, text),
     }
 }
 
-/// A string in which nothing needs an escape.
+/// Writes a string in which nothing needs an escape.
 pub(super) fn put_plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());
     out.push(b'"');
 }
 
-/// Whether nothing in a text needs an escape; eight bytes are looked at together.
+/// Whether nothing in a text needs an escape. Eight bytes are checked at a time.
 pub(super) fn is_plain(text: &[u8]) -> bool {
     let (words, rest) = text.as_chunks::<8>();
     let mut last = [b' '; 8];
@@ -231,12 +231,12 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
     words.iter().chain([&last]).all(|word| special(u64::from_ne_bytes(*word)) == 0)
 }
 
-/// Anything that serde can always write.
+/// Writes a value that serde can always write.
 pub(super) fn put_value(out: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
     serde_json::to_writer(out, value).expect("strings, numbers and maps of values can always be written");
 }
 
-/// Milliseconds, exact to the microsecond: `1532.25`.
+/// Writes milliseconds, exact to the microsecond: `1532.25`.
 pub(super) fn put_milliseconds(out: &mut Vec<u8>, duration: Duration) {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     put_number(out, micros / 1000);
@@ -254,7 +254,7 @@ pub(super) fn put_milliseconds(out: &mut Vec<u8>, duration: Duration) {
     }
 }
 
-/// Reads milliseconds; what is finer than a microsecond is dropped, and what 64 bits of them cannot hold is none.
+/// Parses milliseconds; digits beyond a microsecond are dropped. `None` if 64 bits cannot hold the number.
 pub(super) fn milliseconds(text: &str) -> Option<Duration> {
     let exact = || {
         let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
@@ -265,7 +265,7 @@ pub(super) fn milliseconds(text: &str) -> Option<Duration> {
         let micros = micros.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
         whole.checked_mul(1000)?.checked_add(micros)
     };
-    // Others may write 1.5e3.
+    // Other programs may write 1.5e3.
     let rounded = || {
         let micros = text.parse::<f64>().ok()? * 1e3;
         (0.0..u64::MAX as f64).contains(&micros).then_some(micros as u64)

@@ -1,4 +1,4 @@
-//! How the text of a message is laid out around the values of JSON-RPC.
+//! The layout of a message: its text around the values of JSON-RPC.
 //!
 //! ```text
 //! {"method":"ping","jsonrpc":"2.0","id":1} ──► id 1, method "ping", layout "method,jsonrpc,id" ──► the same text
@@ -47,18 +47,18 @@ impl Key {
     }
 }
 
-/// Where the members of an envelope stand.
+/// The positions of the members of an envelope.
 #[derive(Debug)]
 pub(super) struct Envelope {
     members: [(Key, usize, usize); 6],
     count: usize,
-    /// Nothing but members of JSON-RPC, and no white space between them.
+    /// Whether it has only members of JSON-RPC, and no white space between them.
     plain: bool,
 }
 
 impl Envelope {
-    /// Finds the members of an object that was checked to be JSON. `payload` is a value whose place is already known, so
-    /// that it is not looked at again.
+    /// Finds the members of an object that is valid JSON. `payload` is a value whose range is already known, so it is
+    /// not scanned again.
     pub(super) fn scan(raw: &[u8], payload: Option<Range<usize>>) -> Option<Envelope> {
         let mut envelope = Envelope { members: [(Key::Jsonrpc, 0, 0); 6], count: 0, plain: true };
         let mut at = envelope.white(raw, 0);
@@ -102,13 +102,13 @@ impl Envelope {
         at
     }
 
-    /// The members in the order in which they stand.
+    /// The members in the order of the text.
     pub(super) fn members(&self) -> impl Iterator<Item = (Key, Range<usize>)> {
         self.members[..self.count].iter().map(|&(key, start, end)| (key, start..end))
     }
 
-    /// How the text differs from the usual one: `None` where it does not, otherwise a list of keys, or the whole text
-    /// with a `#` in the place of each value.
+    /// How the text differs from the usual one: `None` if it does not, otherwise a list of keys, or the whole text with
+    /// a `#` in place of each value.
     pub(super) fn layout(&self, raw: &[u8]) -> Option<String> {
         let members = &self.members[..self.count];
         if self.plain && members.is_sorted_by(|left, right| left.0 < right.0) {
@@ -137,7 +137,7 @@ impl Envelope {
     }
 }
 
-/// Puts the values back into their places. `Err` says what does not fit.
+/// Inserts the values into a layout. `Err` describes what does not fit.
 pub(super) fn fill<'a>(layout: Option<&str>, value: impl Fn(Key) -> Option<&'a [u8]>) -> Result<Vec<u8>, String> {
     let mut raw = Vec::with_capacity(64 + Key::ALL.into_iter().filter_map(&value).map(<[u8]>::len).sum::<usize>());
     match layout {
@@ -255,7 +255,7 @@ fn value_end(raw: &[u8], at: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Takes a text apart and puts it together again.
+    /// Returns the layout of a text, and asserts that the text can be rebuilt from it.
     #[track_caller]
     fn layout(text: &str) -> Option<String> {
         let raw = text.as_bytes();

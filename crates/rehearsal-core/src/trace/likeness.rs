@@ -1,8 +1,8 @@
-//! Which requests ask for the same.
+//! Compares requests: which of them request the same.
 //!
 //! ```text
 //! method, params ──view──► what counts ──key──► 128 bits, the same in every run
-//!                                      ──closest──► of several that were recorded, the one that differs least, and where
+//!                                      ──closest──► the recorded request with the fewest differences
 //! ```
 
 use std::cmp::Reverse;
@@ -15,17 +15,17 @@ use crate::json::{Places, canonical, canonical_object};
 use crate::matcher::{Matcher, Mismatch};
 use crate::message::Method;
 
-/// What two requests must have in common to ask for the same.
+/// The members in which two requests must be equal to request the same.
 ///
-/// What tells one conversation from another does not count: ids, and all of `_meta` (progress token, version, client,
-/// capabilities, trace context); the answers and the state of a round of `input_required`; how long a task is to be
-/// kept; all of `initialize` and `server/discover`. A param that is `null`, or empty arguments, are as good as none.
+/// Members that differ between sessions are ignored: ids, and all of `_meta` (progress token, version, client,
+/// capabilities, trace context); the input responses and the request state of an input round; how long a task is kept;
+/// all of `initialize` and `server/discover`. A param that is `null`, and empty arguments, equal an absent member.
 #[derive(Clone, Debug, Default)]
 pub struct Likeness {
     ignored: Places,
 }
 
-/// What a request asks for, in 128 bits that are the same in every run and on every machine.
+/// The hash of a request's compared members: 128 bits that are the same in every run and on every machine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestKey(pub u128);
 
@@ -41,23 +41,23 @@ impl fmt::Display for RequestKey {
     }
 }
 
-/// What came closest, and why it is not the same.
+/// The closest recorded request, and its differences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closest<T> {
-    /// Which.
+    /// The closest request.
     pub which: T,
-    /// Every place where they differ; paths begin at the request: `$.params.arguments.city`.
+    /// Every difference; paths begin at the request: `$.params.arguments.city`.
     pub mismatches: Vec<Mismatch>,
 }
 
 impl Likeness {
-    /// This, but what is at a JSONPath of the request, such as `$.params.arguments.now`, does not count either. `Err`
-    /// says what is wrong with the path.
+    /// Also ignores the values at a JSONPath of the request, such as `$.params.arguments.now`. `Err` describes what is
+    /// wrong with the path.
     pub fn ignore(self, path: &str) -> Result<Likeness, String> {
         Ok(Likeness { ignored: self.ignored.and(path)? })
     }
 
-    /// What counts of a request: `method`, and `params` where something is left of them.
+    /// The compared members of a request: `method`, and `params` if some of them are compared.
     pub fn view(&self, method: &Method, params: Option<&Value>) -> Value {
         let mut view = json!({"method": method.as_str()});
         let opening = *method == Method::INITIALIZE || *method == Method::DISCOVER;
@@ -72,7 +72,7 @@ impl Likeness {
             Some(other) => view["params"] = other.clone(),
         }
         self.ignored.take_out(&mut view);
-        // What nothing is left of is as good as none, too.
+        // A param without compared members equals an absent one, too.
         if let Some(params) = view.get_mut("params").and_then(Value::as_object_mut) {
             params.retain(|key, value| key != "arguments" || !is_empty(value));
             if params.is_empty() {
@@ -82,7 +82,7 @@ impl Likeness {
         view
     }
 
-    /// The key of a request: that of its view, without building the view if nothing is ignored.
+    /// The key of a request. It is that of the request's view, which is not built unless a path is ignored.
     pub fn key(&self, method: &Method, params: Option<&Value>) -> RequestKey {
         let is_handshake = *method == Method::INITIALIZE || *method == Method::DISCOVER;
         let object = params.and_then(Value::as_object).filter(|params| !is_handshake && !params.contains_key("task"));
@@ -101,19 +101,19 @@ impl Likeness {
         RequestKey::of_text(&text)
     }
 
-    /// Of several views, the one that differs least from `asked`; the first of those that differ as little.
+    /// Of several views, the one with the fewest differences from `asked`; of several such, the first.
     pub fn closest<T>(asked: &Value, recorded: impl IntoIterator<Item = (T, Value)>) -> Option<Closest<T>> {
         let measured = recorded.into_iter().map(|(which, view)| {
             let matcher = Matcher::exact(view);
             let distance = matcher.distance(asked);
-            // Of those equally wrong, the one that has more right.
+            // Of views with as many differences, the one with more equal values.
             ((distance, Reverse(matcher.weight().saturating_sub(distance))), which, matcher)
         });
         let (_, which, matcher) = measured.min_by_key(|(closeness, ..)| *closeness)?;
         Some(Closest { which, mismatches: matcher.check(asked) })
     }
 
-    /// What distinguishes this likeness from others, for whoever keeps keys.
+    /// A hash of the settings, for callers that store keys.
     pub fn fingerprint(&self) -> RequestKey {
         RequestKey::of(&Value::from_iter(self.ignored.written()))
     }
@@ -139,7 +139,7 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
-/// Whether a param tells what is requested, and not which client requests it.
+/// Whether a param is part of what is requested, and not a property of the client or session.
 fn is_compared(key: &str, value: &Value) -> bool {
     match key {
         "_meta" | "inputResponses" | "requestState" => false,
@@ -148,11 +148,11 @@ fn is_compared(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Params without what tells one conversation from another.
+/// The params that are compared.
 fn stable(params: &Map<String, Value>) -> Map<String, Value> {
     let kept = params.iter().filter(|(key, value)| is_compared(key, value));
     kept.map(|(key, value)| {
-        // That it is to be a task counts, how long it is kept does not.
+        // Whether a task is requested is compared; how long it is kept is not.
         let value = if key == "task" && value.is_object() { json!({}) } else { value.clone() };
         (key.clone(), value)
     })

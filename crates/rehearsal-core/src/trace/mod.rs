@@ -1,4 +1,4 @@
-//! Recorded conversations: what happened, in what order, and how it is kept in files.
+//! Recorded sessions: their events, the order of the events, and their file formats.
 //!
 //! ```text
 //! Entry, Entry, … ──► journal (one a line, as it happens) ──► fold ──► trace (one session a line)

@@ -1,4 +1,4 @@
-//! What a trace consists of, whatever its file format: sessions of calls and entries.
+//! The parts of a trace in any file format: sessions of calls and entries.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,148 +11,151 @@ use serde_json::{Map, Value};
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
 
-/// One piece of a trace. A session is a `Start`, any number of calls and entries, and a `Finish`; then the next begins.
+/// One part of a trace. A session is a `Start`, any number of calls and entries, and a `Finish`; then the next begins.
 ///
-/// Calls come in the order in which they were settled, entries in the order of their sequence numbers. Every message is in
-/// exactly one of them, and the sequence numbers give the whole order.
+/// Calls come in the order in which they were complete, entries in the order of their sequence numbers. Every message
+/// is in exactly one part, and the sequence numbers are the recorded order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// A session begins.
     Start(Start),
-    /// A request and its answer.
+    /// A request and its response.
     Call(Box<Call>),
-    /// What is not a call: notifications, garbled lines, stderr, HTTP heads.
+    /// An entry that is not part of a call: a notification, a garbled message, stderr, an HTTP head.
     Entry(Entry),
     /// The session is over.
     Finish {
-        /// When, where that is known.
+        /// When the session ended, if known.
         ended_at: Option<Timestamp>,
-        /// How, where that is known.
+        /// How the session ended, if known.
         end: Option<End>,
     },
 }
 
-/// What is known when a session begins.
+/// The facts that are known when a session begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
     /// Unique to this session.
     pub session_id: String,
-    /// What was recorded: `command`, `arguments`, `url`, `transport`, and the server's `name` and `version` once known.
+    /// The recorded server: `command`, `arguments`, `url`, `transport`, and the server's `name` and `version` once
+    /// known.
     pub server_info: Map<String, Value>,
-    /// When the session began, where that is known.
+    /// When the session began, if known.
     pub started_at: Option<Timestamp>,
-    /// Whatever the user wants to remember.
+    /// Data that the user adds to the session.
     pub metadata: Map<String, Value>,
 }
 
-/// A request and what became of it.
+/// A recorded request with its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Who asked. Before 2026-07-28 the server may ask too.
+    /// The side that sent the request. Before 2026-07-28 the server may send requests too.
     pub asker: Side,
-    /// The question: always a request.
+    /// The message of the request; its body is always a request.
     pub request: Placed,
-    /// The answer, understood or not; `None` if none came.
+    /// The message of the response, which may be garbled; `None` if there was none.
     pub response: Option<Placed>,
 }
 
-/// A message with its place and time in the session.
+/// A message with its position and time in the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// The place in the whole order of the session.
+    /// The position in the recorded order of the session.
     pub seq: u64,
-    /// The place in the batch that carried it, where one did.
+    /// The position in the batch that carried the message, if there was one.
     pub item: Option<u32>,
-    /// When, counted from the start of the session.
+    /// The time since the start of the session.
     pub at: Duration,
-    /// On which stream; over HTTP the answer to a server's question comes in a POST of its own.
+    /// The stream that carried the message. Over HTTP the response to a server request is in a POST of its own.
     pub channel: Channel,
-    /// What was said.
+    /// The message.
     pub message: Message,
-    /// The id of the server-sent event that carried it, where one did.
+    /// The id of the server-sent event that carried the message, if there was one.
     pub event_id: Option<String>,
 }
 
 impl Placed {
-    /// A message on the only channel of a pipe.
+    /// A message on the only channel of stdio.
     pub fn new(seq: u64, at: Duration, message: Message) -> Placed {
         Placed { seq, item: None, at, channel: Channel::MAIN, message, event_id: None }
     }
 }
 
 impl Call {
-    /// The stream that it was asked on.
+    /// The stream that carried the request.
     pub fn channel(&self) -> Channel {
         self.request.channel
     }
 
-    /// From question to answer.
+    /// The time between the request and the response.
     pub fn took(&self) -> Option<Duration> {
         Some(self.response.as_ref()?.at.saturating_sub(self.request.at))
     }
 }
 
-/// One thing that happened in a session: one line of a journal.
+/// One event in a session: one line of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The place in the whole order of the session, from 0. A piece takes none: it has that of what comes next.
+    /// The position in the recorded order of the session, from 0. A piece has the position of the entry that follows
+    /// it.
     pub seq: u64,
-    /// The place in the batch that carried it, where a batch of 2025-03-26 was taken apart; its messages share a `seq`.
+    /// The position in the batch of 2025-03-26 that carried the message, if it was split; the messages of a batch share
+    /// a `seq`.
     pub item: Option<u32>,
-    /// When, counted from the start of the session.
+    /// The time since the start of the session.
     pub at: Duration,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
 impl Entry {
-    /// What happened, as it is recorded: batches are whole.
+    /// An entry as the recorder writes it: batches are not split.
     pub fn new(seq: u64, at: Duration, what: What) -> Entry {
         Entry { seq, item: None, at, what }
     }
 }
 
-/// What happened.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A message passed, understood or not.
+    /// A message was sent; it may be garbled.
     Message {
-        /// Who said it.
+        /// The side that sent the message.
         from: Side,
-        /// Where it must be answered.
+        /// The channel on which it must be answered.
         channel: Channel,
-        /// What was said.
+        /// The message.
         message: Message,
-        /// The id of the server-sent event that carried it, where one did.
+        /// The id of the server-sent event that carried the message, if there was one.
         event_id: Option<String>,
     },
-    /// An HTTP request or response began; the messages on its channel are in its body.
+    /// An HTTP request or response began; its body holds the messages on its channel.
     Http {
-        /// Who sent it.
+        /// The side that sent it.
         from: Side,
-        /// Which POST or GET.
+        /// The channel of the POST or GET.
         channel: Channel,
         /// Its first line and headers.
         head: HttpHead,
     },
     /// A server-sent event without a message: priming, `retry`, or the `endpoint` of HTTP+SSE.
     Event {
-        /// On which stream.
+        /// The channel of the stream.
         channel: Channel,
-        /// Its name, where it has one.
+        /// The name of the event, if it has one.
         name: Option<String>,
-        /// Its id, where it has one.
+        /// The id of the event, if it has one.
         id: Option<String>,
-        /// Its data.
+        /// The data of the event.
         data: String,
-        /// How long to wait before coming back, in milliseconds, where it says so.
+        /// The time to wait before reconnecting, in milliseconds, if the event has it.
         retry: Option<u64>,
     },
-    /// Nothing more comes on a channel of HTTP.
+    /// A channel of HTTP ended.
     ChannelEnded {
-        /// Which.
+        /// The channel.
         channel: Channel,
-        /// What went wrong, where something did.
+        /// The error, if there was one.
         why: Option<String>,
     },
     /// The server wrote a line to its stderr.
@@ -160,17 +163,17 @@ pub enum What {
         /// The line; bytes that are not UTF-8 are shown as `�`.
         line: String,
     },
-    /// Some of a message was passed on before its end had come. Only journals have this: the message that the same side
-    /// says next on the channel is the whole of it, and nothing is left of its pieces then. Where none follows, the
-    /// recorder was killed in the middle of it, and the pieces together are a garbled message, half a line.
+    /// A piece of a message was forwarded before the message was complete. Only journals have pieces. The next message
+    /// of the same side on the channel is the whole message, and its pieces are dropped. If none follows, the recorder
+    /// was killed in the middle of it, and the pieces together are a garbled message, a partial line.
     Piece {
-        /// Who said it.
+        /// The side that sent it.
         from: Side,
-        /// Where.
+        /// The channel.
         channel: Channel,
-        /// Where it stands in the line; what was kept from there on is replaced.
+        /// The offset in the line; bytes that were kept from there on are replaced.
         offset: usize,
-        /// What was passed on.
+        /// The bytes of the piece.
         bytes: Bytes,
     },
     /// The session ended.
@@ -180,55 +183,55 @@ pub enum What {
 /// The first line and the headers of an HTTP request or response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpHead {
-    /// `POST` and its kin, on a request.
+    /// The method of a request, such as `POST`.
     pub method: Option<String>,
-    /// The path and query, on a request.
+    /// The path and query of a request.
     pub target: Option<String>,
-    /// On a response.
+    /// The status of a response.
     pub status: Option<u16>,
-    /// Names and values as they came, in order.
+    /// Names and values of the headers as received, in order.
     pub headers: Headers,
 }
 
 /// How a session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The client closed its side, and the server ended after that, with this status where it is a process.
+    /// The client closed its side, and the server exited after that, with this status if it is a process.
     ClientClosed {
         /// The exit status of the server.
         status: Option<i32>,
     },
-    /// The server ended by itself.
+    /// The server exited while the client was connected.
     ServerExited {
         /// The exit status.
         status: Option<i32>,
         /// The signal that killed it.
         signal: Option<i32>,
     },
-    /// The recorder was told to stop.
+    /// The user stopped the recorder.
     Stopped,
-    /// Something broke.
+    /// The transport or the recorder failed.
     Failed {
-        /// What, in words.
+        /// The error as text.
         why: String,
     },
-    /// The recorder was killed; the session was put together from its journal afterwards.
+    /// The recorder was killed; the session was restored from its journal afterwards.
     Recovered,
 }
 
-/// Names and values of headers as they came, in order.
+/// Names and values of headers as received, in order.
 ///
-/// All in one text: whoever records HTTP sees two heads a call, and a string for each name and value would be half of
-/// what that costs.
+/// They are in one text: an HTTP recorder stores two heads for each call, and a string for each name and value would
+/// double the cost.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers {
     text: String,
-    /// Where each name and its value end; the next name begins there.
+    /// The end of each name and of its value; the next name begins at the end of the value.
     ends: Vec<(usize, usize)>,
 }
 
 impl Headers {
-    /// Those of a head as it came; bytes that are not UTF-8 are shown as `�`.
+    /// The headers of a head as received; bytes that are not UTF-8 are shown as `�`.
     pub fn lossy<'a>(fields: impl Iterator<Item = (&'a str, &'a [u8])> + Clone) -> Headers {
         let bytes = fields.clone().map(|(name, value)| name.len() + value.len()).sum();
         let (mut text, mut ends) = (Vec::with_capacity(bytes), Vec::with_capacity(fields.clone().count()));
@@ -238,14 +241,15 @@ impl Headers {
             text.extend_from_slice(value);
             ends.push((name_end, text.len()));
         }
-        // One look at all of them; half a letter at the end of a value must not be made whole by the next.
+        // All values are checked at once. An incomplete character at the end of a value must not be completed by the
+        // next value.
         match String::from_utf8(text) {
             Ok(text) if ends.iter().all(|(_, end)| text.is_char_boundary(*end)) => Headers { text, ends },
             _ => fields.map(|(name, value)| (name, String::from_utf8_lossy(value))).collect(),
         }
     }
 
-    /// One more.
+    /// Adds a header.
     fn push(&mut self, name: &str, value: &str) {
         self.text.push_str(name);
         let name_end = self.text.len();
@@ -253,29 +257,29 @@ impl Headers {
         self.ends.push((name_end, self.text.len()));
     }
 
-    /// Where name and value of each stand.
+    /// The ranges of each name and value.
     fn places(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let mut start = 0;
         self.ends.iter().map(move |&(name_end, end)| (std::mem::replace(&mut start, end)..name_end, name_end..end))
     }
 
-    /// Name and value of each.
+    /// The name and the value of each header.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.places().map(|(name, value)| (&self.text[name], &self.text[value]))
     }
 
-    /// The values of all headers of this name, however it is spelled.
+    /// The values of all headers with this name, case-insensitive.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         let is_named = move |place: Range<usize>| self.text.as_bytes()[place].eq_ignore_ascii_case(name.as_bytes());
         self.places().filter_map(move |(name, value)| is_named(name).then(|| &self.text[value]))
     }
 
-    /// The value of the first header of this name, however it is spelled.
+    /// The value of the first header with this name, case-insensitive.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
-    /// All names and values, one behind the other.
+    /// All names and values, concatenated.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -1,4 +1,4 @@
-//! JSON read piece by piece, one line at a time, whatever its length.
+//! Reads JSON piece by piece, one line at a time, whatever the length of the line.
 
 use std::io::{self, BufRead, Seek, SeekFrom};
 
@@ -7,18 +7,18 @@ use memchr::memchr3;
 use super::ReadError;
 use super::error::KEY_ON_ANOTHER_LINE;
 
-/// Reads lines of JSON from a stream, and of each line no more at once than was asked for.
+/// Reads lines of JSON from a stream, and holds only the requested piece of a line in memory.
 #[derive(Debug)]
 pub(super) struct Pull<R> {
     input: R,
     line: u64,
     column: u64,
-    /// How many bytes came before this place.
+    /// The offset of the current line in the stream.
     offset: u64,
     limit: usize,
 }
 
-/// A place to come back to.
+/// A position to return to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     position: u64,
@@ -40,17 +40,17 @@ impl<R: BufRead> Pull<R> {
         self.line
     }
 
-    /// In bytes, from 1.
+    /// The column, in bytes, from 1.
     pub(super) fn column(&self) -> u64 {
         self.column
     }
 
-    /// In bytes, from where the reading began.
+    /// The offset, in bytes, from where the reading began.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The error that something else was expected here.
+    /// Builds the error for unexpected text at the current position.
     pub(super) fn expected(&self, expected: impl Into<String>) -> ReadError {
         ReadError::Bad { line: self.line, column: self.column, expected: expected.into() }
     }
@@ -87,7 +87,7 @@ impl<R: BufRead> Pull<R> {
         }
     }
 
-    /// The next byte that is not blank; a line end is one.
+    /// The next byte that is not white space; a line end is not skipped.
     pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let chunk = self.input.fill_buf()?;
@@ -103,7 +103,7 @@ impl<R: BufRead> Pull<R> {
         }
     }
 
-    /// Takes one of the bytes that may come now.
+    /// Consumes the next byte, which must be one of `wanted`.
     pub(super) fn take(&mut self, wanted: &[u8], expected: &str) -> Result<u8, ReadError> {
         match self.peek()? {
             Some(byte) if wanted.contains(&byte) => {
@@ -116,7 +116,7 @@ impl<R: BufRead> Pull<R> {
         }
     }
 
-    /// The key that stands here, with the colon after it.
+    /// Reads a key and the colon after it.
     pub(super) fn key(&mut self, buffer: &mut Vec<u8>) -> Result<String, ReadError> {
         match self.peek()? {
             Some(b'"') => {}
@@ -130,7 +130,7 @@ impl<R: BufRead> Pull<R> {
         Ok(key)
     }
 
-    /// Reads one value into `buffer`, or passes over it, without checking more than where it ends.
+    /// Reads one value into `buffer`, or skips it. Only the end of the value is found; its syntax is not checked.
     pub(super) fn value(&mut self, mut buffer: Option<&mut Vec<u8>>) -> Result<(), ReadError> {
         if let Some(buffer) = &mut buffer {
             buffer.clear();
@@ -175,13 +175,13 @@ impl<R: BufRead> Pull<R> {
 }
 
 impl<R: BufRead + Seek> Pull<R> {
-    /// Where we are.
+    /// The current position.
     pub(super) fn mark(&mut self) -> io::Result<Mark> {
         let position = self.input.stream_position()?;
         Ok(Mark { position, line: self.line, column: self.column, offset: self.offset })
     }
 
-    /// Goes back there.
+    /// Returns to a position.
     pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
         self.input.seek(SeekFrom::Start(mark.position))?;
         (self.line, self.column, self.offset) = (mark.line, mark.column, mark.offset);
@@ -201,12 +201,12 @@ struct Scan {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// A number or a literal has begun.
+    /// Whether a number or a literal has begun.
     scalar: bool,
 }
 
 impl Scan {
-    /// Whether what came so far may be a whole number or literal.
+    /// Whether the value may end here, as a complete number or literal.
     fn is_scalar(&self) -> bool {
         self.scalar && self.depth == 0
     }

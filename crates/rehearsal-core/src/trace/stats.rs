@@ -1,4 +1,4 @@
-//! Numbers about a trace, counted in a stream.
+//! Statistics of a trace, counted in a stream.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,66 +9,66 @@ use super::{Fate, Part, What, subject};
 use crate::exchange::Side;
 use crate::message::Message;
 
-/// How many different subjects are told apart; those beyond are counted under their method.
+/// Maximum number of subjects that are counted separately; further ones are counted under their method.
 const SUBJECTS: usize = 10_000;
-/// How many durations are kept as they are.
+/// Maximum number of durations that are kept exactly.
 const EXACT: usize = 1024;
 
-/// What was counted.
+/// The counts of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
-    /// How many sessions.
+    /// Number of sessions.
     pub sessions: u64,
-    /// How many garbled messages.
+    /// Number of garbled messages.
     pub garbled: u64,
-    /// How many lines of stderr.
+    /// Number of lines of stderr.
     pub stderr: u64,
-    /// How many bytes all messages have.
+    /// Number of bytes of all messages.
     pub bytes: u64,
     /// When the first session began.
     pub started_at: Option<Timestamp>,
     /// When the last session ended.
     pub ended_at: Option<Timestamp>,
-    /// By who speaks, method and subject.
+    /// Counts by sender, method and subject.
     pub groups: BTreeMap<Group, Counts>,
 }
 
-/// What is counted together.
+/// The key of a group that is counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
-    /// Whether it is a call; a notification otherwise.
+    /// Whether it is a call or a notification.
     pub is_call: IsCall,
-    /// Who asks or tells.
+    /// The side that sent the request or notification.
     pub from: Side,
     /// The method.
     pub method: String,
-    /// The name of the tool, the URI of the resource.
+    /// The subject: the name of the tool, the URI of the resource.
     pub subject: Option<String>,
 }
 
-/// Whether something wants an answer.
+/// Whether a message is a request, which requires a response, or a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IsCall {
-    /// It does.
+    /// A request, with its response.
     Call,
-    /// It does not.
+    /// A notification.
     Notification,
 }
 
-/// What was counted of one group.
+/// The counts of one group.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// How many.
+    /// Number of calls or notifications.
     pub count: u64,
-    /// How many of them failed.
+    /// Number of failed calls.
     pub failed: u64,
-    /// How many bytes, of questions and answers.
+    /// Number of bytes of requests and responses.
     pub bytes: u64,
-    /// From question to answer.
+    /// The times between request and response.
     pub latency: Latency,
 }
 
-/// How long calls took; beyond a thousand or so, exact to about three in a hundred.
+/// The durations of calls. Beyond about a thousand calls, percentiles are exact to about 3 %.
 #[derive(Clone, Debug, Default)]
 pub struct Latency {
     exact: Vec<u64>,
@@ -78,7 +78,7 @@ pub struct Latency {
 }
 
 impl Stats {
-    /// Counts one more part.
+    /// Counts a part.
     pub fn add(&mut self, part: &Part) {
         match part {
             Part::Start(start) => {
@@ -121,17 +121,17 @@ impl Stats {
         }
     }
 
-    /// How many calls.
+    /// Number of calls.
     pub fn calls(&self) -> u64 {
         self.of(IsCall::Call).map(|counts| counts.count).sum()
     }
 
-    /// How many calls failed.
+    /// Number of failed calls.
     pub fn failed(&self) -> u64 {
         self.of(IsCall::Call).map(|counts| counts.failed).sum()
     }
 
-    /// How many notifications.
+    /// Number of notifications.
     pub fn notifications(&self) -> u64 {
         self.of(IsCall::Notification).map(|counts| counts.count).sum()
     }
@@ -153,7 +153,7 @@ impl Stats {
 }
 
 impl Latency {
-    /// Counts one more.
+    /// Counts a duration.
     pub fn add(&mut self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.count += 1;
@@ -167,12 +167,12 @@ impl Latency {
         }
     }
 
-    /// The longest.
+    /// The longest duration.
     pub fn max(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_micros(self.max))
     }
 
-    /// So many of a hundred took no longer than this.
+    /// The duration that this percentage of the calls did not exceed.
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let rank = (self.count * percent).div_ceil(100).max(1);
         if self.count == 0 {

@@ -1,9 +1,9 @@
-//! A trace in the order in which it happened, each thing under what it belongs to.
+//! A trace in recorded order, with each related event inside its call.
 //!
 //! ```text
-//! calls, as they were settled ─┐
-//!                              ├─► window ──► by the time of the question, with what belongs to each call inside it
-//! the rest, as it happened ────┘
+//! calls, as they were complete ─┐
+//!                              ├─► window ──► in the order of the requests, with the related events inside each call
+//! other entries, as they came ──┘
 //! ```
 
 use std::iter::Peekable;
@@ -13,41 +13,41 @@ use jiff::Timestamp;
 use super::{Call, End, Entry, Part, ReadError, Start, Tie, Weave, What, Woven};
 use crate::exchange::Side;
 
-/// One thing in a timeline.
+/// One event in a timeline.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Moment {
     /// A session begins.
     Start(Start),
-    /// A call, and what belongs to it.
+    /// A call with its related events.
     Call {
         /// The call.
         call: Box<Call>,
-        /// Progress, log messages, cancellations and questions of the server's that belong to it, and the HTTP around
-        /// it, in order.
+        /// The related events, in order: progress, log messages, cancellations, server requests, and the HTTP around
+        /// the call.
         inside: Vec<Inside>,
     },
-    /// Something that belongs to no call.
+    /// An event that belongs to no call.
     Entry(Entry),
     /// The session is over.
     Finish {
-        /// When, where that is known.
+        /// When the session ended, if known.
         ended_at: Option<Timestamp>,
-        /// How, where that is known.
+        /// How the session ended, if known.
         end: Option<End>,
     },
 }
 
-/// What belongs to a call.
+/// A related event of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Inside {
-    /// A question of the other side's.
+    /// A request of the other side.
     Call(Box<Call>),
-    /// Anything else.
+    /// Any other event.
     Entry(Entry),
 }
 
 impl Inside {
-    /// Whether the client takes back what it asked.
+    /// Whether the client cancels its request with this.
     pub fn cancels(&self) -> bool {
         let Inside::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, .. }) = self else {
             return false;
@@ -55,7 +55,7 @@ impl Inside {
         message.method().is_some_and(|method| method.as_str() == "notifications/cancelled")
     }
 
-    /// Whether the server tells a client that it listens from now on.
+    /// Whether the server acknowledges a subscription with this.
     pub fn lets_in(&self) -> bool {
         let Inside::Entry(Entry { what: What::Message { from: Side::Server, message, .. }, .. }) = self else {
             return false;
@@ -64,7 +64,7 @@ impl Inside {
     }
 }
 
-/// Puts a trace in order with bounded memory, as [`Weave`] does.
+/// Puts a trace in recorded order with bounded memory, with a [`Weave`].
 pub struct Timeline<C: Iterator, E: Iterator> {
     calls: Half<C>,
     entries: Half<E>,
@@ -72,14 +72,14 @@ pub struct Timeline<C: Iterator, E: Iterator> {
     /// Whether a session is being read.
     open: bool,
     finish: Option<Moment>,
-    /// The last line that was told to be bad; both halves find it.
+    /// The number of the last bad line that was reported; both readers find it.
     told: u64,
 }
 
-/// One of the two ways through the file.
+/// One of the two readers of the file.
 struct Half<I: Iterator> {
     parts: Peekable<I>,
-    /// Whether this session has no more of its kind.
+    /// Whether this session has no more parts for this reader.
     done: bool,
 }
 
@@ -88,7 +88,8 @@ where
     C: Iterator<Item = Result<Part, ReadError>>,
     E: Iterator<Item = Result<Part, ReadError>>,
 {
-    /// Takes two readers of the same file: one for its calls, and one for the rest. What is not theirs is passed over.
+    /// Takes two readers of the same file: one for its calls, and one for the other entries. Each ignores the parts of
+    /// the other.
     pub fn new(calls: C, entries: E) -> Timeline<C, E> {
         let (calls, entries) = (calls.peekable(), entries.peekable());
         Timeline {
@@ -103,7 +104,7 @@ where
 
     /// Begins the next session.
     fn begin(&mut self) -> Option<Result<Moment, ReadError>> {
-        // The other half finds the same, unless it is bad there.
+        // The other reader finds the same start, unless the line is bad there.
         let other = self.entries.parts.next();
         match self.calls.parts.next()? {
             Ok(Part::Start(start)) => {
@@ -119,7 +120,7 @@ where
         }
     }
 
-    /// Takes the next thing into the weave; `false` where the session has no more.
+    /// Adds the next event to the weave; `false` at the end of the session.
     fn take(&mut self) -> Result<bool, ReadError> {
         let call = self.calls.rank(|part| match part {
             Part::Call(call) => Some(call.response.as_ref().unwrap_or(&call.request).seq),
@@ -190,7 +191,7 @@ where
 }
 
 impl<I: Iterator<Item = Result<Part, ReadError>>> Half<I> {
-    /// Where the next thing of this session stands that counts here: an error before everything, the end after it.
+    /// The sequence number of the next part of this session for this reader: errors come first, the end last.
     fn rank(&mut self, rank: impl Fn(&Part) -> Option<u64>) -> Option<u64> {
         while !self.done {
             match self.parts.peek() {
@@ -213,7 +214,7 @@ impl<I: Iterator<Item = Result<Part, ReadError>>> Half<I> {
     }
 }
 
-/// About how much memory something takes.
+/// The approximate size of an event in memory.
 fn size(thing: &Inside) -> usize {
     match thing {
         Inside::Call(call) => {
@@ -263,7 +264,7 @@ mod tests {
     const CHANGED: &str = r#""method":"notifications/tools/list_changed""#;
     use Side::{Client, Server};
 
-    /// The message that a word stands for.
+    /// The message of a word in a test's session.
     fn message(word: &str) -> (Side, &'static str) {
         match word {
             "call" => (Client, CALL),
@@ -287,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Each event outside of calls by its number, with what is inside it in brackets. A word of the talk may name its channel.
+    /// Each event outside of calls by its number, with its related events in brackets. A word may name its channel.
     fn shape(talk: &str) -> String {
         let entry = |(seq, word): (u64, &str)| {
             let (word, channel) = word.split_once('@').unwrap_or((word, "0"));
@@ -324,7 +325,7 @@ mod tests {
     fn what_names_a_call_is_inside_it() {
         shapes(&[
             ("call progress ask answer log changed cancel result progress", "0[1 2 4 5 6] 8"),
-            // The call has no answer.
+            // The call has no response.
             ("call progress second second-result progress log cancel", "0[1 4 6] 2 5"),
             // The token is known on any stream.
             ("call@1 second@2 progress@3 progress@2 second-result@2 result@1", "0[2 3] 1"),
@@ -340,7 +341,7 @@ mod tests {
     fn what_came_on_the_stream_of_a_call_is_inside_it() {
         shapes(&[
             ("call@1 second@2 ask@2 log@1 answer@3 second-result@2 result@1", "0[3] 1[2]"),
-            // A server request on the standing stream belongs to the latest open call.
+            // A server request on the GET stream belongs to the latest pending call.
             ("call@4 second@5 ask@4 roots@3 roots-answer@6 answer@7 result@4 second-result@5", "0[2] 1[3]"),
             ("call@4 second@5 result@4 second-result@5 roots@3 roots-answer@6", "0 1 4"),
         ]);
@@ -354,7 +355,7 @@ mod tests {
             ("call second ask answer progress second-result log result", "0[4 6] 1[2]"),
             ("call second changed second-result result", "0 1[2]"),
             ("call result ask answer second second-result", "0 2 4"),
-            // A call without an answer may have ended before.
+            // The recording has no end for a call without a response, so it may have ended before.
             ("call second ask answer result", "0[2] 1"),
         ]);
     }

@@ -1,4 +1,4 @@
-//! Reads a trace, part by part, however long its lines are.
+//! Reads a trace, part by part, whatever the length of its lines.
 
 use std::io::{BufRead, Seek};
 
@@ -16,13 +16,13 @@ use super::pull::{Mark, Pull};
 use super::{Call, End, Entry, Part, Placed, ReadError, Start};
 use crate::exchange::{Channel, Side};
 
-/// The parts of a trace, one at a time; of a session that is gigabytes long no more than one call is in memory.
+/// Returns the parts of a trace one at a time; even of a very long session only one call is in memory.
 ///
-/// What a session begins with comes first in the files that we write. Where it does not, the line is read twice: once to
-/// find it, and once for the calls; that is why the input can be rewound.
+/// In the files that we write, the start of a session comes first in its line. In other files the line is read twice:
+/// once to find the start, and once for the calls. So the input must be seekable.
 ///
-/// After a bad line there is nothing more, unless bad lines are to be [skipped](TraceReader::skip_bad); what was read of
-/// a line before its bad place has been given by then.
+/// Reading ends at a bad line, unless bad lines are [skipped](TraceReader::skip_bad). The parts before the error in the
+/// line were returned by then.
 #[derive(Debug)]
 pub struct TraceReader<R> {
     pull: Pull<R>,
@@ -36,14 +36,14 @@ pub struct TraceReader<R> {
     span: Span,
 }
 
-/// Where a call or an entry stands in its file.
+/// The position of a call or an entry in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// In bytes, from where the reading began.
     pub offset: u64,
     /// In bytes.
     pub length: u32,
-    /// The version that it was written in.
+    /// The version of the format that it was written in.
     pub format: u8,
 }
 
@@ -57,11 +57,11 @@ enum State {
     In(Piece),
     /// After the end of a session.
     Ended,
-    /// Nothing more comes.
+    /// At the end of the file.
     Over,
 }
 
-/// What a line says about its session as a whole.
+/// The members of a line that describe its whole session.
 #[derive(Debug, Default)]
 struct Head {
     format: Option<u64>,
@@ -71,12 +71,12 @@ struct Head {
     metadata: Option<Map<String, Value>>,
     ended_at: Option<Timestamp>,
     end: Option<End>,
-    /// Whether the whole line was looked through already.
+    /// Whether the whole line was read already.
     complete: bool,
 }
 
 impl Head {
-    /// Whether all is there that a session begins with.
+    /// Whether all members of a start have been read.
     fn begins(&self) -> bool {
         let Head { format, session_id, server_info, started_at, metadata, .. } = self;
         format.is_some() && session_id.is_some() && server_info.is_some() && started_at.is_some() && metadata.is_some()
@@ -84,12 +84,12 @@ impl Head {
 }
 
 impl<R: BufRead + Seek> TraceReader<R> {
-    /// Reads from where `input` stands, which should be the beginning of a line.
+    /// Reads from the position of `input`, which should be the beginning of a line.
     pub fn new(input: R) -> TraceReader<R> {
         TraceReader::with_limit(input, LINE_LIMIT)
     }
 
-    /// The same, where no call may have more than `limit` bytes.
+    /// Reads from the position of `input`; a call may have at most `limit` bytes.
     pub fn with_limit(input: R, limit: usize) -> TraceReader<R> {
         TraceReader {
             pull: Pull::new(input, limit),
@@ -103,25 +103,25 @@ impl<R: BufRead + Seek> TraceReader<R> {
         }
     }
 
-    /// Goes on with the next line after a bad one.
+    /// Sets whether reading continues after a bad line.
     #[must_use]
     pub fn skip_bad(self, skip_bad: bool) -> TraceReader<R> {
         TraceReader { skip_bad, ..self }
     }
 
-    /// Gives calls, and passes over what else there is in a session.
+    /// Returns only calls.
     #[must_use]
     pub fn only_calls(self) -> TraceReader<R> {
         TraceReader { only: Some(Piece::Call), ..self }
     }
 
-    /// Passes over the calls of a session, and gives what else there is.
+    /// Returns everything but calls.
     #[must_use]
     pub fn only_entries(self) -> TraceReader<R> {
         TraceReader { only: Some(Piece::Message), ..self }
     }
 
-    /// What it reads from.
+    /// Returns the input.
     pub(super) fn into_inner(self) -> R {
         self.pull.into_inner()
     }
@@ -131,7 +131,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
         self.pull.line()
     }
 
-    /// Where the call or entry stands that was given last.
+    /// The position of the last call or entry that was returned.
     pub fn span(&self) -> Span {
         self.span
     }
@@ -192,7 +192,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
         }))
     }
 
-    /// Takes what comes before the first list, and its key.
+    /// Reads the members before the first list, and its key.
     fn first_list(&mut self) -> Result<Option<(Mark, Piece)>, ReadError> {
         while let Some(key) = self.key()? {
             match piece(&key) {
@@ -203,7 +203,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
         Ok(None)
     }
 
-    /// Takes what comes after the lists, and goes back.
+    /// Reads the members after the lists, and returns to `back`.
     fn look_ahead(&mut self, back: Mark) -> Result<(), ReadError> {
         self.pull.value(None)?;
         while let Some(key) = self.key()? {
@@ -216,7 +216,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
         Ok(self.pull.go_to(back)?)
     }
 
-    /// The next key of the session; `None` at its end, which is the end of its line.
+    /// Reads the next key of the session; `None` at its end, which is the end of its line.
     fn key(&mut self) -> Result<Option<String>, ReadError> {
         if self.pull.peek()? == Some(b'}') {
             self.pull.take(b"}", "`}`")?;
@@ -242,7 +242,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
         Ok(())
     }
 
-    /// The next element of a list; `None` at its end.
+    /// Reads the next element of a list; `None` at its end.
     fn element(&mut self, piece: Piece) -> Result<Option<Part>, ReadError> {
         if self.pull.peek()? == Some(b']') {
             self.pull.take(b"]", "`]`")?;
@@ -270,7 +270,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
         })
     }
 
-    /// Takes a member that is not a list.
+    /// Reads a member that is not a list.
     fn member(&mut self, key: &str) -> Result<(), ReadError> {
         match key {
             "format" => {
@@ -337,20 +337,20 @@ fn piece(key: &str) -> Option<Piece> {
 }
 
 impl Span {
-    /// The call that stands here; `text` is what the file has at this place. `None` where it is none.
+    /// Parses the call at this position; `text` is the file's text there. `None` if it is no call.
     pub fn call(self, mut text: Vec<u8>) -> Option<Call> {
         migrated(self.format, Piece::Call, &mut text);
         read_call(&text).ok()
     }
 
-    /// The entry that stands here, likewise.
+    /// Parses the entry at this position; `text` is the file's text there. `None` if it is no entry.
     pub fn entry(self, mut text: Vec<u8>) -> Option<Entry> {
         migrated(self.format, Piece::Message, &mut text);
         read_entry(&text).ok()
     }
 }
 
-/// What is wrong with an element of a list.
+/// Why an element of a list is invalid.
 enum Wrong {
     Json(serde_json::Error),
     Expected(String),
@@ -534,7 +534,7 @@ mod tests {
         assert_eq!(error.to_string(), format!("line 1, column {column}: a value is longer than the limit of 50 bytes"));
     }
 
-    /// The messages of a session in their order; batches are taken apart.
+    /// The messages of a session in recorded order; batches are split.
     fn in_order(parts: &[Part]) -> Vec<(u64, u32, What)> {
         let mut all = Vec::new();
         let placed = |from, placed: &Placed| {
@@ -581,7 +581,7 @@ mod tests {
         ) {
             let mut fold = Fold::with_limit(start.clone(), FoldLimit { requests, ..FoldLimit::default() });
             let mut parts = Vec::new();
-            // Pieces are replaced by what they are pieces of.
+            // Pieces are replaced by the whole message.
             let mut entries = entries;
             entries.retain(|entry| !matches!(entry.what, What::Piece { .. }));
             for entry in entries.clone() {

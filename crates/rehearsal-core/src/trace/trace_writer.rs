@@ -1,4 +1,4 @@
-//! Writes a trace, one session a line, in a stream.
+//! Writes a trace as a stream, one session per line.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -12,26 +12,26 @@ use crate::message::{Body, Reply};
 
 /// Writes the parts of sessions as lines of a trace, and keeps none of them in memory.
 ///
-/// Calls go straight to `W`. What is not a call comes after them in the line, so it waits in `S` until the session is
-/// over: a temporary file, or a `Cursor` where the sessions are small.
+/// Calls are written to `W` at once. Other entries follow the calls in the line, so they wait in `S` until the session
+/// is over: a temporary file, or a `Cursor` if the sessions are small.
 #[derive(Debug)]
 pub struct TraceWriter<W, S> {
     out: W,
     side: S,
-    /// How much of `side` belongs to this session.
+    /// How many bytes of `side` belong to this session.
     waiting: u64,
-    /// Whether a session is open, and what comes before the next call in it.
+    /// The separator before the next call, if a session is open.
     open: Option<&'static [u8]>,
     buffer: Vec<u8>,
 }
 
 impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
-    /// Writes to `out`; what has to wait, waits in `side`.
+    /// Writes to `out`; entries wait in `side`.
     pub fn new(out: W, side: S) -> TraceWriter<W, S> {
         TraceWriter { out, side, waiting: 0, open: None, buffer: Vec::with_capacity(4096) }
     }
 
-    /// Takes the next part. A session that is still open when the next one starts is ended first.
+    /// Takes the next part. If the last session is still open when the next one starts, it is ended first.
     pub fn part(&mut self, part: &Part) -> io::Result<()> {
         match part {
             Part::Start(start) => {
@@ -88,7 +88,7 @@ impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
         self.out.write_all(&self.buffer)
     }
 
-    /// Ends what is open, and gives `W` back, flushed.
+    /// Ends the open session, and returns `W`, flushed.
     pub fn finish(mut self) -> io::Result<W> {
         if self.open.is_some() {
             self.finish_session(None, None)?;
@@ -102,17 +102,17 @@ fn not_begun() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "a call or an entry outside of a session")
 }
 
-/// A session up to its calls.
+/// Writes a session up to its calls.
 pub(super) fn put_beginning(out: &mut Vec<u8>, start: &Start) {
     out.push(b'{');
     put_start(out, start, FORMAT);
     out.extend_from_slice(b",\"calls\":[");
 }
 
-/// What stands between the calls of a session and its other messages.
+/// The text between the calls and the other messages of a session.
 pub(super) const BETWEEN: &[u8] = b"],\"messages\":[";
 
-/// A session from the end of its messages on.
+/// Writes the end of a session, after its messages.
 pub(super) fn put_ending(out: &mut Vec<u8>, ended_at: Option<jiff::Timestamp>, end: Option<&End>) {
     out.extend_from_slice(b"],\"ended_at\":");
     put_time(out, ended_at);
@@ -121,7 +121,7 @@ pub(super) fn put_ending(out: &mut Vec<u8>, ended_at: Option<jiff::Timestamp>, e
     out.push(b'}');
 }
 
-/// A call as it stands in a trace.
+/// Writes a call of a trace.
 pub(super) fn put_call(out: &mut Vec<u8>, call: &Call) {
     let Call { asker, request, response } = call;
     out.extend_from_slice(b"{\"request\":{");

@@ -13,13 +13,13 @@ use super::{Entry, HttpHead, Start, What};
 use crate::exchange::{Channel, Side};
 use crate::message::Body;
 
-/// What each line says beside what happened where several sessions share a file, as in a log; the spool of one session
-/// needs none of it.
+/// Additional members of each line of a file with several sessions, such as a log. A journal of one session has none of
+/// them.
 #[derive(Clone, Copy, Debug)]
 pub struct InLog<'a> {
-    /// Which session.
+    /// The id of the session.
     pub session_id: &'a str,
-    /// When the session began: each line gets its time.
+    /// When the session began; the time of each line is computed from it.
     pub started_at: Timestamp,
 }
 
@@ -34,7 +34,7 @@ pub fn write_start(out: &mut Vec<u8>, start: &Start) {
     out.extend_from_slice(b"}\n");
 }
 
-/// The members that a session begins with, in a journal and in a trace.
+/// Writes the members of a session's start, for a journal and for a trace.
 pub(super) fn put_start(out: &mut Vec<u8>, start: &Start, format: u64) {
     let Start { session_id, server_info, started_at, metadata } = start;
     out.extend_from_slice(b"\"format\":");
@@ -60,7 +60,7 @@ pub(super) fn put_time(out: &mut Vec<u8>, time: Option<Timestamp>) {
     }
 }
 
-/// Appends one line to `out`, with its line end. `params`, `result` and `error` are copied from the message as they came.
+/// Appends one line to `out`, with its line end. `params`, `result` and `error` are copied from the message.
 ///
 /// ```text
 /// {"type":"request","seq":4,"at_ms":12.5,"from":"client","id":1,"method":"ping"}
@@ -70,7 +70,7 @@ pub fn write_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>>) {
     out.push(b'\n');
 }
 
-/// The same without the line end.
+/// Appends an entry without the line end.
 pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>>) {
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(kind(&entry.what).as_bytes());
@@ -133,7 +133,7 @@ pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>
     out.push(b'}');
 }
 
-/// Appends messages as they came, each a line with its end, behind one line that says what they have in common.
+/// Appends verbatim messages, each a line with its end, behind one line with their common members.
 ///
 /// ```text
 /// {"type":"lines","seq":4,"at_ms":12.5,"from":"client","bytes":41}
@@ -170,7 +170,7 @@ fn kind(what: &What) -> &'static str {
     }
 }
 
-/// The first line and the headers, by hand: this happens twice a call over HTTP.
+/// Writes the first line and the headers without serde, because each call over HTTP has two heads.
 fn put_head(out: &mut Vec<u8>, HttpHead { method, target, status, headers }: &HttpHead) {
     out.push(b'{');
     for (name, text) in [("\"method\":", method), ("\"target\":", target)] {
@@ -186,7 +186,7 @@ fn put_head(out: &mut Vec<u8>, HttpHead { method, target, status, headers }: &Ht
         out.push(b',');
     }
     out.extend_from_slice(b"\"headers\":[");
-    // One look at all of them; names and values are short, and there are many.
+    // All headers are checked at once, because there are many and each is short.
     let put = if is_plain(headers.text().as_bytes()) { put_plain } else { put_text };
     for (number, (name, value)) in headers.iter().enumerate() {
         out.extend_from_slice(if number == 0 { b"[" } else { b",[" });

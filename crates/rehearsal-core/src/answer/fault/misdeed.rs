@@ -1,53 +1,54 @@
-//! What a transport is asked to do wrong.
+//! Transport faults: faults that the transport carries out.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-/// What a transport does wrong with one answer, on purpose.
+/// A fault that a transport carries out with one answer.
 ///
-/// A transport that has no such thing does the nearest that it has; `docs/reference/faults.md` is the table.
+/// A transport that cannot carry out a fault carries out the closest one that it can; `docs/reference/faults.md` has
+/// the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misdeed {
-    /// These bytes as the answer, each framed like a message, whether or not they are one.
+    /// Sends these bytes as the answer, each framed like a message, even if they are not one.
     Answer(Vec<Bytes>),
-    /// Half of the answer and of its frame, and then nothing.
+    /// Sends half of the answer and of its frame, and then nothing.
     Half(Bytes),
-    /// The connection ends.
+    /// Closes the connection.
     Disconnect {
         /// The answer.
         answer: Bytes,
-        /// When.
+        /// When the connection is closed.
         moment: Moment,
     },
-    /// Lines that are no messages, before the answer.
+    /// Sends lines that are no messages, before the answer.
     Noise(Vec<String>),
-    /// So many bytes that nobody asked for and everybody has to read, before the answer.
+    /// Sends this many bytes of unrequested data, which the client must read, before the answer.
     Flood(u64),
-    /// The answer in small pieces.
+    /// Sends the answer in small pieces.
     Drip {
         /// The answer.
         answer: Bytes,
-        /// How many bytes a piece has.
+        /// The length of a piece, in bytes.
         piece: usize,
-        /// How long it is from piece to piece.
+        /// The time between two pieces.
         pause: Duration,
     },
-    /// An HTTP status instead of an answer.
+    /// Sends an HTTP status instead of an answer.
     Refuse(Refused),
-    /// The stream breaks off in the middle of the answer, and whoever resumes it gets the rest.
+    /// Closes the stream in the middle of the answer; a client that resumes the stream gets the rest.
     Cut(Bytes),
-    /// The answer as something that it is not.
+    /// Sends the answer with a wrong content type.
     ContentType {
         /// The answer.
         answer: Bytes,
-        /// What it says it is.
+        /// The content type.
         content_type: String,
     },
 }
 
 impl Misdeed {
-    /// The answer that it spoils, where it knows one.
+    /// The answer that the fault changes, if it has one.
     pub fn answer(&self) -> Option<&Bytes> {
         match self {
             Misdeed::Half(answer)
@@ -61,41 +62,41 @@ impl Misdeed {
     }
 }
 
-/// When a connection ends.
+/// When a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// Before the answer.
     Before,
-    /// In the middle of it.
+    /// In the middle of the answer.
     During,
-    /// After it.
+    /// After the answer.
     After,
 }
 
-/// An HTTP status instead of an answer.
+/// An HTTP status that is sent instead of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// From 100 to 999.
     pub status: u16,
-    /// Names and values.
+    /// The names and values of the headers.
     pub headers: Vec<(String, String)>,
-    /// The body, where it is not left to the transport.
+    /// The body, unless the transport chooses it.
     pub body: Option<Bytes>,
-    /// A JSON-RPC error that says the same, for transports without statuses.
+    /// A JSON-RPC error with the same meaning, for transports without statuses.
     pub instead: Bytes,
 }
 
-/// What is left of a connection after a misdeed.
+/// The state of a connection after a transport fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a connection that is over is not served any more"]
 pub enum Aftermath {
-    /// It goes on.
+    /// The connection stays open.
     GoesOn,
-    /// It is over: nothing more is heard or said.
+    /// The connection is closed: nothing more is received or sent.
     Over,
 }
 
-/// The first half of something.
+/// The first half of some bytes.
 pub fn half(whole: &Bytes) -> Bytes {
     whole.slice(..whole.len() / 2)
 }

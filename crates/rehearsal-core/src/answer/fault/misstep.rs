@@ -1,4 +1,4 @@
-//! From a fault and an honest answer to what is done instead.
+//! Converts a fault and the answer without it into the steps that carry out the fault.
 
 use std::time::Duration;
 
@@ -12,37 +12,37 @@ use crate::message::{ErrorReply, Message, RequestId};
 use crate::protocol::code;
 use crate::script::mock::{FaultKind, HttpFault};
 
-/// The answer as it would have been.
+/// The answer as it is without the fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Honest<'a> {
-    /// The request.
+    /// The id of the request.
     pub id: &'a RequestId,
-    /// What it would have been answered with.
+    /// The response without the fault.
     pub answer: &'a Message,
-    /// What structured content should look like.
+    /// The schema of the structured content, if the tool has one.
     pub output_schema: Option<&'a Value>,
-    /// The number of the call, which decides how long a delay with jitter is.
+    /// The number of the call, which determines a delay with jitter.
     pub call: u64,
 }
 
-/// One step of going wrong; the last one of them ends the request.
+/// One step of a fault; the last step ends the request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Misstep {
-    /// Nothing happens for a while.
+    /// Waits.
     Wait(Duration),
-    /// Nothing happens until the client cancels the request.
+    /// Waits until the client cancels the request.
     UntilCancelled,
-    /// Nothing happens any more.
+    /// Never answers.
     Never,
-    /// The honest answer.
+    /// Sends the answer without a fault.
     Answer,
-    /// A transport misbehaves.
+    /// Carries out a transport fault.
     Misbehave(Misdeed),
-    /// The server ends with this status.
+    /// Exits the server with this status.
     Exit(i32),
 }
 
-/// What is done instead of answering honestly.
+/// The steps of a fault, in place of the answer.
 pub fn missteps(kind: &FaultKind, honest: Honest<'_>) -> Vec<Misstep> {
     let raw = || honest.answer.raw().clone();
     let answer = |bytes: Bytes| vec![Misstep::Misbehave(Misdeed::Answer(vec![bytes]))];

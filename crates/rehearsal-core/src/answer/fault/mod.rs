@@ -1,12 +1,12 @@
-//! What goes wrong on purpose: a fault and an honest answer in, misdeeds out.
+//! Faults: a fault and the answer without it are converted into steps.
 //!
 //! ```text
 //! FaultRule ──compile──► Faults ──which (method, number of the call)──► FaultKind
-//! FaultKind + the honest answer ──missteps──► Misstep … ──► a transport misbehaves
+//! FaultKind + the answer ──missteps──► Misstep … ──► a transport carries it out
 //! ```
 //!
-//! Nothing here has a clock or a die. Chance is a hash of a seed and the number of the call, so the same run fails in the
-//! same places.
+//! This module has no clock and no random numbers. Chance is a hash of a seed and the number of the call, so every run
+//! fails at the same calls.
 
 mod misdeed;
 mod misstep;

@@ -1,4 +1,4 @@
-//! Which fault happens to which request, by method, number or chance.
+//! Chooses the fault of a request, by method, number or chance.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use crate::matcher::Matcher;
 use crate::script::mock::{Delay, FaultKind, FaultRule};
 use crate::script::{Located, Meant, Problem};
 
-/// What goes wrong, and when: ready to be asked for each request.
+/// Compiled rules for faults.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Vec<Fault>);
 
 #[derive(Clone, Debug)]
 struct Fault {
-    /// Its number among all rules that count requests.
+    /// The index of the rule's request counter.
     number: usize,
     kind: FaultKind,
     method: Option<Matcher>,
@@ -22,7 +22,7 @@ struct Fault {
 }
 
 impl Faults {
-    /// Makes rules ready. Each takes a number, under which the requests that it may happen to are counted.
+    /// Compiles rules. Each rule gets the index of a counter for the requests that it may apply to.
     pub fn compile(rules: &[FaultRule], numbers: &mut usize, problems: &mut Vec<Problem>) -> Faults {
         let mut faults = Vec::with_capacity(rules.len());
         for rule in rules {
@@ -35,14 +35,14 @@ impl Faults {
         Faults(faults)
     }
 
-    /// What may go wrong.
+    /// The faults of all rules.
     pub fn kinds(&self) -> impl Iterator<Item = &FaultKind> {
         self.0.iter().map(|fault| &fault.kind)
     }
 
-    /// What goes wrong with a request: the first rule that fits.
+    /// The fault of a request: that of the first rule that applies.
     ///
-    /// A rule counts the requests of its method, whether or not another one is first; `counts` are kept by the caller.
+    /// A rule counts every request of its method, even if an earlier rule applies; the caller keeps `counts`.
     pub fn which(&self, method: &str, counts: &mut [u64]) -> Option<&FaultKind> {
         let mut found = None;
         for fault in &self.0 {
@@ -87,14 +87,14 @@ impl Fault {
         })
     }
 
-    /// Whether it happens to the how manyeth request of its method.
+    /// Whether the rule applies to the request of its method with this number.
     fn fits(&self, count: u64) -> bool {
         self.call.as_ref().is_none_or(|matcher| matcher.matches(&count.into()))
             && happens(self.probability, self.seed, count)
     }
 }
 
-/// A number that seems to have nothing to do with the seed and the call, and is always the same for both.
+/// A pseudorandom number that is always the same for a seed and a call.
 fn mixed(seed: u64, call: u64) -> u64 {
     // The finaliser of splitmix64, over a step that keeps neighbouring calls and neighbouring seeds apart.
     let mut bits = seed.wrapping_mul(0xd6e8_feb8_6659_fd93).wrapping_add(call.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -109,15 +109,15 @@ fn fraction(seed: u64, call: u64) -> f64 {
     (mixed(seed, call) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Whether something of this probability happens at this call.
+/// Whether an event of this probability happens at this call.
 pub fn happens(probability: f64, seed: u64, call: u64) -> bool {
     fraction(seed, call) < probability
 }
 
-/// How long a delay is at this call.
+/// The length of a delay at this call.
 pub fn between(delay: Delay, seed: u64, call: u64) -> Duration {
     let jitter = delay.to.saturating_sub(delay.from);
-    // Another seed than that of the fault itself, or rare faults would all have short delays.
+    // The seed differs from that of the fault itself; otherwise rare faults would all have short delays.
     delay.from + jitter.mul_f64(fraction(!seed, call))
 }
 

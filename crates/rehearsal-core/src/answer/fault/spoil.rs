@@ -1,4 +1,4 @@
-//! Answers that are wrong in themselves, whatever carries them.
+//! Corrupt answers, independent of the transport.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
@@ -6,16 +6,16 @@ use serde_json::{Map, Value, json};
 use crate::matcher::Matcher;
 use crate::message::{Message, Reply, RequestId};
 
-/// The longest answer that is made up: 1 GiB.
+/// The longest generated answer: 1 GiB.
 const OVERSIZE_LIMIT: u64 = 1 << 30;
 
-/// Without its last brace.
+/// The answer without its last brace.
 pub(super) fn malformed(answer: &Bytes) -> Bytes {
     let end = answer.iter().rposition(|byte| *byte == b'}').unwrap_or(answer.len() / 2);
     answer.slice(..end)
 }
 
-/// With a byte in its last string that no UTF-8 has.
+/// The answer with a byte in its last string that is never valid in UTF-8.
 pub(super) fn invalid_utf8(answer: &Bytes) -> Bytes {
     let end = answer.iter().rposition(|byte| *byte == b'"').unwrap_or(answer.len());
     let mut bytes = BytesMut::with_capacity(answer.len() + 2);
@@ -25,7 +25,7 @@ pub(super) fn invalid_utf8(answer: &Bytes) -> Bytes {
     bytes.freeze()
 }
 
-/// With spaces before its last brace, which change nothing but the length.
+/// The answer with spaces before its last brace, which change only its length.
 pub(super) fn oversize(answer: &Bytes, length: u64) -> Bytes {
     let length = usize::try_from(length.min(OVERSIZE_LIMIT)).unwrap_or(usize::MAX);
     let end = answer.iter().rposition(|byte| *byte == b'}').unwrap_or(answer.len());
@@ -36,7 +36,7 @@ pub(super) fn oversize(answer: &Bytes, length: u64) -> Bytes {
     bytes.freeze()
 }
 
-/// The answer to a request that nobody sent.
+/// The answer with the id of a request that was never sent.
 pub(super) fn wrong_id(answer: &Message, id: &RequestId) -> Bytes {
     let wrong = match id {
         RequestId::Number(number) => RequestId::Number(number.wrapping_add(1_000_003)),
@@ -48,7 +48,7 @@ pub(super) fn wrong_id(answer: &Message, id: &RequestId) -> Bytes {
     }
 }
 
-/// With base64 that is none, wherever the answer has images, sounds or blobs.
+/// The answer with invalid base64 in each image, audio and blob.
 pub(super) fn invalid_base64(answer: &Message) -> Bytes {
     change_result(answer, |result| {
         for list in ["content", "contents", "messages"] {
@@ -76,7 +76,7 @@ fn break_block(block: &mut Value) {
     }
 }
 
-/// With structured content that its schema does not accept.
+/// The answer with structured content that its schema does not accept.
 pub(super) fn wrong_structured_content(answer: &Message, schema: Option<&Value>) -> Bytes {
     let schema = schema.and_then(|schema| Matcher::schema(schema).ok());
     change_result(answer, |result| {
@@ -89,7 +89,7 @@ pub(super) fn wrong_structured_content(answer: &Message, schema: Option<&Value>)
     })
 }
 
-/// The same keys, but no value is of its kind.
+/// The same keys with values of other types.
 fn of_other_kinds(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -109,7 +109,7 @@ fn other_kind(value: &Value) -> Value {
     }
 }
 
-/// The answer with another result; an error stays what it is.
+/// The answer with another result; an error is unchanged.
 fn change_result(answer: &Message, change: impl FnOnce(&mut Map<String, Value>)) -> Bytes {
     let Some(response) = answer.as_response() else { return answer.raw().clone() };
     let (Some(id), Reply::Result(result)) = (&response.id, &response.reply) else { return answer.raw().clone() };

@@ -1,10 +1,10 @@
-//! What stands in brackets in a task description.
+//! Parses the directives in brackets in a task description.
 
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// How long the name of a test case may be, in bytes.
+/// Maximum length of the name of a test case, in bytes.
 const ID_LIMIT: usize = 256;
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
@@ -16,10 +16,10 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 /// Why a call has no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HarnessError {
-    /// The argument is missing or no text.
+    /// The argument is missing or not a string.
     #[error("the argument `task_description` must be text with [test_case_id=ID] in it, and it is {found}")]
     NoText {
-        /// What it is instead.
+        /// The value of the argument.
         found: String,
     },
     /// No test case is named.
@@ -28,63 +28,63 @@ pub enum HarnessError {
          pass the text on to the tool as it is"
     )]
     NoTestCase,
-    /// The name of the test case is of no use.
+    /// The name of the test case is invalid.
     #[error("[test_case_id=…] {why}")]
     BadTestCase {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A directive that begins and never ends.
+    /// A directive has no closing bracket.
     #[error("[{name}=… has no closing bracket; was the text cut off?")]
     Unclosed {
-        /// Which.
+        /// The name of the directive.
         name: &'static str,
     },
-    /// A directive stands there twice, and not the same.
+    /// A directive occurs several times with different values.
     #[error(
         "[{name}=…] stands in the task description {count} times, and not always the same; one call is for one test case"
     )]
     Ambiguous {
-        /// Which.
+        /// The name of the directive.
         name: &'static str,
-        /// How often.
+        /// How often it occurs.
         count: usize,
     },
-    /// What should be base64 is not.
+    /// The value is not valid base64.
     #[error("[mcp_responses_json=…] of test case {test_case:?} is not base64: {why}")]
     NotBase64 {
-        /// Whose.
+        /// The test case.
         test_case: String,
-        /// What the decoder said.
+        /// The error of the decoder.
         why: String,
     },
-    /// What should be JSON is not.
+    /// The value is not valid JSON.
     #[error("the responses of test case {test_case:?} are not JSON: {why}")]
     NotJson {
-        /// Whose.
+        /// The test case.
         test_case: String,
-        /// What the parser said.
+        /// The error of the parser.
         why: String,
     },
-    /// A response makes no sense.
+    /// A response is invalid.
     #[error("response {number} of test case {test_case:?}: {why}")]
     BadResponse {
-        /// Whose.
+        /// The test case.
         test_case: String,
-        /// Which, from 1.
+        /// The number of the response, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The error.
         why: String,
     },
-    /// Nothing is known about the test case.
+    /// The test case is unknown.
     #[error(
         "no responses for test case {test_case:?}{meant}; put [mcp_responses_json=BASE64] beside [test_case_id=…], or load \
          them before"
     )]
     Unknown {
-        /// Whose.
+        /// The test case.
         test_case: String,
-        /// The test case that was probably meant, in words.
+        /// A hint with the closest known test case, as text.
         meant: String,
     },
     /// The test case has other responses already.
@@ -93,38 +93,38 @@ pub enum HarnessError {
          be deleted first"
     )]
     Changed {
-        /// Whose.
+        /// The test case.
         test_case: String,
     },
-    /// Every response was given.
+    /// The queue is empty.
     #[error("no response is left for test case {test_case:?}: all {total} were given, and this is call {call}")]
     Empty {
-        /// Whose.
+        /// The test case.
         test_case: String,
-        /// How many there were.
+        /// How many responses the queue had.
         total: usize,
         /// The number of this call.
         call: usize,
     },
-    /// There is too much of something.
+    /// A limit is exceeded.
     #[error("{what}")]
     TooMuch {
-        /// Of what.
+        /// The limit.
         what: String,
     },
 }
 
-/// What stands in brackets in a task description.
+/// The directives in a task description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directives<'a> {
     /// `[test_case_id=…]`
     pub test_case: &'a str,
-    /// `[mcp_responses_json=…]`, as it stands there.
+    /// `[mcp_responses_json=…]`, undecoded.
     pub responses: Option<&'a str>,
 }
 
 impl<'a> Directives<'a> {
-    /// Reads them wherever they stand in a text.
+    /// Parses the directives anywhere in a text.
     pub fn read(text: &'a str) -> Result<Directives<'a>, HarnessError> {
         let test_case = only("test_case_id", text)?.ok_or(HarnessError::NoTestCase)?.trim();
         check_id(test_case)?;
@@ -132,7 +132,7 @@ impl<'a> Directives<'a> {
     }
 }
 
-/// Whether something can be the name of a test case.
+/// Checks the name of a test case.
 pub(super) fn check_id(id: &str) -> Result<(), HarnessError> {
     let bad = |why: &str| Err(HarnessError::BadTestCase { why: why.to_owned() });
     match id {
@@ -143,7 +143,7 @@ pub(super) fn check_id(id: &str) -> Result<(), HarnessError> {
     }
 }
 
-/// The value of a directive; the same one may stand there again and again, as in a conversation that is quoted.
+/// The value of a directive. It may occur several times with the same value, for instance in a quoted conversation.
 fn only<'a>(name: &'static str, text: &'a str) -> Result<Option<&'a str>, HarnessError> {
     let start = format!("[{name}=");
     let mut found: Vec<&str> = Vec::new();
@@ -159,7 +159,7 @@ fn only<'a>(name: &'static str, text: &'a str) -> Result<Option<&'a str>, Harnes
     }
 }
 
-/// Bytes from base64 as models and templates pass it on: with or without padding, in either alphabet, with line ends.
+/// Decodes base64 as models and templates write it: with or without padding, in either alphabet, with line ends.
 pub(super) fn decode(test_case: &str, base64: &str) -> Result<Vec<u8>, HarnessError> {
     let compact: String = base64.chars().filter(|letter| !letter.is_whitespace()).collect();
     let decoded = match compact.contains(['-', '_']) {

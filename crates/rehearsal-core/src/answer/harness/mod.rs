@@ -1,4 +1,4 @@
-//! The universal test server: one tool whose answers come with the question, or were loaded before.
+//! The harness: a test server with one tool, whose responses come in the call or were loaded before.
 //!
 //! ```text
 //! "… [test_case_id=weather_1] [mcp_responses_json=W3sidGV4dCI6…] …"
@@ -6,9 +6,9 @@
 //!      Harness    ──► a queue for each test case; every call takes the next response
 //! ```
 //!
-//! A queue comes into being when its responses are first seen or loaded. After that, the same directive changes nothing:
-//! an agent passes the same text in every turn. Another directive for the same test case is refused, because two tests
-//! that share a name would otherwise take each other's responses.
+//! A queue is created when its responses are first received or loaded. After that, the same directive has no effect,
+//! because an agent sends the same text in every turn. A different directive for the same test case is refused: two
+//! tests with one name would otherwise take each other's responses.
 
 mod directive;
 mod queues;

@@ -15,21 +15,21 @@ use super::response::{Response, responses};
 use crate::json::Kind;
 use crate::suggest::closest;
 
-/// How many locks the queues are spread over, so that test cases do not wait for each other.
+/// Number of locks for the queues, so that test cases do not wait for each other.
 const SHARDS: usize = 64;
 
-/// How much is too much.
+/// The limits of a harness.
 #[derive(Clone, Copy, Debug)]
 pub struct HarnessLimits {
-    /// Test cases at once. Beyond it, those that were not used for longest and are done make room.
+    /// Maximum number of test cases. Beyond it, the least recently used of the empty queues are removed.
     pub queues: usize,
-    /// Responses of one test case.
+    /// Maximum number of responses of one test case.
     pub responses: usize,
-    /// Bytes of JSON of one test case.
+    /// Maximum number of bytes of JSON of one test case.
     pub bytes: usize,
-    /// Bytes of JSON of all test cases together.
+    /// Maximum number of bytes of JSON of all test cases together.
     pub all_bytes: usize,
-    /// How long a test case is kept after it was last used, where others need its room.
+    /// How long a test case is kept after its last use, if others need its room.
     pub age: Duration,
 }
 
@@ -41,7 +41,7 @@ impl Default for HarnessLimits {
     }
 }
 
-/// All test cases of a universal test server. Times are given in milliseconds since whenever the caller likes.
+/// All test cases of a harness. The caller passes times in milliseconds since a moment of its choice.
 #[derive(Debug)]
 pub struct Harness {
     limits: HarnessLimits,
@@ -54,38 +54,38 @@ pub struct Harness {
 struct Queue {
     left: VecDeque<Arc<Response>>,
     given: usize,
-    /// How often something was asked for, given or not.
+    /// The number of calls, including those that found the queue empty.
     calls: usize,
-    /// What its directive said; `None` if it was loaded by other means, and then no directive is compared with it.
+    /// The hash of its directive; `None` if it was loaded in another way, and then no directive is compared with it.
     directive: Option<u64>,
-    /// How long its JSON was.
+    /// The length of its JSON.
     bytes: usize,
     used_ms: u64,
 }
 
-/// What a call was given.
+/// The response to a call.
 #[derive(Clone, Debug)]
 pub struct Taken {
-    /// Whose it is.
+    /// The test case.
     pub test_case: Arc<str>,
     /// Its number in the queue, from 1.
     pub number: usize,
-    /// What to answer with.
+    /// The response.
     pub response: Arc<Response>,
 }
 
-/// A queue as it is now.
+/// The current state of a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueView {
-    /// Whose it is.
+    /// The test case.
     pub test_case: Arc<str>,
-    /// How many responses were given.
+    /// How many responses were returned.
     pub given: usize,
     /// How many are left.
     pub left: usize,
-    /// How often something was asked for; more than `given` if the queue was empty at times.
+    /// The number of calls; more than `given` if the queue was empty at times.
     pub calls: usize,
-    /// What is left, in order.
+    /// The responses that are left, in order.
     pub responses: Vec<Arc<Response>>,
 }
 
@@ -96,7 +96,7 @@ impl Default for Harness {
 }
 
 impl Harness {
-    /// No test cases so far.
+    /// Creates a harness without test cases.
     pub fn new(limits: HarnessLimits) -> Harness {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         Harness { limits, shards, count: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
@@ -115,7 +115,7 @@ impl Harness {
         self.take(directives.test_case, now_ms)
     }
 
-    /// Makes the queue of a directive, unless it is there already.
+    /// Creates the queue of a directive, unless it exists.
     fn configure(&self, test_case: &str, base64: &str, now_ms: u64) -> Result<(), HarnessError> {
         let directive = hash(base64);
         if let Some(queue) = self.shard(test_case).get(test_case) {
@@ -124,7 +124,8 @@ impl Harness {
                 Some(_) | None => Ok(()),
             };
         }
-        // Reading takes a while, so nobody waits for it; whoever is first with the same test case counts.
+        // Parsing takes time, so no lock is held; of several calls for one test case the first to finish creates the
+        // queue.
         let json = decode(test_case, base64)?;
         let queue = self.queue(test_case, &json, Some(directive), now_ms)?;
         match self.insert(test_case, queue, now_ms, Existing::Keep)? {
@@ -133,7 +134,7 @@ impl Harness {
         }
     }
 
-    /// Loads responses, a JSON list, in place of whatever the test case had.
+    /// Loads responses, a JSON list, in place of the test case's queue.
     pub fn load(&self, test_case: &str, json: &[u8], now_ms: u64) -> Result<QueueView, HarnessError> {
         check_id(test_case)?;
         let queue = self.queue(test_case, json, None, now_ms)?;
@@ -159,7 +160,7 @@ impl Harness {
         Ok(Queue { left, given: 0, calls: 0, directive, bytes: json.len(), used_ms: now_ms })
     }
 
-    /// Puts a queue where it belongs. Where one is kept, its directive comes back.
+    /// Inserts a queue. If an existing one is kept, its directive is returned.
     fn insert(
         &self,
         test_case: &str,
@@ -201,7 +202,7 @@ impl Harness {
         self.bytes.fetch_sub(queue.bytes, Ordering::Relaxed);
     }
 
-    /// Forgets what is too old, and then a quarter of what is done, the oldest first.
+    /// Removes the queues that are too old, and then a quarter of the empty ones, the oldest first.
     fn make_room(&self, now_ms: u64) {
         let age = u64::try_from(self.limits.age.as_millis()).unwrap_or(u64::MAX);
         let mut done: Vec<(u64, Arc<str>)> = Vec::new();
@@ -218,7 +219,7 @@ impl Harness {
         }
     }
 
-    /// The next response of a test case whose responses are known.
+    /// Returns the next response of a test case whose responses were loaded.
     pub fn take(&self, test_case: &str, now_ms: u64) -> Result<Taken, HarnessError> {
         let mut shard = self.shard(test_case);
         let Some((name, queue)) = shard.get_key_value(test_case).map(|(name, _)| name.clone()).and_then(|name| {
@@ -256,12 +257,12 @@ impl Harness {
         all
     }
 
-    /// A queue as it is now.
+    /// The current state of a queue.
     pub fn view(&self, test_case: &str) -> Option<QueueView> {
         self.shard(test_case).get_key_value(test_case).map(|(name, queue)| queue.view(name.clone()))
     }
 
-    /// Forgets a test case; whether it was there.
+    /// Removes a test case; returns whether it existed.
     pub fn remove(&self, test_case: &str) -> bool {
         let removed = self.shard(test_case).remove(test_case);
         if let Some(queue) = &removed {
@@ -270,7 +271,7 @@ impl Harness {
         removed.is_some()
     }
 
-    /// Forgets every test case.
+    /// Removes every test case.
     pub fn clear(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -284,7 +285,7 @@ impl Harness {
     }
 }
 
-/// What happens to a queue that is there already.
+/// Whether an existing queue is kept or replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Existing {
     Keep,

@@ -1,4 +1,4 @@
-//! One prepared response, as people write it and as it goes on the wire.
+//! Parses one queued response and converts it to its wire form.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::message::ErrorReply;
 use crate::script::mock::{ContentBlock, Delay, ErrorAnswer, FaultKind};
 use crate::script::{Located, read};
 
-/// One prepared response.
+/// One queued response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
-    /// What is said.
+    /// The result or the error.
     pub said: Said,
-    /// How long it takes.
+    /// The delay before it is sent.
     pub delay: Option<Delay>,
-    /// What goes wrong with it.
+    /// The fault that it is sent with.
     pub fault: Option<FaultKind>,
 }
 
-/// What a response says.
+/// The reply of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
     /// A result, with the keys of the wire.
@@ -33,13 +33,13 @@ pub enum Said {
 }
 
 impl Response {
-    /// How long it takes at this call.
+    /// The delay at this call.
     pub fn delay(&self, call: u64) -> Option<Duration> {
         self.delay.map(|delay| fault::between(delay, 0, call))
     }
 }
 
-/// What a response may have, read strictly. What it holds is taken from the JSON itself, untouched.
+/// The keys of a response, parsed strictly. Their values are copied unchanged from the JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its being readable counts")]
@@ -60,7 +60,7 @@ struct Written {
     fault: Option<Located<FaultKind>>,
 }
 
-/// The responses of a test case: a list.
+/// Parses the responses of a test case, a JSON list.
 pub(super) fn responses(test_case: &str, json: &[u8]) -> Result<Vec<Response>, HarnessError> {
     let not_json = |why: String| HarnessError::NotJson { test_case: test_case.to_owned(), why };
     let list = read_value(json).map_err(|error| not_json(error.to_string()))?;
@@ -108,7 +108,7 @@ fn response(value: Value) -> Result<Response, String> {
                 (Some(text), _) => json!([{"type": "text", "text": text}]),
                 (None, Some(Value::Array(blocks))) => Value::Array(blocks.into_iter().map(block).collect()),
                 (None, _) => match &structured {
-                    // Clients that know no structured content still see it.
+                    // Clients without support for structured content get it as text.
                     Some(structured) => json!([{"type": "text", "text": structured.to_string()}]),
                     None => json!([]),
                 },
@@ -124,7 +124,7 @@ fn response(value: Value) -> Result<Response, String> {
     Ok(Response { said, delay: written.delay, fault: written.fault.map(|fault| fault.value) })
 }
 
-/// Reads a response strictly, so that a wrong key is named and the right one suggested.
+/// Parses a response strictly, so that an unknown key is reported with the closest known one.
 fn check(value: &Value) -> Result<Written, String> {
     let problem = |error: crate::script::ScriptError| {
         let problem = error.problems.into_iter().next();
@@ -143,7 +143,7 @@ fn check(value: &Value) -> Result<Written, String> {
     Ok(written)
 }
 
-/// The same value without letters that JSON takes and YAML does not.
+/// The value without characters that JSON allows and YAML does not.
 fn skeleton(value: &Value) -> Value {
     match value {
         Value::String(text) if text.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) => json!("x"),
@@ -163,7 +163,7 @@ fn error_of(mut error: Value) -> ErrorReply {
     }
 }
 
-/// A content block with the keys of the wire. What belongs to the user stays as it is.
+/// A content block with the keys of the wire. The user's data is unchanged.
 fn block(block: Value) -> Value {
     let fields = match block {
         Value::Object(fields) => fields,

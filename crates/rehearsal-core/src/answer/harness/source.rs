@@ -1,4 +1,4 @@
-//! The source that answers from the queues of test cases.
+//! The answer source of the harness's queues.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::json::RawJson;
 use crate::message::{Method, Reply};
 
 impl AnswerSource for Arc<Harness> {
-    /// Answers a call of the tool with the next response of its test case. If the call names none, the tool fails.
+    /// Answers a call of the tool with the next response of its test case. If the call names no test case, the tool
+    /// fails.
     fn begin(&self, request: &Arc<IncomingRequest>, context: &mut AnswerContext<'_>) -> Offer {
         if request.method != Method::TOOLS_CALL || request.subject() != Some(TOOL) {
             return Offer::Pass(MatchDepth::Nothing);

@@ -1,4 +1,4 @@
-//! `initialize` and `server/discover`: what a server says about itself, for clients of both eras.
+//! `initialize` and `server/discover`: the server's name, capabilities and instructions, for clients of both eras.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::protocol::{Claim, Revision, code, meta};
 use crate::shape::forget_in_result;
 use crate::trace::Call;
 
-/// What a server says about itself: its answer to `initialize` and to `server/discover`.
+/// The server's part of a handshake: its answer to `initialize` and to `server/discover`.
 #[derive(Clone, Debug)]
 pub struct Introduction {
     /// The server's name and version, if it has any.
@@ -26,7 +26,7 @@ pub struct Introduction {
     more: Map<String, Value>,
     /// The members that only the result of `server/discover` has.
     discovered: Map<String, Value>,
-    /// The version of a recorded handshake, with the capabilities as they were declared there.
+    /// The version of a recorded handshake, with the capabilities that were declared there.
     recorded_in: Option<(Revision, Map<String, Value>)>,
     /// The version that the recorded client requested.
     requested: Option<String>,
@@ -51,7 +51,7 @@ impl Introduction {
         self.info.clone().unwrap_or_else(|| json!({"name": "mock", "version": "0.0.0"}).into())
     }
 
-    /// The introduction in a recorded `initialize` or `server/discover`, if it was answered with a result.
+    /// The introduction in a recorded `initialize` or `server/discover`, if its response is a result.
     pub fn recorded(call: &Call) -> Option<Introduction> {
         let method = call.request.message.method()?;
         if *method != Method::INITIALIZE && *method != Method::DISCOVER {
@@ -93,7 +93,7 @@ impl Introduction {
         self
     }
 
-    /// This introduction, with what it lacks taken from another one.
+    /// Adds the members of another introduction that this one lacks.
     #[must_use]
     pub fn merged(mut self, other: &Introduction) -> Introduction {
         self.info = self.info.or_else(|| other.info.clone());

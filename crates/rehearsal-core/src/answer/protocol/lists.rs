@@ -1,4 +1,4 @@
-//! The four lists: their elements as each version knows them, a page at a time.
+//! The four lists: their elements in each version, one page at a time.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::matcher::Matcher;
 use crate::message::ErrorReply;
 use crate::protocol::{Era, Revision, code, meta};
 
-/// The beginning of every cursor. The rest means nothing to a client, and a cursor that was never sent is refused.
+/// The beginning of every cursor. The rest is opaque to a client, and a cursor that was never sent is refused.
 const CURSOR_PREFIX: &str = "from-";
 
 /// A list that clients can request.
@@ -65,11 +65,11 @@ impl ListKind {
 /// How an element is listed.
 #[derive(Clone, Debug)]
 pub enum ListedForm {
-    /// In the form of the newest version; older versions get what they know of it.
+    /// In the form of the newest version; it is converted for older versions.
     Newest(Value),
-    /// Exactly as it is, for every version.
+    /// Unchanged, for every version.
     Verbatim(Value),
-    /// Not at all.
+    /// The element is not listed.
     Hidden(Value),
 }
 
@@ -122,13 +122,13 @@ impl ListItem {
         !matches!(self.form, ListedForm::Hidden(_))
     }
 
-    /// Whether a client may see and use it.
+    /// Whether a client may list and use it.
     pub(in crate::answer) fn is_for(&self, request: &IncomingRequest) -> bool {
         self.needs.as_ref().is_none_or(|needs| needs.matches(&request.context.capabilities))
     }
 }
 
-/// The elements of the four lists, written once for each version that requests them.
+/// The elements of the four lists, serialized once for each version that requests them.
 #[derive(Default)]
 pub struct Lists {
     items: [Vec<ListItem>; 4],
@@ -155,7 +155,8 @@ impl Lists {
         Lists { written: Default::default(), items, positions, templates, page_size }
     }
 
-    /// The elements of both, each once; these come first. What an element of both lists lacks here is taken from there.
+    /// Merges two lists, with each element once; those of this list come first. Members that an element lacks here are
+    /// copied from the other list.
     #[must_use]
     pub fn merged(&self, other: &Lists) -> Lists {
         let items = ListKind::ALL.map(|kind| {
@@ -197,7 +198,7 @@ impl Lists {
         self.find(ListKind::Resources, uri).is_some() || self.templates.iter().any(|it| it.matches(uri).is_some())
     }
 
-    /// The listed elements as a client of a version sees them.
+    /// The listed elements in a version.
     pub fn listed(&self, kind: ListKind, revision: Revision) -> Vec<&str> {
         self.written(kind, revision).iter().filter_map(Option::as_deref).collect()
     }

@@ -1,4 +1,4 @@
-//! What the protocol itself answers: handshakes, lists, subscriptions, tasks.
+//! The protocol source's answers: handshakes, lists, subscriptions, tasks.
 
 mod handshake;
 mod lists;

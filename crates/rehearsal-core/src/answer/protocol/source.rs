@@ -1,4 +1,4 @@
-//! The source that answers what the protocol itself decides.
+//! The answer source of the protocol itself.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, LogLevel, Revision};
 use crate::suggest::closest;
 
-/// Answers handshakes, `ping`, log levels, subscriptions, list requests and requests about tasks, from what all sources
-/// of the chain offer.
+/// Answers handshakes, `ping`, log levels, subscriptions, list requests and requests about tasks, from the combined
+/// surface of the chain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProtocolSource;
 
@@ -51,7 +51,7 @@ fn begin(request: &IncomingRequest, context: &mut AnswerContext<'_>) -> Result<O
             LogLevel::named(level).ok_or_else(|| invalid(LogLevel::unknown(level)))?;
             empty()
         }
-        // A live server is subscribed to itself.
+        // A live server behind the chain handles subscriptions to its own resources.
         (Era::Legacy, "resources/subscribe") => match context.own_surface.has_resource(text_param(request, "uri")?) {
             true => empty(),
             false => Ok(Offer::Pass(MatchDepth::Method)),

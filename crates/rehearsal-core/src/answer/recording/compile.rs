@@ -1,4 +1,4 @@
-//! A recorded exchange as an answer: what the recorded server sent, for a client that requests the same.
+//! Compiles a recorded exchange to an answer for a client that sends the same request.
 //!
 //! ```text
 //! recorded rounds ──compile──► steps (notifications, server requests, input rounds) ──► the recorded reply ──► steps after it
@@ -53,16 +53,16 @@ impl FromStr for Pace {
     }
 }
 
-/// The gap between the last notification and what the client waits for. Some clients drop a notification that arrives
-/// together with the response; clients on busy machines read late.
+/// Minimum gap between the last notification and the message that the client waits for. Some clients drop a
+/// notification that arrives together with the response; clients on busy machines read late.
 const NOTIFICATION_GAP: Duration = Duration::from_millis(50);
 
-/// The recorded exchange that answers a request, and how.
+/// The recorded exchange that answers a request, and how it is replayed.
 #[derive(Clone, Debug)]
 pub struct RecordedAnswer {
     /// The exchange and its later input rounds.
     pub rounds: Vec<Arc<Recorded>>,
-    /// The identity of the request, to which request state is bound.
+    /// The key of the request, to which request state is bound.
     pub key: RequestKey,
     /// The server of the recorded session.
     pub server: Arc<Value>,
@@ -74,7 +74,7 @@ pub struct RecordedAnswer {
     pub instead: Option<Answer>,
 }
 
-/// An input round that a client continues.
+/// The input round that a client continues.
 #[derive(Clone, Debug)]
 pub struct ContinuedRound {
     /// The number of its exchange.
@@ -83,7 +83,7 @@ pub struct ContinuedRound {
 }
 
 impl ContinuedRound {
-    /// The input round that a request continues; an error if its state is invalid.
+    /// The input round that a request continues; an error if its request state is invalid.
     pub fn of(
         request: &IncomingRequest,
         key: RequestKey,
@@ -103,7 +103,7 @@ impl ContinuedRound {
 }
 
 impl RecordedAnswer {
-    /// The answer for a client, from the start or from an input round on.
+    /// The answer for a client, from the start or from an input round.
     pub fn offer(
         self,
         request: &Arc<IncomingRequest>,
@@ -150,7 +150,7 @@ impl RecordedAnswer {
         self.rounds.first().map_or_else(|| "an empty recording".into(), |round| Arc::clone(&round.place))
     }
 
-    /// The steps of all rounds, and remarks about what this client cannot get.
+    /// The steps of all rounds, and remarks about the events that this client cannot get.
     fn compile(&self, request: &IncomingRequest) -> (CompiledAnswer, Vec<String>) {
         // Since 2026-07-28 each round is a request of its own.
         let is_one_call = request.context.era() == Era::Legacy && self.rounds.len() > 1;
@@ -181,7 +181,7 @@ impl RecordedAnswer {
         (CompiledAnswer { steps, body, after, request_state: true, ..CompiledAnswer::default() }, remarks)
     }
 
-    /// The answer for a client of a version. What would be adapted for each request is adapted once.
+    /// The answer for a client of a version. The reply is converted once and kept for later requests.
     fn answer_in(&self, request: &IncomingRequest, recorded: &Recorded) -> Answer {
         let (from, to) = (recorded.revision, request.context.revision);
         match recorded.reply().filter(|_| from != Some(to)) {
@@ -200,7 +200,8 @@ impl RecordedAnswer {
         Answer { written_for, server, ..Answer::new(reply, provenance) }
     }
 
-    /// The recorded reply. One that breaks the rules is sent unchanged in its own version; other versions get its meaning.
+    /// The recorded reply. In its own version a garbled response is sent unchanged; other versions get the reply that a
+    /// lenient client reads from it.
     fn reply(&self, recorded: &Recorded) -> Answer {
         if let Some(reply) = recorded.reply() {
             return self.answer(reply.clone(), recorded);
@@ -217,8 +218,8 @@ impl RecordedAnswer {
         }
     }
 
-    /// The refusal of a request that continues the recording beyond its end: the recorded client sent no input responses,
-    /// or the recorded server no answer to them.
+    /// The refusal of a request that continues the recording beyond its end: the recorded client sent no input
+    /// responses, or the recorded server no response to them.
     fn ended(&self, request: &IncomingRequest) -> Answer {
         let place = self.rounds.last().map_or_else(|| self.place(), |last| Arc::clone(&last.place)).to_string();
         let is_answered = self.rounds.last().is_some_and(|round| round.is_answered());
@@ -227,10 +228,10 @@ impl RecordedAnswer {
     }
 }
 
-/// Writes the steps of a recorded exchange for one request.
+/// Compiles the steps of a recorded exchange for one request.
 ///
-/// Each recorded event is exactly one step, also if the client does not get it: an input round is continued by the number
-/// of its step.
+/// Each recorded event is exactly one step, even if the client does not get it, because request state refers to a step
+/// by its number.
 struct Compiler<'a> {
     request: &'a IncomingRequest,
     recorded: &'a RecordedAnswer,
@@ -243,19 +244,19 @@ struct Compiler<'a> {
     steps: Vec<Step>,
     after: Vec<Step>,
     body: Option<Answer>,
-    /// How many server requests there were.
+    /// How many server requests were compiled.
     asked: usize,
-    /// Server requests whose responses are still to come, each with the place and the time of the response.
+    /// Server requests whose responses follow, each with the place and the time of the response.
     open: Vec<(u64, Duration, String)>,
     /// The names of all server requests by their ids.
     named: Vec<(String, String)>,
-    /// When the last event happened.
+    /// The time of the last event.
     last: Duration,
     /// The number of the round.
     round: usize,
-    /// The place of the round's response: what came later is not waited for.
+    /// The place of the round's response: later events are not awaited.
     until: u64,
-    /// Whether a notification is the last that the client got.
+    /// Whether the last event that the client got is a notification.
     has_notified: bool,
     remarks: Vec<String>,
 }
@@ -313,7 +314,8 @@ impl Compiler<'_> {
         for call in calls {
             let is_awaited = call.response.as_ref().is_some_and(|response| response.seq < self.until);
             let request = self.server_request(call);
-            // A client of 2026-07-28 has to answer, so it gets only what the recorded server waited for.
+            // A client of 2026-07-28 must answer every input request, so it gets only those that the recorded server
+            // waited for.
             if !self.is_modern() || is_awaited && place == Place::Before {
                 requests.extend(self.supported(request));
             }
@@ -358,7 +360,7 @@ impl Compiler<'_> {
             .ok()
     }
 
-    /// Waits for the responses that came before this place; the client takes its own time.
+    /// Waits for the responses that came before this place. The client's own response time applies.
     fn await_before(&mut self, seq: u64) {
         self.open.sort_by_key(|(seq, ..)| *seq);
         let count = self.open.iter().take_while(|(answered, ..)| *answered < seq).count();
@@ -394,7 +396,7 @@ impl Compiler<'_> {
         (!self.is_modern()).then(|| Step::CancelInput(name.clone(), Map::clone(&params)))
     }
 
-    /// A notification in the client's version, if the client has it and requested it.
+    /// A notification in the client's version, if that version has it and the client requested it.
     fn notification(&mut self, method: &Method, mut params: Value, place: Place) -> Option<Step> {
         if let Some(progress) = self.progress.as_mut().filter(|_| *method == Method::PROGRESS) {
             params = progress.combine(self.round, params)?;
@@ -409,7 +411,7 @@ impl Compiler<'_> {
             self.has_notified = true;
             return change.is_in(context.revision).then_some(Step::Change(CompiledChange::Fixed(change)));
         }
-        // Since 2026-07-28 nothing else is sent outside of a request.
+        // Since 2026-07-28 no other notification is sent outside of a request.
         if place == Place::After && self.is_modern() {
             return None;
         }
@@ -450,7 +452,7 @@ impl Compiler<'_> {
         let visits: Vec<_> = visits.into_iter().filter_map(|request| self.supported(request)).collect();
         match visits.is_empty() {
             true => self.body = Some(self.recorded.reply(round)),
-            // The client repeats the request afterwards, and gets what is recorded next.
+            // The client repeats the request afterwards, and gets the next recorded round.
             false => self.steps.push(Step::Round(RecordedRound { requests: visits, result: None })),
         }
     }

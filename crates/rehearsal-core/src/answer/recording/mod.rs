@@ -1,4 +1,4 @@
-//! Recorded exchanges as answers: a recording is a script that the real server wrote.
+//! Recorded exchanges as answers.
 
 mod compile;
 mod recorded;

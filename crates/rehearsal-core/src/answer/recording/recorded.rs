@@ -1,4 +1,4 @@
-//! An exchange as it was recorded.
+//! A recorded exchange.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,20 +10,20 @@ use crate::message::{Message, Method, Notification, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::trace::{Call, Entry, Fate, Inside, What};
 
-/// An exchange as it was recorded.
+/// A recorded exchange.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// Which one, among all that were recorded.
+    /// Its number among all recorded exchanges.
     pub number: u32,
-    /// Which conversation it belongs to.
+    /// The number of its session.
     pub session: u32,
-    /// Where it is, for people: `session 3f9a…, call 12`.
+    /// Its place, for users: `session 3f9a…, call 12`.
     pub place: Arc<str>,
-    /// The request and its answer.
+    /// The recorded call.
     pub call: Call,
-    /// What else the server said, in order.
+    /// The related events, in order.
     pub things: Vec<Thing>,
-    /// The version that it was recorded in, where that is known.
+    /// The version of the recording, if known.
     pub revision: Option<Revision>,
     /// The reply in other versions, for the clients that requested it.
     pub adapted: Arc<AdaptedReplies>,
@@ -40,26 +40,26 @@ impl AdaptedReplies {
     }
 }
 
-/// Something that belongs to an exchange.
+/// A related event of an exchange.
 #[derive(Clone, Debug)]
 pub struct Thing {
-    /// What.
+    /// The event.
     pub what: Inside,
-    /// When.
+    /// Whether it happened before or after the response.
     pub place: Place,
 }
 
-/// When something of an exchange happens.
+/// When a related event happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Before the answer.
+    /// Before the response.
     Before,
-    /// After the answer, and before anything else is asked.
+    /// After the response, and before the next request.
     After,
 }
 
 impl Thing {
-    /// What it tells, where it is a notification of the server's.
+    /// The notification, if the event is one of the server's.
     pub fn told(&self) -> Option<&Notification> {
         match &self.what {
             Inside::Entry(Entry { what: What::Message { from: Side::Server, message, .. }, .. }) => {
@@ -71,7 +71,7 @@ impl Thing {
 }
 
 impl Recorded {
-    /// Whether the client has to answer something before it goes on, in 2026-07-28.
+    /// Whether the response is `input_required` (2026-07-28).
     pub fn is_round(&self) -> bool {
         Fate::of(&self.call) == Fate::InputRequired
     }
@@ -89,7 +89,8 @@ impl Recorded {
         result.value().ok().filter(Value::is_object)
     }
 
-    /// Where the client has to go before it asks again, where that is the answer; since 2026-07-28 that is a question.
+    /// The URLs that the client must open before it repeats the request, if the response is the error that requires
+    /// them; since 2026-07-28 they are input requests.
     pub(super) fn visits(&self) -> Option<Vec<InputRequest>> {
         let Some(Reply::Error(error)) = self.reply() else { return None };
         if error.code != code::URL_ELICITATION_REQUIRED {
@@ -104,21 +105,21 @@ impl Recorded {
         Some(data.get("elicitations")?.as_array()?.iter().enumerate().map(visit).collect())
     }
 
-    /// Whether the client has to go somewhere before it asks again.
+    /// Whether the response is the error that requires the client to open a URL first.
     pub fn sends_elsewhere(&self) -> bool {
         self.visits().is_some()
     }
 
-    /// The progress token that its client gave.
+    /// The progress token of the recorded request.
     pub(super) fn token(&self) -> Option<Value> {
         let params = self.call.request.message.params()?;
         params.at(&["_meta", meta::PROGRESS_TOKEN])?.value().ok()
     }
 
-    /// The era of the task that the answer begins, where it begins one.
+    /// The era of the task that the response creates, if it creates one.
     pub fn begins_task(&self) -> Option<Era> {
         let Some(Reply::Result(result)) = self.reply() else { return None };
-        // Most results are none and may be long, so the bytes are searched before the JSON is read.
+        // Most results create no task and may be long, so the bytes are searched before the JSON is parsed.
         memchr::memmem::find(result.bytes(), b"\"taskId\"")?;
         let is_modern = || result.field("resultType").and_then(|kind| kind.text()).is_some_and(|kind| kind == "task");
         match result.field("task") {
@@ -127,28 +128,28 @@ impl Recorded {
         }
     }
 
-    /// Whether the recording has an answer, understood or not.
+    /// Whether the recording has a response, which may be garbled.
     pub fn is_answered(&self) -> bool {
         self.call.response.is_some()
     }
 
-    /// What was answered, if that was understood.
+    /// The reply, unless the response is garbled.
     pub fn reply(&self) -> Option<&Reply> {
         Some(&self.call.response.as_ref()?.message.as_response()?.reply)
     }
 
-    /// What was answered against the rules, and what it means.
+    /// A garbled response, with the reply that a lenient client reads from it.
     pub(super) fn meant(&self) -> Option<(&Message, Reply)> {
         let message = &self.call.response.as_ref()?.message;
         Some((message, message.meant()?))
     }
 
-    /// Whether the recording has an answer that clients can be sent.
+    /// Whether the recording has a response that can be sent to clients.
     pub fn has_reply(&self) -> bool {
         self.reply().is_some() || self.meant().is_some()
     }
 
-    /// Whether there is nothing to do but answer.
+    /// Whether the exchange has a reply and no related events.
     pub(super) fn is_plain(&self) -> bool {
         self.things.is_empty() && self.reply().is_some()
     }

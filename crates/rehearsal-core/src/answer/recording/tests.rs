@@ -1,4 +1,4 @@
-//! Recorded exchanges played for clients of other versions, as transcripts.
+//! Recorded exchanges replayed to clients of other versions, as transcripts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn recorded(number: u32, call: Call, things: Vec<Thing>, revision: Revision) -> 
     })
 }
 
-/// A booking that tells how far it is and asks for a day, recorded with a handshake.
+/// A booking with progress and an elicitation, recorded with a handshake.
 fn legacy() -> Vec<Arc<Recorded>> {
     let question = json!({"message": "Which day?", "requestedSchema": {"type": "object"}});
     let asked = call(Side::Server, (3, 4), "elicitation/create", question, json!({"action": "accept"}));
@@ -55,7 +55,7 @@ fn legacy() -> Vec<Arc<Recorded>> {
     vec![recorded(5, call, vec![progress(2, 1), asked, progress(5, 2)], Revision::V2025_11_25)]
 }
 
-/// The same since 2026-07-28: two rounds.
+/// The booking since 2026-07-28: two rounds.
 fn modern() -> Vec<Arc<Recorded>> {
     let requests = json!({"day": {"method": "elicitation/create", "params": {"message": "Which day?"}}});
     let wanted = json!({"resultType": "input_required", "inputRequests": requests, "requestState": "s"});
@@ -85,7 +85,7 @@ fn asked(revision: Revision, more: Value) -> IncomingRequest {
     IncomingRequest::new(Method::TOOLS_CALL, params, context)
 }
 
-/// A source that answers every request from the same rounds.
+/// An answer source that answers every request from the same rounds.
 #[derive(Debug)]
 struct Rounds(Vec<Arc<Recorded>>, Pace);
 
@@ -105,7 +105,7 @@ impl AnswerSource for Rounds {
     }
 }
 
-/// Every action until the answer, a line each, and the result.
+/// Every action until the answer, one per line, and the result.
 fn played(rounds: Vec<Arc<Recorded>>, request: IncomingRequest, pace: Pace) -> (Vec<String>, Value) {
     let signer = StateSigner::new([7; 32]);
     let environment = Environment { now_ms: 1_000_000, signer: &signer };
@@ -155,7 +155,7 @@ fn notifications_and_questions_come_before_the_answer_with_the_tokens_of_this_cl
     assert_eq!(result, json!({"content": [{"type": "text", "text": "booked"}]}));
 }
 
-/// Rounds of 2026-07-28, each with how far it was said to be, and the lines of progress that a client hears in one call.
+/// The lines of progress that a client gets in one call, for rounds of 2026-07-28 with this progress.
 fn progress_of(rounds: &[&[f64]]) -> Vec<String> {
     let last = rounds.len() - 1;
     let round = |(at, far): (usize, &&[f64])| {
@@ -182,9 +182,9 @@ fn progress_of(rounds: &[&[f64]]) -> Vec<String> {
 fn progress_rises_through_all_the_rounds_of_one_call() {
     assert_eq!(progress_of(&[&[1.0], &[1.0], &[1.0]]), ["1 of 3", "2 of 4", "3 of 5"]);
     assert_eq!(progress_of(&[&[0.5, 1.0], &[], &[0.5, 2.0]]), ["0.5 of 3", "1 of 3", "1.5 of 4", "3 of 4"]);
-    // What rises by itself is as it was.
+    // Progress that increases across rounds is unchanged.
     assert_eq!(progress_of(&[&[1.0], &[2.0], &[3.0]]), ["1 of 3", "2 of 3", "3 of 3"]);
-    // What does not rise is left out, but where one request alone said it.
+    // Progress that does not increase is skipped, unless it is that of a single request.
     assert_eq!(progress_of(&[&[1.0], &[0.0, 1.0]]), ["1 of 3", "2 of 4"]);
     assert_eq!(progress_of(&[&[2.0, 1.0]]), ["2 of 3", "1 of 3"]);
 }
@@ -354,7 +354,7 @@ fn an_answer_is_said_in_the_version_of_the_client() {
     };
     assert_eq!(code(-32002, Revision::V2025_11_25, Revision::V2026_07_28), -32602);
     assert_eq!(code(-32602, Revision::V2026_07_28, Revision::V2025_06_18), -32002);
-    // A server that has another code than its version stays with it.
+    // The recorded server used a code that its version does not define for this error; the code is kept.
     assert_eq!(code(-32002, Revision::V2025_11_25, Revision::V2025_06_18), -32002);
     assert_eq!(code(-32602, Revision::V2025_11_25, Revision::V2025_06_18), -32602);
 }

@@ -1,4 +1,4 @@
-//! What is said about a request that was never recorded.
+//! The refusal of a request that has no recorded answer.
 
 use serde_json::{Value, json};
 
@@ -10,40 +10,40 @@ use crate::protocol::code;
 /// Why there is no recorded answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unmatched {
-    /// Nothing like it was recorded.
+    /// No similar request was recorded.
     Nothing,
-    /// This came closest.
+    /// A similar request was recorded.
     Closest {
-        /// Where it is, for people.
+        /// The place of the closest recorded request, for users.
         place: String,
-        /// Every place where it differs.
+        /// Every difference.
         mismatches: Vec<Mismatch>,
     },
-    /// It is not what requests must be here.
+    /// The request does not match the condition for all requests.
     Unfit {
-        /// The recording that came closest, for people.
+        /// The place of the closest recorded request, for users.
         place: Option<String>,
-        /// Every place where it is not.
+        /// Every mismatch.
         mismatches: Vec<Mismatch>,
     },
-    /// It was recorded, and all the answers were given already.
+    /// The request was recorded, and all of its responses were returned already.
     UsedUp {
-        /// How many there were.
+        /// How many responses there were.
         answers: usize,
     },
-    /// It was recorded as a task, which this client cannot have.
+    /// The request was recorded as a task, which this client does not support.
     Task {
-        /// Where it is, for people.
+        /// Its place, for users.
         place: String,
     },
-    /// It goes on with what was recorded, and the client that was recorded did not.
+    /// The request continues a recorded exchange that the recorded client did not continue.
     Ended {
-        /// The last that is known, for people.
+        /// The place of the last recorded request, for users.
         place: String,
     },
-    /// It was recorded without an answer.
+    /// The request was recorded without a response.
     Unanswered {
-        /// Where it is, for people.
+        /// Its place, for users.
         place: String,
     },
 }

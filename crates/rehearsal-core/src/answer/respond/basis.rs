@@ -1,4 +1,4 @@
-//! What an interpreted answer comes from: a rule of a mock file, or a recorded exchange.
+//! The origin of a responder's answer: a rule of a mock file, or a recorded exchange.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +10,14 @@ use crate::answer::request_context::IncomingRequest;
 use crate::answer::script::{Mock, RuleInput, Scope, State, Target, Templates};
 use crate::script::mock::Validate;
 
-/// What an interpreted answer comes from.
+/// The origin of a responder's answer.
 #[derive(Debug)]
 pub(in crate::answer) enum Basis {
     Script(ScriptBasis),
     Recording(RecordingBasis),
 }
 
-/// A rule of a mock file, and what its templates read.
+/// A rule of a mock file, and the data for its templates.
 #[derive(Debug)]
 pub(in crate::answer) struct ScriptBasis {
     pub(in crate::answer) mock: Arc<Mock>,
@@ -33,13 +33,13 @@ pub(in crate::answer) struct ScriptBasis {
 /// A recorded exchange.
 #[derive(Debug)]
 pub(in crate::answer) struct RecordingBasis {
-    /// Where it is recorded, for people.
+    /// The place of the recording, for users.
     pub(in crate::answer) place: Arc<str>,
     /// Whether it was returned before.
     pub(in crate::answer) again: bool,
     /// The number of the exchange.
     pub(in crate::answer) exchange: u32,
-    /// The identity of the request, to which request state is bound.
+    /// The key of the request, to which request state is bound.
     pub(in crate::answer) key: String,
     /// The server of the recorded session.
     pub(in crate::answer) server: Arc<Value>,
@@ -66,7 +66,7 @@ impl ScriptBasis {
 }
 
 impl Basis {
-    /// Where the answer comes from.
+    /// The provenance of the answer.
     pub(super) fn provenance(&self, root: &CompiledAnswer, path: &[usize]) -> Provenance {
         match self {
             Basis::Script(script) => {
@@ -78,7 +78,7 @@ impl Basis {
         }
     }
 
-    /// The name of the target or the place of the recording, for people.
+    /// The name of the target or the place of the recording, for users.
     pub(super) fn label(&self) -> Arc<str> {
         match self {
             Basis::Script(script) => Arc::clone(&script.target.label),
@@ -94,7 +94,7 @@ impl Basis {
         }
     }
 
-    /// Whether input is taken without a check.
+    /// Whether input is accepted without a check.
     pub(super) fn takes_any_input(&self) -> bool {
         match self {
             Basis::Script(script) => script.target.validate == Validate::Off,
@@ -109,7 +109,7 @@ impl Basis {
         }
     }
 
-    /// What the state of an input round belongs to: the rule or the exchange in which it continues.
+    /// The owner of an input round's state: the rule or the exchange in which it continues.
     pub(super) fn round_owner(&self) -> Value {
         match self {
             Basis::Script(script) => json!({"mock": script.mock.fingerprint, "rule": script.rule}),
@@ -125,7 +125,7 @@ impl Basis {
         }
     }
 
-    /// Renders with what templates may read.
+    /// Renders templates with their data.
     pub(super) fn with_scope<T>(
         &self,
         request: &IncomingRequest,
@@ -150,7 +150,7 @@ impl Basis {
         render(&script.mock.templates, &scope)
     }
 
-    /// Evaluates conditions on what rules may look at.
+    /// Evaluates conditions with their data.
     pub(super) fn with_rule_input<T>(
         &self,
         request: &IncomingRequest,
@@ -164,7 +164,7 @@ impl Basis {
     }
 }
 
-/// A request by method, subject and arguments, however the keys are ordered.
+/// The key of a request: method, subject and arguments, independent of the order of keys.
 pub(in crate::answer) fn round_key(request: &IncomingRequest, arguments: &Value) -> String {
     format!("{} {} {}", request.method, request.subject().unwrap_or_default(), sorted(arguments))
 }

@@ -1,4 +1,4 @@
-//! Input requests: elicitation, sampling and roots, which only a client can answer.
+//! Input requests to the client: elicitation, sampling and roots.
 
 use serde_json::{Map, Value, json};
 
@@ -95,7 +95,7 @@ impl InputRequest {
     pub fn adapted(mut self, context: &RequestContext, from: Option<Revision>) -> Result<InputRequest, String> {
         let is_same = from == Some(context.revision);
         if let Some(kind) = InputKind::of(&self.method, &self.params) {
-            // A server sent it in this version, so it can be sent again, whatever the version defines.
+            // A server sent it in this version, so it may be sent again, even if the version does not define it.
             let since = if is_same { Revision::V2024_11_05 } else { kind.since(None) };
             if let Some(missing) = kind.missing_capability(since, context) {
                 return Err(missing.why);
@@ -134,7 +134,7 @@ impl InputRequest {
     }
 }
 
-/// A sampling request for a client that may support less than the first one.
+/// Converts a sampling request for a client that supports less than the recorded one.
 fn adapt_sampling(params: &mut Value, context: &RequestContext) {
     let Some(fields) = params.as_object_mut() else { return };
     let has_tools = context.capabilities.get("sampling").is_some_and(|declared| declared.get("tools").is_some());
@@ -146,7 +146,7 @@ fn adapt_sampling(params: &mut Value, context: &RequestContext) {
     if context.revision >= Revision::V2025_11_25 {
         return;
     }
-    // One block a message, before 2025-11-25.
+    // Before 2025-11-25 a message has one content block.
     let apart = |message: Value| match message.get("content").and_then(Value::as_array).cloned() {
         None => vec![message],
         Some(blocks) => {
@@ -176,14 +176,14 @@ fn adapt_sampling(params: &mut Value, context: &RequestContext) {
 pub(in crate::answer) struct InputRequestTemplate {
     pub(in crate::answer) name: String,
     method: Method,
-    /// What of a client it is for; `None` for what no capability is needed for.
+    /// The feature of the client that it uses; `None` if it needs no capability.
     kind: Option<InputKind>,
     params: TemplateValue,
     written_for: WrittenFor,
-    /// What the content of an accepted form must be.
+    /// The schema of an accepted form.
     form: Option<Schema>,
     elicitation_id: Option<String>,
-    /// The first version that has such a question.
+    /// The first version that has this input request.
     since: Revision,
 }
 
@@ -230,7 +230,7 @@ impl InputRequestTemplate {
         }
     }
 
-    /// A question that is asked in every version as it is written.
+    /// An input request that is sent unchanged in every version.
     fn exactly(
         name: &str,
         method: &str,
@@ -252,7 +252,7 @@ impl InputRequestTemplate {
         }
     }
 
-    /// The question for one request.
+    /// Renders the input request for one client request.
     pub(in crate::answer) fn render(
         &self,
         revision: Revision,
@@ -272,12 +272,12 @@ impl InputRequestTemplate {
         Ok(InputRequest { name: self.name.clone(), method: self.method.clone(), params })
     }
 
-    /// Why the client cannot be asked this.
+    /// The capability that the client lacks for it, if there is one.
     pub(in crate::answer) fn missing_capability(&self, context: &RequestContext) -> Option<MissingCapability> {
         self.kind?.missing_capability(self.since, context)
     }
 
-    /// Whether an answer makes sense.
+    /// Whether an input response is valid.
     pub(in crate::answer) fn accepts(&self, answer: &Value) -> bool {
         let Some(kind) = self.kind else { return true };
         match kind {
@@ -300,7 +300,7 @@ impl InputRequestTemplate {
 }
 
 impl InputKind {
-    /// What of a client a question is for; `None` for what no capability is needed for.
+    /// The feature of the client that an input request uses; `None` if it needs no capability.
     fn of(method: &Method, params: &Value) -> Option<InputKind> {
         match method.as_str() {
             "elicitation/create" if params.get("mode").is_some_and(|mode| mode == "url") => Some(InputKind::Url),
@@ -319,7 +319,7 @@ impl InputKind {
         }
     }
 
-    /// What a client has to declare.
+    /// The capability that a client must declare.
     fn capability(self) -> &'static str {
         match self {
             InputKind::Form | InputKind::Url => "elicitation",
@@ -328,7 +328,7 @@ impl InputKind {
         }
     }
 
-    /// The first version that has such a question, with this form where it is one.
+    /// The first version that has this input request, with this schema if it is a form.
     fn since(self, schema: Option<&Value>) -> Revision {
         match self {
             InputKind::Form if schema.is_some_and(has_choices) => Revision::V2025_11_25,
@@ -338,7 +338,7 @@ impl InputKind {
         }
     }
 
-    /// Why the client cannot be asked this.
+    /// The capability that the client lacks, if there is one.
     fn missing_capability(self, since: Revision, context: &RequestContext) -> Option<MissingCapability> {
         let capability = self.capability();
         if context.revision < since {
@@ -348,7 +348,7 @@ impl InputKind {
         }
         let declared = context.capabilities.get(capability).filter(|declared| declared.is_object());
         let mode = match self {
-            // Since 2025-11-25 a client may take URLs but no forms; one that names neither takes forms.
+            // Since 2025-11-25 a client may support URLs but no forms; one that declares neither supports forms.
             InputKind::Form => {
                 declared.filter(|modes| modes.get("url").is_some() && modes.get("form").is_none()).map(|_| "form")
             }
@@ -366,7 +366,7 @@ impl InputKind {
     }
 }
 
-/// Why a client cannot be asked.
+/// A capability that the client did not declare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::answer) struct MissingCapability {
     capability: &'static str,
@@ -375,7 +375,7 @@ pub(in crate::answer) struct MissingCapability {
 }
 
 impl MissingCapability {
-    /// As the error of 2026-07-28; every missing capability is named in the data.
+    /// The error of 2026-07-28; its data names every missing capability.
     pub(in crate::answer) fn error(missing: &[MissingCapability]) -> ErrorReply {
         let mut required = Map::new();
         for MissingCapability { capability, mode, .. } in missing {
@@ -482,7 +482,7 @@ fn titles_to_enum_names(field: &mut Value) {
         .collect();
     if let (Some(named), Value::Object(members)) = (named, field) {
         let (words, titles): (Vec<Value>, Vec<Value>) = named.into_iter().unzip();
-        // In their place.
+        // The new members replace the field's members in place.
         *members = std::mem::take(members)
             .into_iter()
             .flat_map(|(key, value)| match key.as_str() {

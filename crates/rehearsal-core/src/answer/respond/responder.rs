@@ -1,4 +1,4 @@
-//! The interpreter of compiled answers, whether an author wrote them or a server was recorded.
+//! The interpreter of compiled answers, of mock files and of recordings.
 //!
 //! ```text
 //! start ──► delay ──► task? ──► steps ──► choose ──► start …
@@ -26,21 +26,21 @@ use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 
-/// One request on its way to its answer.
+/// One request that is being answered.
 #[derive(Debug)]
 pub(in crate::answer) struct StepResponder {
     pub(super) request: Arc<IncomingRequest>,
     pub(super) basis: Basis,
     /// The whole answer.
     root: Arc<CompiledAnswer>,
-    /// Which of `choose` were chosen so far.
+    /// The indexes of the chosen answers in nested `choose` lists.
     pub(super) path: Vec<usize>,
     position: Position,
     /// The input requests that were sent and whose responses the current step needs.
     awaited: Vec<String>,
-    /// The input that steps asked for.
+    /// The input that steps requested.
     pub(super) inputs: Map<String, Value>,
-    /// Input that came with the request or since, and that no step has taken yet.
+    /// Input that the client has sent and that no step has used yet.
     offered: Map<String, Value>,
     /// Why the answer cannot continue.
     failure: Option<String>,
@@ -52,14 +52,14 @@ pub(in crate::answer) struct StepResponder {
     progress: CombinedProgress,
 }
 
-/// Where in an answer a responder is.
+/// The position of a responder in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     Start,
     Task,
     Work,
     Step(usize),
-    /// At a step whose input requests were sent, and may be answered by now.
+    /// At a step whose input requests were sent, and may have responses by now.
     Asked(usize),
     /// At a step after the reply.
     After(usize),
@@ -94,7 +94,7 @@ impl StepResponder {
         }
     }
 
-    /// The same responder where an input round left it.
+    /// Continues the responder at an input round.
     pub(in crate::answer) fn resumed(mut self, round: &Value) -> StepResponder {
         let number = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default();
         self.path = round["path"].as_array().into_iter().flatten().map(number).collect();
@@ -106,13 +106,13 @@ impl StepResponder {
         self
     }
 
-    /// The same responder after its reply.
+    /// Continues the responder after its reply.
     pub(in crate::answer) fn after_reply(mut self) -> StepResponder {
         self.position = Position::After(0);
         self
     }
 
-    /// The answer, if there is nothing to do but reply.
+    /// The answer, if the reply needs no step.
     pub(in crate::answer) fn immediate(&mut self) -> Option<Answer> {
         let root = Arc::clone(&self.root);
         let is_immediate =
@@ -128,7 +128,7 @@ impl StepResponder {
         self.request.context.era()
     }
 
-    /// Whether the rest is the work of a task, for this client.
+    /// The options of the task that the rest becomes, if this client supports tasks.
     fn task(&self, answer: &CompiledAnswer) -> Result<Option<TaskOptions>, ErrorReply> {
         if self.in_task {
             return Ok(None);
@@ -258,7 +258,7 @@ impl StepResponder {
         Ok(params.map(|params| Action::Notify { method: Method::PROGRESS, params }))
     }
 
-    /// Asks for the input that is missing, and continues if none is.
+    /// Requests the missing input, and continues if none is missing.
     fn ask(
         &mut self,
         index: usize,
@@ -280,7 +280,7 @@ impl StepResponder {
                     let why = format!("the client's answer to {} makes no sense: {input}", template.name);
                     return Ok(Some(self.input_failure(&why)));
                 }
-                // 2026-07-28 requires that the client is asked again.
+                // 2026-07-28 requires that the input is requested again.
                 Some(_) | None => {}
             }
         }
@@ -317,7 +317,7 @@ impl StepResponder {
         Ok(Some(self.input_required(&requests, None, context)))
     }
 
-    /// Asks what the recorded server asked, and continues whatever the input is.
+    /// Sends the recorded input requests, and continues with any input.
     fn recorded_round(
         &mut self,
         index: usize,
@@ -348,7 +348,7 @@ impl StepResponder {
         Some(self.input_required(&missing, round.result.as_ref(), context))
     }
 
-    /// The `input_required` result: what the client must send, and the state with which it continues here.
+    /// The `input_required` result: the input requests, and the state with which the client continues here.
     fn input_required(
         &mut self,
         requests: &[InputRequest],
@@ -386,7 +386,7 @@ impl StepResponder {
         Action::Reply(Answer { kind: ResultKind::InputRequired, written_for, ..self.answer(reply) })
     }
 
-    /// What comes after the last step.
+    /// Ends the answer, or continues with the reply, after the last step.
     fn end(&mut self, answer: &CompiledAnswer) -> Option<Action> {
         if let Some(chosen) = self.choose(answer) {
             self.path.push(chosen);
@@ -410,7 +410,7 @@ impl StepResponder {
         })
     }
 
-    /// The refusal if the client's input fits none of the answers.
+    /// The refusal if the client's input matches none of the answers.
     pub(super) fn nothing_chosen(&self, answer: &CompiledAnswer) -> Answer {
         let inputs = Value::Object(self.inputs.clone());
         let error = self.basis.with_rule_input(&self.request, |input: &RuleInput<'_>| {
@@ -436,13 +436,13 @@ impl StepResponder {
         self.fail(answer)
     }
 
-    /// The mock itself is wrong: an internal error, and a remark for its author.
+    /// A mistake in the mock file: an internal error, and a remark for its author.
     fn broken(&mut self, why: &str) -> Action {
         let answer = self.broken_answer(why);
         self.fail(answer)
     }
 
-    /// The client could not give the input: a failure of the tool if it is one, else an error.
+    /// The client did not supply the input: a tool result with `isError` for a tool, otherwise an error.
     fn input_failure(&mut self, why: &str) -> Action {
         let answer = self.answer(match self.request.method == Method::TOOLS_CALL {
             true => {
@@ -553,7 +553,7 @@ impl Responder for StepResponder {
     }
 }
 
-/// The answer that a path through `choose` leads to.
+/// The answer at a path of nested `choose` lists.
 pub(super) fn at_path<'a>(root: &'a CompiledAnswer, path: &[usize]) -> Option<&'a CompiledAnswer> {
     path.iter().try_fold(root, |answer, index| answer.choose.get(*index).map(|choice| &choice.answer))
 }

@@ -1,4 +1,4 @@
-//! Request state that clients carry through an input round, signed; and rounds whose clients carry none.
+//! Signed request state for input rounds; and rounds of clients that got no state.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ const MAX_ROUNDS: usize = 10_000;
 pub(in crate::answer) struct StatelessRounds(VecDeque<(String, Value)>);
 
 impl StatelessRounds {
-    /// Keeps a round until its client repeats the request.
+    /// Stores a round until its client repeats the request.
     pub(super) fn keep(&mut self, key: String, round: Value) {
         if self.0.len() == MAX_ROUNDS {
             self.0.pop_front();
@@ -61,7 +61,7 @@ impl StateSigner {
         StateSigner { key }
     }
 
-    /// The signed state, as the client gets it.
+    /// The signed state that is sent to the client.
     pub(in crate::answer) fn sign(&self, state: &Value, belongs_to: &str, now_ms: u64) -> String {
         let body = format!("{}.{state}", now_ms.saturating_add(STATE_LIFETIME_MS));
         let mark = self.mac(body.as_bytes(), belongs_to).finalize().into_bytes();

@@ -1,6 +1,6 @@
 //! A compiled answer: the steps before the reply, the reply, and the steps after it.
 //!
-//! A rule of a mock file and a recorded exchange compile to the same thing, and one interpreter carries it out.
+//! A rule of a mock file and a recorded exchange compile to this structure, and one interpreter carries it out.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,9 +19,9 @@ use crate::script::mock::{Delay, FaultKind};
 /// What a responder carries out.
 #[derive(Debug, Default)]
 pub(in crate::answer) struct CompiledAnswer {
-    /// How long it waits first.
+    /// The delay before the first step.
     pub(in crate::answer) delay: Option<Delay>,
-    /// The task that the rest is the work of.
+    /// The options of the task that the rest becomes.
     pub(in crate::answer) task: Option<TaskOptions>,
     /// The status message of the task.
     pub(in crate::answer) status_message: Option<TemplateValue>,
@@ -44,9 +44,9 @@ pub(in crate::answer) struct CompiledAnswer {
 pub(in crate::answer) struct ConditionalAnswer {
     /// Its name in reports.
     pub(in crate::answer) name: Arc<str>,
-    /// What the input must match.
+    /// The condition on the input.
     pub(in crate::answer) when: Option<Matcher>,
-    /// What everything else must match.
+    /// The other conditions.
     pub(in crate::answer) given: CompiledConditions,
     /// The answer.
     pub(in crate::answer) answer: CompiledAnswer,
@@ -55,15 +55,15 @@ pub(in crate::answer) struct ConditionalAnswer {
 /// The options of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskOptions {
-    /// How long it works before its steps begin.
+    /// How long the task is working before its steps begin.
     pub after: Option<Delay>,
-    /// How long it is kept.
+    /// How long the task is kept, in milliseconds.
     pub ttl_ms: Option<u64>,
-    /// How often the client should poll.
+    /// How often the client should poll, in milliseconds.
     pub poll_interval_ms: Option<u64>,
-    /// Its status message.
+    /// The status message.
     pub status_message: Option<String>,
-    /// Whether a client that does not know tasks is refused.
+    /// Whether a client without support for tasks is refused.
     pub required: bool,
 }
 
@@ -107,9 +107,9 @@ pub(in crate::answer) enum Step {
         params: Option<TemplateValue>,
     },
     Change(CompiledChange),
-    /// Asks the client, and continues with its input.
+    /// Sends input requests, and continues with the client's input.
     Ask(Vec<InputRequestTemplate>, OnDecline),
-    /// A recorded input round: asks the client, and continues whatever the input is.
+    /// A recorded input round: sends the input requests, and continues with any input.
     Round(RecordedRound),
     /// Sends recorded server requests without waiting.
     Send(Vec<InputRequest>),
@@ -161,12 +161,12 @@ impl CompiledAnswer {
         CompiledAnswer { request_state: true, body, ..CompiledAnswer::default() }
     }
 
-    /// Whether it or an answer in `choose`, however deep, fulfils a condition.
+    /// Whether the answer or a nested one in `choose` fulfils a condition.
     pub(in crate::answer) fn any(&self, fulfils: &dyn Fn(&CompiledAnswer) -> bool) -> bool {
         fulfils(self) || self.choose.iter().any(|choice| choice.answer.any(fulfils))
     }
 
-    /// Whether there is nothing to do but reply.
+    /// Whether the reply needs no step.
     pub(in crate::answer) fn is_immediate(&self) -> bool {
         let CompiledAnswer { delay, task, steps, choose, after, .. } = self;
         delay.is_none() && task.is_none() && steps.is_empty() && choose.is_empty() && after.is_empty()

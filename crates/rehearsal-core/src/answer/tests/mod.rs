@@ -44,7 +44,7 @@ impl Fixture {
         Fixture { chain: Chain::new(sources), state: ConnectionState::default(), signer, capabilities }
     }
 
-    /// A connection of the handshake era.
+    /// A legacy connection.
     fn legacy(text: &str, revision: Revision) -> Fixture {
         let mut fixture = Fixture::new(text);
         let (client, capabilities) = (json!({"name": "old"}).into(), fixture.capabilities.clone().into());
@@ -73,7 +73,7 @@ impl Fixture {
         }
     }
 
-    /// Every action until the answer, a line each; input requests are answered from `inputs`.
+    /// Every action until the answer, one per line; input requests are answered from `inputs`.
     fn ask(&mut self, method: &str, params: Value, inputs: &Value) -> Vec<String> {
         let request = self.request(method, params);
         let (mut active, mut action) = match self.decide(&request, 1_000_000) {
@@ -140,7 +140,7 @@ fn reply_text(answer: &Answer) -> String {
     match &answer.reply {
         Reply::Result(result) => {
             let mut result = result.value().unwrap();
-            // What every result of 2026-07-28 repeats.
+            // Members that every result of 2026-07-28 repeats.
             if let Some(object) = result.as_object_mut() {
                 let meta = object.get_mut("_meta").and_then(Value::as_object_mut);
                 if meta.is_some_and(|meta| meta.shift_remove(meta::SERVER_INFO).is_some() && meta.is_empty()) {

@@ -1,4 +1,4 @@
-//! What is offered, listed and read; what is wrong with a file.
+//! Tests of offered, listed and read items, and of mistakes in a file.
 
 use serde_json::{Value, json};
 
@@ -158,7 +158,7 @@ tools:
     let content = json!([{"type": "resource_link", "uri": "a://b", "name": "b"}]);
     let result = fixture.result("tools/call", json!({"name": "t"}));
     assert_eq!(result, json!({"structuredContent": {"a": 1}, "content": content}));
-    // But for what says how a result travels, which no version before 2026-07-28 has.
+    // Without the members that only results of 2026-07-28 have.
     let alone = fixture.result("tools/call", json!({"name": "alone"}));
     assert_eq!(alone, json!({"structuredContent": {"a": 1}}));
     let alone = Fixture::new(text).result("tools/call", json!({"name": "alone"}));

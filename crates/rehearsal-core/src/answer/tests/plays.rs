@@ -1,4 +1,4 @@
-//! What happens before an answer: steps, questions, tasks.
+//! Tests of the actions before an answer: steps, input requests, tasks.
 
 use serde_json::{Value, json};
 

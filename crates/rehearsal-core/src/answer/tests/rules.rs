@@ -1,4 +1,4 @@
-//! Which rule answers, and what is said when none does.
+//! Tests of which rule answers, and of the refusal if none does.
 
 use serde_json::json;
 

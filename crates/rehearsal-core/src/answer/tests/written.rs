@@ -1,4 +1,4 @@
-//! What was on the wire, written as a file, is on the wire again.
+//! A message that is written as a mock file is sent unchanged.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn text(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-/// Elements that other people's servers list, each unusual in its own way.
+/// Unusual list elements of other projects' servers.
 fn unusual() -> Vec<Value> {
     vec![
         json!({"name": "plain", "description": "d", "inputSchema": {"type": "object"}}),

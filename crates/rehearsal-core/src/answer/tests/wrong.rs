@@ -1,4 +1,4 @@
-//! Faults, and the universal test tool.
+//! Faults, and the tool of the harness.
 
 use super::*;
 use crate::answer::harness::{Harness, MOCK_FILE};

@@ -1,4 +1,4 @@
-//! How a mock answers: rules in order, the first that fits.
+//! The answer rules of a mock: the first rule that matches is used.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
@@ -62,13 +62,13 @@ pub struct AnswerRule {
 }
 
 impl AnswerRule {
-    /// What it answers, one after the other.
+    /// The answers of `in_turn`, or the rule itself.
     pub(crate) fn answers_in_turn(&self) -> impl Iterator<Item = &AnswerRule> {
         let alone = self.in_turn.is_empty().then_some(self);
         self.in_turn.iter().chain(alone)
     }
 
-    /// How often it can be given; for ever unless something says so.
+    /// How often the rule can be used; `None` if there is no limit.
     pub(crate) fn times(&self) -> Option<u64> {
         let own = |answer: &AnswerRule| answer.times.as_ref().map(|times| times.value);
         own(self.in_turn.last().unwrap_or(self))?;
@@ -109,7 +109,7 @@ pub struct ErrorAnswer {
     pub data: Option<Located<Value>>,
 }
 
-/// A value that is `null` is not the same as none.
+/// A value that is `null` differs from an absent value.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Located<Value>>, D::Error> {
     Located::deserialize(deserializer).map(Some)
 }

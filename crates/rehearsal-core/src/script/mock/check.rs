@@ -1,4 +1,4 @@
-//! What is wrong with a mock that was understood: everything that can be told without running it.
+//! Checks a mock file that was parsed, without running it.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::script::{Located, Meaning, Meant, Problem, Span, When};
 use crate::shape::misspelt;
 use crate::suggest::closest;
 
-/// What else can be done about something without an answer.
+/// Another correction for an item without an answer.
 const OR_MADE_UP: &str = "or have answers made up with --schema-fill";
 
 /// A problem whose place is a path inside a located value.
@@ -29,23 +29,23 @@ pub(crate) struct Inner {
     pub(crate) about: About,
 }
 
-/// What of a place a problem is about.
+/// The part of a place that a problem refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About {
-    /// What stands there.
+    /// The value.
     Value,
-    /// The key that it stands under.
+    /// The key of the value.
     Key,
 }
 
-/// Collects what is wrong.
+/// Collects problems.
 #[derive(Debug)]
 pub(crate) struct Checker {
     missing: MissingAnswers,
     found: Vec<Inner>,
 }
 
-/// Everything that is wrong with a mock that is used like this.
+/// Checks a mock file for a use, and returns every problem.
 pub(crate) fn check(mock: &MockFile, missing: MissingAnswers) -> Vec<Inner> {
     let mut checker = Checker { missing, found: Vec::new() };
     checker.file(mock);
@@ -62,7 +62,7 @@ impl Checker {
         self.say(at, message).hint = Some(hint.into());
     }
 
-    /// A problem at a place inside what stands at a place.
+    /// Adds a problem at a path inside a located value.
     pub(super) fn inside(&mut self, at: Span, path: Path, message: String, hint: String) {
         self.found.push(Inner { problem: Problem::new(at, message).hint(hint), path, about: About::Value });
     }
@@ -126,7 +126,7 @@ impl Checker {
         self.advise(at, format!("unknown protocol version `{version}`"), format!("known are {known}"));
     }
 
-    /// A word that is nearly one of the protocol's is a slip; others are the server's own.
+    /// A capability that is nearly one of the protocol's is reported; others are the server's own.
     fn capabilities(&mut self, capabilities: &Map<String, Value>) {
         let capabilities = Value::Object(capabilities.clone());
         for (path, meant) in misspelt("ServerCapabilities", &capabilities) {
@@ -147,7 +147,7 @@ impl Checker {
         }
     }
 
-    /// Whoever asks for what is listed must find it.
+    /// Checks that the name of a listed item is the name under which it answers.
     fn listed(&mut self, key: &str, name: &Located<String>, listed: Option<&Located<Map<String, Value>>>) {
         if let Some(listed) = listed
             && listed.get(key).and_then(Value::as_str) != Some(&name.value)
@@ -233,7 +233,7 @@ impl Checker {
     }
 
     fn answers(&mut self, answers: &[AnswerRule], kind: Kind) {
-        // A rule that always fits hides what stands after it.
+        // The rules after one that always matches can never be used.
         let mut hides: Option<Span> = None;
         for answer in answers {
             let place = self.answer(answer, kind);
@@ -248,7 +248,7 @@ impl Checker {
         }
     }
 
-    /// Checks one answer; gives a place to speak of it by.
+    /// Checks one answer; returns a place to refer to it.
     pub(super) fn answer(&mut self, answer: &AnswerRule, kind: Kind) -> Span {
         let bodies = bodies(answer);
         let place = place_of(answer).unwrap_or(Span::START);
@@ -386,7 +386,7 @@ impl Checker {
     }
 }
 
-/// What an answer says, by the name of its key, and where.
+/// The bodies of an answer, by the names of their keys, with their places.
 pub(super) fn bodies(answer: &AnswerRule) -> Vec<(&'static str, Span)> {
     let all = [
         ("text", answer.text.as_ref().map(|it| it.at)),
@@ -400,7 +400,7 @@ pub(super) fn bodies(answer: &AnswerRule) -> Vec<(&'static str, Span)> {
     all.into_iter().filter_map(|(name, at)| Some((name, at?))).collect()
 }
 
-/// A place to speak of an answer by.
+/// A place to refer to an answer.
 fn place_of(answer: &AnswerRule) -> Option<Span> {
     let first = [
         answer.name.as_ref().map(|name| name.at),
@@ -414,7 +414,7 @@ fn place_of(answer: &AnswerRule) -> Option<Span> {
     first.into_iter().flatten().next()
 }
 
-/// What is answered for.
+/// The kind of item that an answer belongs to.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Tool,
@@ -506,7 +506,7 @@ impl Checker {
 }
 
 impl Checker {
-    /// What is given one after the other: the rule says when, and each of them what.
+    /// Checks answers in turn: the rule has the conditions, and each answer has a body.
     pub(super) fn in_turn(&mut self, rule: &AnswerRule, place: Span, kind: Kind) {
         if rule.in_turn.is_empty() {
             return;
@@ -542,12 +542,12 @@ impl Checker {
 }
 
 impl Checker {
-    /// What the schemas of a tool have to say about its answers.
+    /// Checks a tool's answers and conditions against its schemas.
     pub(super) fn against_schemas(&mut self, tool: &Tool, validate: Validate) {
         let input = tool.input_schema.as_ref().map(|schema| &schema.written);
         for answer in &tool.answers {
             if let Some(when) = &answer.when {
-                // Elsewhere a call may have whatever it likes.
+                // In other modes a call may have any arguments.
                 if let (Validate::Strict, Some(input)) = (validate, input) {
                     self.names_in_schema(when, input);
                 }
@@ -561,7 +561,7 @@ impl Checker {
         }
     }
 
-    /// A `when` for an argument that no call can have.
+    /// Reports a `when` for an argument that the schema does not allow.
     fn names_in_schema(&mut self, when: &Located<Meant<When>>, schema: &Value) {
         let Ok(When(Matcher::Object(wanted))) = when.meaning() else { return };
         let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
@@ -581,12 +581,12 @@ impl Checker {
         }
     }
 
-    /// An object with one key that is nearly an operator.
+    /// Reports an object whose only key is nearly an operator.
     fn misspelled(&mut self, when: &Located<Meant<When>>, written: &Value, path: &Path, schema: Option<&Value>) {
         let Value::Object(fields) = written else { return };
         for (key, value) in fields {
             let inner = path.clone().join(key.as_str());
-            // What stands in these is data.
+            // The value of these operators is data.
             if ["exact", "subset", "schema"].contains(&key.as_str()) {
                 continue;
             }
@@ -606,7 +606,7 @@ impl Checker {
         }
     }
 
-    /// An answer that could never be given.
+    /// Reports an answer that the output schema rejects.
     fn fits_output(&mut self, answer: &AnswerRule, schema: &Schema) {
         answer.choose.iter().chain(&answer.in_turn).for_each(|answer| self.fits_output(answer, schema));
         if answer.is_error == Some(true) || answer.fault.is_some() || answer.result.is_some() || answer.error.is_some()
@@ -631,7 +631,7 @@ impl Checker {
     }
 }
 
-/// Whether nothing in a value is a template.
+/// Whether a value contains no template.
 fn is_fixed(value: &Value) -> bool {
     match value {
         Value::String(text) => !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)),

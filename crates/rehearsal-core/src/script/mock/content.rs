@@ -1,4 +1,4 @@
-//! Content blocks as people write them.
+//! Content blocks of a mock file.
 
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Deserializer};
@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for TextOrBlock {
 
             fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<TextOrBlock, A::Error> {
                 let keys = serde::de::value::MapAccessDeserializer::new(map);
-                // The function that is derived for the keys, not the one of the trait.
+                // This is the derived function for the keys, not that of the trait.
                 ContentBlock::deserialize(keys).map(|block| TextOrBlock::Block(Box::new(block)))
             }
         }

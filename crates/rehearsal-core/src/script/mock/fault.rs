@@ -1,4 +1,4 @@
-//! What a mock gets wrong on purpose.
+//! Faults of a mock file.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ pub struct HttpFault {
 }
 
 impl FaultKind {
-    /// What is wrong with it, in words: a lowercase fragment.
+    /// Checks the fault; the error is a lowercase fragment.
     pub fn check(&self) -> Result<(), String> {
         match self {
             FaultKind::Http(fault) => fault.check(),
@@ -136,7 +136,7 @@ impl FaultKind {
         }
     }
 
-    /// Its name as it is written.
+    /// The name in a mock file.
     pub fn name(&self) -> &'static str {
         match self {
             FaultKind::Delay(_) => "delay",
@@ -163,7 +163,7 @@ impl FaultKind {
         }
     }
 
-    /// Whether it happens before anything else is done, so that what the answer would have been does not matter.
+    /// Whether the fault happens before the request is processed, so that the answer does not matter.
     pub fn comes_first(&self) -> bool {
         match self {
             FaultKind::Hang | FaultKind::DisconnectBefore | FaultKind::Exit(_) | FaultKind::Http(_) => true,
@@ -188,7 +188,7 @@ impl FaultKind {
     }
 }
 
-/// How large noise and padding may be: 1 GiB.
+/// Maximum size of noise and padding: 1 GiB.
 const LARGEST: u64 = 1 << 30;
 
 impl HttpFault {

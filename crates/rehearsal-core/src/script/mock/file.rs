@@ -1,4 +1,4 @@
-//! The whole file.
+//! The top level of a mock file.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ pub enum Validate {
 }
 
 impl Validate {
-    /// The word for it in a file.
+    /// The name in a mock file.
     pub fn name(self) -> &'static str {
         match self {
             Validate::Off => "off",
@@ -100,13 +100,13 @@ impl Validate {
     }
 }
 
-/// Whether tools, prompts and resources may be without an answer.
+/// Whether tools, prompts and resources need an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingAnswers {
     /// Each needs an answer.
     #[default]
     Refused,
-    /// Another source answers for them.
+    /// Another source may answer for them.
     Allowed,
 }
 
@@ -123,7 +123,7 @@ pub struct Refusal {
     pub data: Option<Value>,
 }
 
-/// A value that is `null` is not the same as none.
+/// A value that is `null` differs from an absent value.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -140,7 +140,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Why a method cannot be answered by rules of its own.
+    /// Why rules cannot answer this method; `None` if they can.
     pub fn objection(method: &str) -> Option<&'static str> {
         Some(match method {
             "tools/call" => "tools have their own `answers`",
@@ -154,7 +154,7 @@ impl Request {
     }
 }
 
-/// The JSON Schema of a mock file: editors complete and check from it.
+/// The JSON Schema of a mock file, for completion and checks in editors.
 pub fn json_schema() -> Value {
     let mut schema = schemars::schema_for!(MockFile);
     schema.insert("title".to_owned(), "A mock of an MCP server (*.mock.yaml)".into());

@@ -1,4 +1,4 @@
-//! What a mock offers: tools, resources and prompts.
+//! The offers of a mock file: tools, resources and prompts.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! A mock: a whole MCP server as somebody wrote it.
+//! Mock files: a whole MCP server described in YAML.
 //!
 //! ```yaml
 //! server: { name: weather, version: "1.0" }
@@ -11,8 +11,8 @@
 //!       - text: "Sun in {{ arguments.city }}"
 //! ```
 //!
-//! Keys are in snake_case and stand for the camelCase of the wire. What belongs to the user (arguments, structured
-//! content, schemas, `meta`, text) is never touched.
+//! Keys are in snake_case and become the camelCase of the wire. The user's data (arguments, structured content,
+//! schemas, `meta`, text) is never changed.
 
 mod answer;
 mod check;

@@ -1,21 +1,21 @@
-//! Names that a mock file has for things.
+//! Rules for names in a mock file.
 
 use std::collections::BTreeSet;
 
-/// The names that a mock file has for tools.
+/// Whether a text is a valid tool name.
 pub(crate) fn is_tool_name(name: &str) -> bool {
     let legal = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     (1..=128).contains(&name.len()) && name.chars().all(legal)
 }
 
-/// Whether something can be a URI: `file:///notes.md`, `notes://today`.
+/// Whether a text may be a URI: `file:///notes.md`, `notes://today`.
 pub(crate) fn has_scheme(uri: &str) -> bool {
     let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// The variables of a URI template; `None` if one of its braces is open.
+/// The variables of a URI template; `None` if a brace is not closed.
 pub(crate) fn variables(template: &str) -> Option<BTreeSet<&str>> {
     let mut variables = BTreeSet::new();
     let mut rest = template;

@@ -1,4 +1,4 @@
-//! Parts of a mock file that can never match a request, or that refer to something that no request has.
+//! Finds parts of a mock file that can never match a request, or that refer to members that no request has.
 
 use minijinja::Environment;
 use serde_json::Value;
@@ -17,8 +17,8 @@ use crate::suggest::closest;
 const OPERATORS: [&str; 9] = ["matches", "contains", "any_of", "not", "type", "length", "each", "exact", "schema"];
 
 impl Checker {
-    /// A `when` and the templates of a tool's answers, compared with the `input_schema`: a call that does not fit the
-    /// schema is refused before its answers are read.
+    /// Compares a `when` and the templates of a tool's answers with the `input_schema`: a call that does not match the
+    /// schema is refused before its answers are evaluated.
     pub(super) fn against_input(&mut self, tool: &Tool) {
         let Some(schema) = tool.input_schema.as_ref().map(|schema| &schema.written) else { return };
         for answer in &tool.answers {
@@ -45,7 +45,7 @@ impl Checker {
         }
     }
 
-    /// Reports each argument in a template that the `input_schema` has not.
+    /// Reports each argument in a template that the `input_schema` does not have.
     fn arguments_exist(&mut self, answer: &AnswerRule, schema: &Value) {
         for (at, value) in values(answer) {
             let mut names = Vec::new();
@@ -64,7 +64,7 @@ impl Checker {
         answer.choose.iter().chain(&answer.in_turn).for_each(|answer| self.arguments_exist(answer, schema));
     }
 
-    /// A matcher for the version that no protocol version fits.
+    /// Reports a matcher for the version that matches no protocol version.
     pub(super) fn version_exists(&mut self, version: &Located<Meant<Matcher>>) {
         let Ok(matcher) = version.meaning() else { return };
         if !Revision::ALL.iter().any(|revision| matcher.matches(&revision.as_str().into())) {
@@ -73,7 +73,7 @@ impl Checker {
         }
     }
 
-    /// A method of a fault that is nearly one of the protocol, and that no request of the file has.
+    /// Reports a method of a fault that is nearly one of the protocol's, and that no request of the file has.
     pub(super) fn method_exists<'a>(&mut self, fault: &FaultRule, own: impl IntoIterator<Item = &'a str>) {
         let Some(method) = &fault.method else { return };
         let Ok(Matcher::Exact(Value::String(name))) = method.meaning() else { return };
@@ -85,7 +85,7 @@ impl Checker {
         }
     }
 
-    /// A text that is not sent, because the answer has content blocks.
+    /// Reports a text that is not sent, because the answer has content blocks.
     pub(super) fn text_is_sent(&mut self, answer: &AnswerRule) {
         if let (Some(text), Some(_)) = (&answer.text, &answer.content) {
             let hint = "`content` is the whole content: put the text into it, as a block of type `text`";
@@ -94,10 +94,10 @@ impl Checker {
     }
 }
 
-/// Why no value that fits a schema fits this matcher, and what to do.
+/// Why no value that matches a schema can match this matcher, with a hint.
 fn objection(key: &str, matcher: &Matcher, schema: &Value) -> Option<(String, String)> {
     if let Matcher::Exact(constant) = matcher {
-        // A part of a schema may refer to the whole, which it is not compiled with.
+        // A part of a schema may refer to the whole, which is not part of this compiled schema.
         if schema.to_string().contains("\"$ref\"") {
             return None;
         }
@@ -126,7 +126,7 @@ fn objection(key: &str, matcher: &Matcher, schema: &Value) -> Option<(String, St
     Some((message, hint.unwrap_or_else(|| "change one of the two".to_owned())))
 }
 
-/// The kinds of value that a schema names.
+/// The JSON types that a schema names.
 fn kinds(schema: &Value) -> Option<Vec<Kind>> {
     let kind = |name: &Value| Kind::ALL.into_iter().find(|kind| Some(kind.name()) == name.as_str());
     match schema.get("type")? {
@@ -135,7 +135,7 @@ fn kinds(schema: &Value) -> Option<Vec<Kind>> {
     }
 }
 
-/// The one kind of value that fits a matcher, if it is one.
+/// The only JSON type that matches a matcher, if there is one.
 fn kind(matcher: &Matcher) -> Option<Kind> {
     match matcher {
         Matcher::Object(_) => Some(Kind::Object),
@@ -164,7 +164,7 @@ fn names_all_properties(schema: &Value) -> bool {
     !properties(schema).is_empty() && !others.into_iter().any(allows)
 }
 
-/// What an answer sends, with its place.
+/// The values that an answer sends, with their places.
 fn values(answer: &AnswerRule) -> Vec<(Span, Value)> {
     let mut values = Vec::new();
     values.extend(answer.text.iter().map(|text| (text.at, Value::from(text.value.as_str()))));
@@ -193,7 +193,7 @@ fn templates(value: &Value, path: &Path, visit: &mut dyn FnMut(&Path, &str)) {
     }
 }
 
-/// The arguments that a template reads. A template that allows for an absent value is not looked at.
+/// The arguments that a template uses. A template that handles an absent value is skipped.
 fn arguments_in(text: &str) -> Vec<String> {
     let allows = ["default", "|d", "| d", "defined", "if "].iter().any(|word| text.contains(word));
     if allows || !text.contains("arguments.") {

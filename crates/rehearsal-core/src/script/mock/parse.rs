@@ -1,4 +1,4 @@
-//! Text into a mock without mistakes, with the arguments of each tool known by their names.
+//! Parses and checks a mock file, and sets the names of each tool's arguments.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use super::{AnswerRule, MissingAnswers, MockFile, check};
 use crate::script::tree::Tree;
 use crate::script::{Problem, ScriptError, Span, read};
 
-/// What to do about an empty file.
+/// The hint for an empty file.
 const EMPTY: &str =
     "a mock has at least `tools`, `resources` or `prompts`; `rehearse init` writes one of everything to start from";
 
-/// Reads and checks a mock file that is used like this; everything that is wrong with it is told at once, in the order of the file.
+/// Parses and checks a mock file for a use; all problems are returned at once, in the order of the file.
 pub fn parse(file: &str, text: &str, missing: MissingAnswers) -> Result<MockFile, ScriptError> {
     if is_empty(text) {
         let problem = Problem::new(Span::START, "nothing stands in this file").hint(EMPTY);
@@ -39,7 +39,7 @@ pub fn parse(file: &str, text: &str, missing: MissingAnswers) -> Result<MockFile
     Err(ScriptError { file: file.to_owned(), problems })
 }
 
-/// Whether a file has only comments, or says that it has nothing.
+/// Whether a file has only comments, or an empty value.
 fn is_empty(text: &str) -> bool {
     let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
     let mut said = lines.filter(|line| !line.is_empty() && !line.starts_with('#') && !["---", "..."].contains(line));
@@ -50,7 +50,7 @@ fn is_empty(text: &str) -> bool {
     }
 }
 
-/// Tells every `when` the names of the arguments it may speak of, so that an argument called like an operator is one.
+/// Sets the names of the arguments for every `when`, so that an argument with the name of an operator is an argument.
 pub(super) fn name_arguments(mock: &MockFile) {
     for tool in &mock.tools {
         let schema = tool.input_schema.as_ref().map(|schema| &schema.written);
@@ -80,12 +80,12 @@ fn name(answers: &[AnswerRule], is_name: &dyn Fn(&str) -> bool) {
     }
 }
 
-/// Whether a schema speaks of this property of an object.
+/// Whether a schema mentions this property of an object.
 pub(super) fn has_property(schema: &Value, key: &str) -> bool {
     properties(schema).contains(&key)
 }
 
-/// The properties that a schema speaks of.
+/// The properties that a schema mentions.
 pub(super) fn properties(schema: &Value) -> Vec<&str> {
     let own = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let joined = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|word| schema.get(word)?.as_array()).flatten();

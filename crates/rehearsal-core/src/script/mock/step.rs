@@ -1,4 +1,4 @@
-//! What a mock does before it answers.
+//! The steps of a mock's answer.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -57,7 +57,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// What the client is asked.
+    /// The input requests of the step.
     pub fn questions(&self) -> &[(String, Ask)] {
         match self {
             Step::Ask(questions) | Step::TryAsk(questions) => questions,

@@ -122,7 +122,7 @@ impl Dialect for McpRecorder {
     }
 }
 
-/// A request of HTTP without a message.
+/// An HTTP request without a message.
 fn http(interaction: &Tree, seq: u64, at: Duration) -> Part {
     let text = |key: &str| interaction.get(key).and_then(Tree::text);
     let status = interaction.get("response_status").and_then(Tree::number);
@@ -172,7 +172,7 @@ impl Dialect for Mcptest {
                 if request.message.as_request().is_some() {
                     out.push_back(call_or_entry(request, response));
                 } else {
-                    // Without a request there is no call, but both were sent.
+                    // Without a request there is no call, but both messages were sent.
                     out.push_back(entry(Side::Client, request));
                     out.extend(response.map(|response| entry(Side::Server, response)));
                 }
@@ -189,8 +189,8 @@ impl Dialect for Mcptest {
     }
 }
 
-/// A message of a cassette that was written without what is the same in each: where the request has no `jsonrpc`, it and its
-/// answer get one, and the answer the request's id. Otherwise what is missing was missing on the wire.
+/// Adds the members that a cassette leaves out of every message. If the request has no `jsonrpc`, the request and its
+/// response get one, and the response gets the request's id. Otherwise a missing member was missing on the wire.
 fn enveloped(message: &Tree, request: &Tree) -> Tree {
     let mut message = message.clone();
     let Some(id) = request.some("id").filter(|_| request.get("jsonrpc").is_none()) else { return message };
@@ -204,7 +204,7 @@ fn enveloped(message: &Tree, request: &Tree) -> Tree {
     message
 }
 
-/// A client's message, and its answer where it is a request.
+/// A client's message; with a response it is a call.
 fn call_or_entry(request: Placed, response: Option<Placed>) -> Part {
     match request.message.as_request().is_some() {
         true => Part::Call(Box::new(Call { asker: Side::Client, request, response })),
@@ -217,7 +217,7 @@ fn entry(from: Side, placed: Placed) -> Part {
     Part::Entry(Entry::new(seq, at, What::Message { from, channel, message, event_id: None }))
 }
 
-/// What the head of a cassette has about its server: where it was, its name and its version.
+/// The server info in the head of a cassette: its URL, name and version.
 fn server_info(head: &Tree, url: &str, transport: &str) -> Map<String, serde_json::Value> {
     let text = |tree: &Tree, key: &str| tree.some(key).and_then(Tree::text).filter(|text| !text.is_empty());
     let known = [("url", text(head, url)), ("transport", text(head, transport))];
@@ -245,7 +245,7 @@ mod tests {
             let message = read(&format!(r#"{{"request":{{"id":2,"method":"ping"}},"response":{answer}}}"#));
             assert!(message.as_response().is_some(), "{message:?}");
         }
-        // Here it is the server who left it out.
+        // Here the server itself left out the member.
         let asked = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
         let message = read(&format!(r#"{{"request":{asked},"response":{{"id":2,"result":{{}}}}}}"#));
         assert!(message.as_garbled().is_some(), "{message:?}");

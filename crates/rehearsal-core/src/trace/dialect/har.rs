@@ -1,7 +1,7 @@
-//! HTTP archives: what a browser shows of its requests. They are only written.
+//! HTTP archives, which browsers show as a list of requests. They are only written.
 //!
-//! Each exchange is written as it is found, and what is known only after its bodies (their sizes, how long all took) stands
-//! after them; so no body is in memory.
+//! Each exchange is written as soon as it is found. Values that depend on the bodies (sizes, durations) follow the
+//! bodies, so no body is in memory.
 
 use std::io::{self, Read, Seek, Write};
 use std::time::Duration;
@@ -13,26 +13,26 @@ use super::sorter::{Key, Sorted, Sorter};
 use super::tree::Tree;
 use crate::exchange::Side;
 
-/// What an exchange consists of, in the order in which it is wanted.
+/// The kinds of pieces of an exchange, in the order in which they are written.
 const ASKED: u64 = 0;
 const ANSWERED: u64 = 1;
 const SENT: u64 = 2;
 const RECEIVED: u64 = 3;
 
-/// Stands where something is written later. No text has it in it, because there it is escaped.
+/// Placeholder for a value that is written later. No text contains it, because JSON escapes it.
 const LATER: char = '\0';
 
 /// An archive that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
-    /// Whether anything of this session was over HTTP.
+    /// Whether any message of this session was sent over HTTP.
     http: bool,
-    /// Whether there is an entry.
+    /// Whether an entry was written.
     begun: bool,
 }
 
 impl Archive {
-    /// Puts the pieces of a part aside, by the channel that carried them.
+    /// Stores the pieces of a part, by the channel that carried them.
     pub(super) fn part<S: Read + Write + Seek>(&mut self, part: &Part, pieces: &mut Sorter<S>) -> io::Result<()> {
         if let Part::Entry(Entry { at, what: What::Http { from, channel, head }, .. }) = part {
             self.http = true;
@@ -57,7 +57,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Writes the entries of a session; `false` where it was not over HTTP.
+    /// Writes the entries of a session; `false` if it did not use HTTP.
     pub(super) fn write<S: Read + Seek>(
         &mut self,
         session: &Session,
@@ -75,7 +75,7 @@ impl Archive {
                 out.write_all(before.as_bytes())?;
                 entry(session, &asked, answered.as_ref(), &mut carried, out)?;
             }
-            // Of what is left, nobody knows what carried it.
+            // The remaining pieces have no head that describes their channel.
             while pieces.next_if(|[next, ..]| next == channel)?.is_some() {}
         }
         Ok(true)
@@ -91,7 +91,7 @@ impl Archive {
     }
 }
 
-/// What stands before and after the entries.
+/// The text before and after the entries.
 fn frame() -> (String, String) {
     let creator =
         Tree::object([("name", Tree::string("rehearse")), ("version", Tree::string(env!("CARGO_PKG_VERSION")))]);
@@ -106,20 +106,20 @@ fn later() -> Tree {
     Tree::Leaf(LATER.to_string())
 }
 
-/// A head and when it came.
+/// An HTTP head and its time.
 struct Head {
     at: Duration,
     tree: Tree,
 }
 
-/// What one channel carried.
+/// The pieces that one channel carried.
 struct Carried<'c, 's, S> {
     channel: u64,
     pieces: &'c mut Sorted<'s, S>,
 }
 
 impl<S: Read + Seek> Carried<'_, '_, S> {
-    /// The last head of a kind; others, such as `100 Continue`, may have come before it.
+    /// The last head of a kind; others, such as `100 Continue`, may come before it.
     fn head(&mut self, kind: u64) -> io::Result<Option<Head>> {
         let mut head = None;
         while let Some((at, text)) = self.next(kind)? {
@@ -128,7 +128,7 @@ impl<S: Read + Seek> Carried<'_, '_, S> {
         Ok(head)
     }
 
-    /// Whether more of this kind comes.
+    /// Whether another piece of this kind follows.
     fn has(&self, kind: u64) -> bool {
         self.pieces.peek().is_some_and(|key| self.is(key, kind))
     }
@@ -148,8 +148,8 @@ impl<S: Read + Seek> Carried<'_, '_, S> {
         }))
     }
 
-    /// Writes the messages of a kind as they must have stood in the body, as the inside of a string of JSON; says how long it
-    /// is, and when the last of them came.
+    /// Writes the messages of a kind as the body that carried them, escaped as the contents of a JSON string. Returns
+    /// its length and the time of the last message.
     fn body(&mut self, kind: u64, events: bool, out: &mut impl Write) -> io::Result<(u64, Option<Duration>)> {
         let (mut bytes, mut last, mut first) = (0, None, true);
         let mut put = |text: &str| {
@@ -225,7 +225,7 @@ fn entry<S: Read + Seek>(
     rest(out)
 }
 
-/// The request; its body and the size of it are for later.
+/// The request without its body and body size, which are written later.
 fn request_of(session: &Session, head: &Tree, sends: bool) -> Tree {
     let target = head.get("target").and_then(Tree::text).unwrap_or_else(|| "/".to_owned());
     let origin = session.start.server_info.get("url").and_then(|url| url.as_str()).map(origin).unwrap_or_default();
@@ -253,7 +253,7 @@ fn request_of(session: &Session, head: &Tree, sends: bool) -> Tree {
     request
 }
 
-/// The response; its body and the sizes of it are for later.
+/// The response without its body and sizes, which are written later.
 fn response_of(head: Option<&Tree>, kind: &str) -> Tree {
     let text = Tree::Leaf(format!("\"{LATER}\""));
     let member = |key: &str| head.and_then(|head| head.some(key)).cloned();
@@ -270,13 +270,13 @@ fn response_of(head: Option<&Tree>, kind: &str) -> Tree {
     ])
 }
 
-/// A time and a text, as they are put aside.
+/// A time and a text as one stored piece.
 fn timed(at: Duration, text: &str) -> Vec<u8> {
     let micros = u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
     [&micros.to_le_bytes(), text.as_bytes()].concat()
 }
 
-/// A head with its headers as an archive has them.
+/// A head with its headers in the form of an archive.
 fn head_tree(head: &HttpHead) -> Tree {
     let text = |text: &Option<String>| text.as_deref().map_or_else(Tree::null, Tree::string);
     let headers = head.headers.iter().map(|(name, value)| pair_of(name, value));
@@ -356,7 +356,7 @@ mod tests {
         writer.part(&Part::Finish { ended_at: None, end: None }).unwrap();
         let text = String::from_utf8(writer.finish().unwrap()).unwrap();
         let archive: serde_json::Value = serde_json::from_str(&text).unwrap();
-        // It is laid out as everything else is that people may look at.
+        // Indented, like every file that users read.
         let mut pretty = String::new();
         Tree::known(&text).pretty(&mut pretty, 0);
         assert_eq!(text, format!("{pretty}\n"));

@@ -1,5 +1,5 @@
-//! Recordings of `mcporter`: one message a line, with who said it in `_meta`; several servers may share a file. They are
-//! only read.
+//! Recordings of `mcporter`: one message per line, with its sender in `_meta`; several servers may share a file. They
+//! are only read.
 
 use std::collections::VecDeque;
 
@@ -13,8 +13,8 @@ use crate::message::Message;
 
 /// Reads a recording: a session for each server, from its `$transport/start` to its `$transport/close`.
 ///
-/// Sessions come one after the other, though their lines may be mixed: the first is given as it is read, and what is
-/// complete of the others waits.
+/// Sessions are returned one after the other, though their lines may be mixed. The first session is returned as it is
+/// read; the complete parts of the others wait.
 #[derive(Debug, Default)]
 pub(super) struct Mcporter {
     sessions: VecDeque<Reading>,
@@ -25,7 +25,7 @@ pub(super) struct Mcporter {
 struct Reading {
     server: String,
     clock: Clock,
-    /// `None` where it was closed.
+    /// `None` if the session was closed.
     fold: Option<Fold>,
     seq: u64,
     parts: Vec<Part>,
@@ -65,7 +65,7 @@ impl Dialect for Mcporter {
 }
 
 impl Mcporter {
-    /// Gives what is complete of the first session, and the next one once it is closed.
+    /// Returns the complete parts of the first session, and those of the next one once it is closed.
     fn give(&mut self, out: &mut Parts) {
         while let Some(first) = self.sessions.front_mut() {
             out.extend(first.parts.drain(..));

@@ -1,11 +1,12 @@
-//! Recordings of other tools: each read into parts, and some written from parts.
+//! Recordings of other tools: each is read into parts, and some are written from parts.
 //!
 //! ```text
 //! any file ──► detect ──► Reader ──► Part, Part, … ──► Writer ──► any file
 //! ```
 //!
-//! What a file of the Python interceptor says and we have no word for stays in the member `_imported` of the message, or of the session's
-//! metadata, as the difference between that file and what we would have written; so it is all there again on the way back.
+//! Some data in a file of the Python interceptor has no place in a trace. It is kept in the member `_imported` of the
+//! message or of the session's metadata, as the difference between that file and what we would have written. So an
+//! export contains it again.
 
 mod cassettes;
 mod har;

@@ -1,11 +1,12 @@
-//! What one document has that another has not: how the parts of a foreign file that we have no word for are kept.
+//! The difference between two documents: it keeps the data of another tool's file that a trace has no place for.
 
 use super::tree::Tree;
 
-/// The member of a message, and of a session's metadata, that holds what else the file said which it came from.
+/// The member of a message, and of a session's metadata, that holds the additional data of the file that it was read
+/// from.
 pub const IMPORTED: &str = "_imported";
 
-/// What has to be done to `from` to get `to`; `None` where they are the same.
+/// The patch that turns `from` into `to`; `None` if they are equal.
 ///
 /// ```text
 /// {"set": {"/response/result/meta": null}, "unset": ["/request/id"], "literal": {"/response/result/x": "NaN"}}
@@ -38,7 +39,7 @@ impl Patch {
     fn compare(&mut self, from: &Tree, to: &Tree, at: &str) {
         match (from, to) {
             (from, to) if from == to => {}
-            // A place is not found by a name that is there twice.
+            // A member whose name occurs twice has no unique path.
             (from, to) if from.has_twins() || to.has_twins() => self.set(to, at),
             (Tree::Object(before), Tree::Object(after)) => {
                 for (key, _) in before.iter().filter(|(key, _)| to.get(key).is_none()) {
@@ -65,7 +66,7 @@ impl Patch {
         self.literals(value, at);
     }
 
-    /// A message is JSON, so what Python writes for no number is told apart.
+    /// A message must be JSON, so Python's `NaN` and infinities are stored separately.
     fn literals(&mut self, value: &Tree, at: &str) {
         if let Some(name) = value.not_a_number() {
             self.literal.push((at.to_owned(), quoted(name)));
@@ -73,7 +74,7 @@ impl Patch {
         for (index, element) in value.elements().iter().enumerate() {
             self.literals(element, &below(at, &index.to_string()));
         }
-        // Of several members with one name only the last has a place.
+        // Of several members with one name only the last has a path.
         for (key, member) in value.members().iter().filter(|(key, member)| value.get(key) == Some(member)) {
             self.literals(member, &below(at, key));
         }
@@ -84,12 +85,12 @@ fn quoted(text: &str) -> Tree {
     Tree::Leaf(format!("\"{text}\""))
 }
 
-/// One step down. Keys are in their escaped form on both sides, so a pointer is too.
+/// The path of a member. Keys are in their escaped form on both sides, so a pointer is too.
 fn below(at: &str, key: &str) -> String {
     format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Does what a patch says. What does not fit, because somebody changed the file in between, is left out.
+/// Applies a patch. Steps that do not fit, because the file was edited in between, are skipped.
 pub(super) fn apply(tree: &mut Tree, patch: &Tree) {
     for pointer in patch.get("unset").map(Tree::elements).unwrap_or_default() {
         if let Tree::Leaf(pointer) = pointer
@@ -166,7 +167,7 @@ mod tests {
         fn what_is_different_makes_the_one_into_the_other(from in tree(), to in tree()) {
             let mut patched = from.clone();
             if let Some(patch) = difference(&from, &to) {
-                // A patch is kept in messages, so it must be JSON.
+                // A patch is stored in messages, so it must be JSON.
                 prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&patch.to_string()).is_ok());
                 apply(&mut patched, &Tree::known(&patch.to_string()));
             }

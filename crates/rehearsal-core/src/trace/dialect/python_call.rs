@@ -1,10 +1,10 @@
-//! A call as Python's interceptor writes it, and as it would have been on the wire.
+//! A call as Python's interceptor writes it, converted to and from its wire form.
 //!
 //! ```text
 //! {"method": "call_tool", "args": ["add"], "kwargs": {"arguments": {"a": 1}}} ⇄ tools/call {"name": "add", "arguments": {"a": 1}}
 //! ```
 //!
-//! Whatever does not come back by itself is kept as a patch in the request.
+//! Data that this conversion would lose is kept as a patch in the request.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message, Reply};
 use crate::protocol::{Era, Revision, meta};
 
-/// The code of an error that Python gave only words for: JSON-RPC's "internal error".
+/// The code of an error for which Python recorded only a text: JSON-RPC's "internal error".
 const NO_CODE: &str = "-32603";
 
-/// Params that Python's methods have other names for.
+/// Params that have other names in Python's methods.
 const RENAMED: [(&str, &str); 3] =
     [("_meta", "meta"), ("inputResponses", "input_responses"), ("requestState", "request_state")];
 
@@ -31,7 +31,7 @@ fn answer(original: &Tree) -> Option<&Tree> {
     original.get("response").filter(|response| response.is_object())
 }
 
-/// The call that Python wrote down as the one with this number, from 0, in its session.
+/// Converts the call with this number, from 0, of a session of Python's.
 pub(super) fn import(original: &Tree, number: u64, clock: &mut Clock, agreed: &mut Agreed) -> Call {
     let (id, seq) = (number + 1, number * 2);
     let asked = original.get("request").filter(|request| request.is_object());
@@ -53,7 +53,7 @@ pub(super) fn import(original: &Tree, number: u64, clock: &mut Clock, agreed: &m
     call
 }
 
-/// What Python told the server by a method that gets no answer; `None` for a call.
+/// Converts a notification that Python recorded as a call of a method without a response; `None` for a call.
 pub(super) fn import_told(original: &Tree, seq: u64, clock: &mut Clock) -> Option<Entry> {
     let asked = original.get("request").filter(|request| request.is_object())?;
     let name = asked.get("method")?.text()?;
@@ -70,14 +70,14 @@ pub(super) fn import_told(original: &Tree, seq: u64, clock: &mut Clock) -> Optio
     }
     let (at, told) = (clock.at(asked.get("timestamp")), message(&told));
     let ours = plain_told(&told, at, clock.started);
-    // What has a patch was a call of Python's.
+    // A message with a patch was one of Python's calls.
     let patch = patch::difference(&ours, original).unwrap_or_else(|| Tree::Object(Vec::new()));
     let message = with_patch(&told, &patch);
     let what = What::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None };
     Some(Entry::new(seq, at, what))
 }
 
-/// The same as Python would have written it; `None` for what Python did not write.
+/// The client notification as Python would have written it; `None` if Python does not write it.
 pub(super) fn export_told(entry: &Entry, started: Option<Timestamp>) -> Option<Tree> {
     let What::Message { from: Side::Client, message, .. } = &entry.what else { return None };
     let Body::Notification(_) = message.body() else { return None };
@@ -94,7 +94,7 @@ fn plain_told(message: &Message, at: Duration, started: Option<Timestamp>) -> Tr
     Tree::object([("request", request), ("response", Tree::null()), ("duration_ms", Tree::null())])
 }
 
-/// The call as Python would have written it.
+/// The call as Python would have written it, with its patch applied.
 pub(super) fn export(call: &Call, started: Option<Timestamp>) -> Tree {
     let mut tree = plain(call, started);
     if let Some(patch) = message_patch(&call.request.message) {
@@ -103,7 +103,7 @@ pub(super) fn export(call: &Call, started: Option<Timestamp>) -> Tree {
     tree
 }
 
-/// The same without what was kept apart.
+/// The call as Python would have written it, without the patch.
 fn plain(call: &Call, started: Option<Timestamp>) -> Tree {
     let time = |placed: &Placed| timestamp(started, placed.at);
     let mut request = request_line(&call.request.message);
@@ -117,7 +117,7 @@ fn plain(call: &Call, started: Option<Timestamp>) -> Tree {
     Tree::object([("request", request), ("response", response.unwrap_or_else(Tree::null)), ("duration_ms", took)])
 }
 
-/// When something happened, in Python's words.
+/// A time in Python's form.
 pub(super) fn timestamp(started: Option<Timestamp>, at: Duration) -> Tree {
     let time = started.and_then(|started| started.checked_add(at).ok());
     time.map_or_else(Tree::null, python_time::write)
@@ -135,7 +135,7 @@ fn line(message: &Message, word: Option<&Word>) -> Tree {
         let kwargs = if params.is_object() { params } else { Tree::object([("params", params)]) };
         return Tree::object([("method", Tree::string(method)), ("args", Tree::List(Vec::new())), ("kwargs", kwargs)]);
     };
-    // The first argument is how people write it, the others are named.
+    // The first argument is positional by convention, the others are named.
     let first = word.positional.first().filter(|name| !["cursor", "ref"].contains(*name));
     let args = first.and_then(|name| params.remove(name)).into_iter().collect();
     for (wire, python) in RENAMED {
@@ -164,7 +164,7 @@ pub(super) fn response_line(message: &Message, request: &Message) -> Tree {
     Tree::object([("success", success.into()), ("result", result), ("error", error)])
 }
 
-/// A result with the name of its class in front.
+/// A result with the name of its class as its first member.
 fn typed(result: Tree, request: &Message) -> Tree {
     let class = request.method().and_then(|method| find(method.as_str())).map(|word| word.result);
     match (result, class) {
@@ -176,7 +176,7 @@ fn typed(result: Tree, request: &Message) -> Tree {
     }
 }
 
-/// The message that a request must have been.
+/// Builds the request in its wire form.
 pub(super) fn request(request: Option<&Tree>, id: u64) -> Tree {
     let request = request.map(|request| held(request, "send_request", "request").unwrap_or(request));
     let name = request.and_then(|request| request.get("method")?.text()).unwrap_or_else(|| "unknown".to_owned());
@@ -190,8 +190,8 @@ pub(super) fn request(request: Option<&Tree>, id: u64) -> Tree {
     message
 }
 
-/// The message that was given to `send_request` as its `request`, or the like, which is how Python sends what it has no
-/// method for.
+/// The message that was passed to `send_request` as its `request`, or to a similar method. Python sends methods this
+/// way that it has no function for.
 fn held<'t>(request: &'t Tree, sends: &str, named: &str) -> Option<&'t Tree> {
     request.get("method")?.text().filter(|name| name == sends)?;
     let args = request.get("args").and_then(|args| args.elements().first().or_else(|| args.get(named)));
@@ -200,7 +200,7 @@ fn held<'t>(request: &'t Tree, sends: &str, named: &str) -> Option<&'t Tree> {
     given.get("method")?.text().is_some().then_some(given)
 }
 
-/// Arguments by position or by name, or what was sent as it was.
+/// The params, from positional or named arguments, or from the sent message.
 fn params(request: &Tree, word: Option<&Word>) -> Tree {
     if let Some(params) = request.some("params").filter(|params| params.is_object()) {
         return wire(params);
@@ -214,7 +214,7 @@ fn params(request: &Tree, word: Option<&Word>) -> Tree {
     if word.is_none() && !args.elements().is_empty() {
         params.set("args", args.clone());
     }
-    // Some write keyword arguments, or the arguments of the tool, where others write positional ones.
+    // Some tools write keyword arguments, or the arguments of the tool, where others write positional ones.
     let named = [Some(&args), request.some("kwargs"), Some(request)];
     for (at, source) in named.into_iter().enumerate() {
         for (name, value) in source.map(Tree::members).unwrap_or_default() {
@@ -255,8 +255,8 @@ fn bind(params: &mut Tree, name: &str, value: &Tree, word: Option<&Word>) {
     }
 }
 
-/// The version that a session has agreed on, where that is known. Python's models write members of every version, with what they
-/// are unless somebody says otherwise; of those that its version does not have, the server said none.
+/// The negotiated version of a session, if known. Python's models write the members of every version with their default
+/// values. Members with default values that the session's version does not have were not sent by the server.
 #[derive(Debug, Default)]
 pub(super) struct Agreed(Option<Revision>);
 
@@ -272,18 +272,18 @@ impl Agreed {
     }
 }
 
-/// The message that a response must have been.
+/// Builds the response in its wire form.
 pub(super) fn reply(response: &Tree, method: &str, id: u64, agreed: &mut Agreed) -> Tree {
     let mut message = Tree::object([("jsonrpc", Tree::string("2.0")), ("id", id.into())]);
     let error = response.some("error");
     let failed = match response.get("success") {
         Some(Tree::Leaf(word)) if word == "true" => false,
         Some(Tree::Leaf(word)) if word == "false" => true,
-        // Where it does not say, an error does.
+        // Without a statement about success, an error member decides.
         Some(_) | None => error.is_some(),
     };
     let result = response.some("result");
-    // Some call it a failure when the tool says so; then what it said is the result.
+    // Some tools record a tool's own failure as an unsuccessful call; then its content is the result.
     let said = result.filter(|result| error.is_none() && !result.members().is_empty());
     match (failed, said) {
         (true, None) => message.set("error", wire_error(error).valid()),
@@ -295,7 +295,7 @@ pub(super) fn reply(response: &Tree, method: &str, id: u64, agreed: &mut Agreed)
     message
 }
 
-/// The result as the wire has it; `Err` says that nobody could use it.
+/// The result in its wire form; `Err` if no client could use it.
 fn wire_result(result: Option<&Tree>, word: Option<&Word>) -> Result<Tree, String> {
     let list = word.map(|word| word.list).unwrap_or_default();
     let block = |text: Tree| Tree::object([("type", Tree::string("text")), ("text", text)]);
@@ -316,15 +316,15 @@ fn wire_result(result: Option<&Tree>, word: Option<&Word>) -> Result<Tree, Strin
     };
     let beside_content = |(key, _): &(String, Tree)| ["structuredContent", "isError", "_meta"].contains(&key.as_str());
     if list == "content" && wired.members().iter().all(beside_content) {
-        // Every tool says something, if only nothing.
+        // Every tool result has `content`, which may be empty.
         wired.set("content", Tree::List(Vec::new()));
     }
     Ok(wired)
 }
 
-/// Words alone, an exception as an object, or an error of JSON-RPC.
+/// The error in its wire form, from a text, an exception as an object, or an error of JSON-RPC.
 fn wire_error(error: Option<&Tree>) -> Tree {
-    // An exception that holds an error of JSON-RPC.
+    // An exception that contains an error of JSON-RPC.
     if let Some(held) = error.and_then(|error| error.some("error")).filter(|held| held.is_object()) {
         return wire_error(Some(held));
     }
@@ -336,7 +336,7 @@ fn wire_error(error: Option<&Tree>) -> Tree {
     });
     let message = error.text().or(words).unwrap_or_else(|| error.to_string());
     let mut wire = Tree::object([("code", code), ("message", Tree::string(&message))]);
-    // The text as it was, where it is one: escapes and all.
+    // A text is copied as it is, with its escapes.
     if let Some(text @ Tree::Leaf(_)) = error.get("message").or(Some(&error)).filter(|text| text.text().is_some()) {
         wire.set("message", text.clone());
     }
@@ -346,7 +346,7 @@ fn wire_error(error: Option<&Tree>) -> Tree {
     wire
 }
 
-/// The code of an error, where it has one.
+/// The code of an error, if it has one.
 fn code(error: &Tree) -> Option<&Tree> {
     match error.some("error").filter(|held| held.is_object()) {
         Some(held) => code(held),
@@ -354,8 +354,7 @@ fn code(error: &Tree) -> Option<&Tree> {
     }
 }
 
-/// Whether the error that answers a call has the code that was recorded: Python often gives only words, and then the code is
-/// none that anybody has seen.
+/// Whether the code of a call's error was recorded. Python often records only a text; the code is then a placeholder.
 pub fn is_code_recorded(call: &Call) -> bool {
     let Some(mut written) = export(call, None).remove("response") else { return true };
     if let Some(patch) = call.response.as_ref().and_then(|response| message_patch(&response.message)) {
@@ -364,7 +363,7 @@ pub fn is_code_recorded(call: &Call) -> bool {
     written.some("error").and_then(code).is_some()
 }
 
-/// A message of this text.
+/// Builds a message from this tree.
 pub(super) fn message(tree: &Tree) -> Message {
     Message::parse(tree.to_string())
 }

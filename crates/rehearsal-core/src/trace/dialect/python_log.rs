@@ -1,4 +1,4 @@
-//! Requests and responses as Python's interceptor logs them, one a line, without ids.
+//! Requests and responses as Python's interceptor logs them, one per line, without ids.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,8 +20,8 @@ pub(super) struct PythonLog {
     started: bool,
     seq: u64,
     id: u64,
-    /// Requests without an answer yet, by method. An answer has no id, so the oldest of its method gets it; unless somebody
-    /// writes one after all.
+    /// Requests without a response yet, by method. A response has no id, so the oldest request of its method gets it,
+    /// unless both have one of [`NAMES`] that differs.
     open: HashMap<String, VecDeque<Asked>>,
     agreed: Agreed,
 }
@@ -33,11 +33,11 @@ struct Asked {
     line: Tree,
 }
 
-/// What tells apart sessions and requests in the logs of those who write it.
+/// Members that identify a session or a request in the logs of some writers.
 const NAMES: &[&str] = &["session_id", "id", "request_id", "call_id", "correlation_id"];
 
 impl Asked {
-    /// Whether no name that both have is another one.
+    /// Whether no member that both have differs.
     fn may_be_answered_by(&self, answer: &Tree) -> bool {
         NAMES.iter().all(|name| match (self.line.some(name), answer.some(name)) {
             (Some(asked), Some(answered)) => asked == answered,
@@ -122,7 +122,7 @@ impl Dialect for PythonLog {
 }
 
 impl PythonLog {
-    /// The oldest request that this may be the answer to.
+    /// The oldest request that this may be the response to.
     fn asked(&mut self, method: &str, answer: &Tree) -> Option<Asked> {
         let open = self.open.get_mut(method)?;
         let at = open.iter().position(|asked| asked.may_be_answered_by(answer))?;
@@ -133,7 +133,7 @@ impl PythonLog {
 /// Notifications that only a client sends.
 const CLIENTS: &[&str] = &["notifications/initialized", "notifications/roots/list_changed", "notifications/cancelled"];
 
-/// Who asks that.
+/// The side that sends this request.
 fn asker(request: &Placed) -> Side {
     match request.message.method().map(Method::as_str) {
         Some("elicitation/create" | "sampling/createMessage" | "roots/list") => Side::Server,
@@ -141,7 +141,7 @@ fn asker(request: &Placed) -> Side {
     }
 }
 
-/// A line that is neither a request nor an answer to one is kept as it is.
+/// A line that is neither a request nor a response to one, kept as it is.
 fn stray(line: &Tree, seq: u64, at: std::time::Duration) -> Part {
     let message = Message::parse(line.valid().to_string());
     let what = What::Message { from: Side::Server, channel: Channel::MAIN, message, event_id: None };
@@ -161,7 +161,7 @@ fn notification_of(told: &Placed, started: Option<jiff::Timestamp>) -> Tree {
 fn response_of(response: &Placed, request: &Message, started: Option<jiff::Timestamp>) -> Tree {
     let method = request_line(request).remove("method").unwrap_or_else(Tree::null);
     let said = response_line(&response.message, request);
-    // A log says `result`, and `error` where there is one.
+    // A log has `result`, and `error` if the request failed.
     let told = said.members().iter().filter(|(key, value)| key != "success" && !value.is_null()).cloned();
     let members = std::iter::once(("method".to_owned(), method)).chain(told).collect();
     line("response", timestamp(started, response.at), members)
@@ -179,7 +179,7 @@ pub(super) fn line_of(said: &Said<'_>, started: Option<jiff::Timestamp>) -> Opti
         (_, Some(question)) => response_of(&placed, question, started),
         (Body::Request(_), None) => request_of(&placed, started),
         (Body::Notification(_), None) => notification_of(&placed, started),
-        // Every line of a log is an object; other JSON that somebody printed has no place there.
+        // Every line of a log is an object; other JSON that the server printed is skipped.
         (Body::Response(_) | Body::Batch(_) | Body::Garbled(_), None) => {
             return Tree::parse(&said.message.text()).ok().filter(|line| matches!(line, Tree::Object(_)));
         }

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use super::tree::Tree;
 
-/// A time as Python writes it, or somebody else did; without a zone it is taken for UTC.
+/// Reads a time in Python's form or in a common other one; a time without a zone is UTC.
 pub(super) fn read(tree: &Tree) -> Option<Timestamp> {
     if tree.is_object() {
         return ["value", "isoformat", "iso"].iter().find_map(|key| tree.get(key)).and_then(read);
@@ -26,7 +26,7 @@ pub(super) fn read(tree: &Tree) -> Option<Timestamp> {
     text.parse().ok().or_else(civil).or_else(mail).or_else(|| since_1970(text.parse().ok()?))
 }
 
-/// Seconds since 1970, or so many of them that they must be something smaller.
+/// Seconds since 1970, or a smaller unit if the number is too great for seconds.
 fn since_1970(number: f64) -> Option<Timestamp> {
     if !number.is_finite() {
         return None;
@@ -37,11 +37,11 @@ fn since_1970(number: f64) -> Option<Timestamp> {
         1e14..1e17 => number,
         _ => number / 1e3,
     };
-    // No more than a double says.
+    // A double has no more precision.
     Timestamp::from_microsecond(micros.round() as i64).ok()
 }
 
-/// As `datetime.utcnow().isoformat()` would: `2025-10-30T10:30:45.123456`.
+/// Writes a time as `datetime.utcnow().isoformat()` does: `2025-10-30T10:30:45.123456`.
 pub(super) fn write(time: Timestamp) -> Tree {
     let civil = time.to_zoned(TimeZone::UTC).datetime();
     let micros = civil.subsec_nanosecond() / 1000;
@@ -49,12 +49,12 @@ pub(super) fn write(time: Timestamp) -> Tree {
     Tree::string(&if micros == 0 { whole.to_string() } else { format!("{whole}.{micros:06}") })
 }
 
-/// Where the times of a session are counted from.
+/// Converts the times of a session to durations since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    /// When the session started, where the file says so.
+    /// When the session started, if the file has it.
     pub(super) started: Option<Timestamp>,
-    /// Otherwise the first time that was seen.
+    /// The first time in the session; used if the file has no start.
     first: Option<Timestamp>,
     last: Duration,
 }
@@ -64,7 +64,7 @@ impl Clock {
         Clock { started, ..Clock::default() }
     }
 
-    /// How long after the start that was; the last time that was seen where there is none.
+    /// The time since the start; without a time, that of the previous event.
     pub(super) fn at(&mut self, time: Option<&Tree>) -> Duration {
         if let Some(time) = time.and_then(read) {
             let origin = *self.started.as_ref().unwrap_or(self.first.get_or_insert(time));

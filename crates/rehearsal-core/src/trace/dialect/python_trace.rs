@@ -1,5 +1,5 @@
-//! Sessions as Python's interceptor writes them, one a line: read, and written. Where Python's members cannot hold all that we have,
-//! our whole session is in its metadata:
+//! Reads and writes sessions as Python's interceptor writes them, one per line. If Python's members cannot hold all
+//! data of a session, the metadata contains our whole session:
 //!
 //! ```text
 //! {"session_id": "a", "calls": [{…}, {…}], …, "metadata": {"rehearsal": {"calls": [{…}, {…}], "messages": [{…}], …}}}
@@ -23,14 +23,14 @@ use super::tree::Tree;
 use crate::exchange::Side;
 use crate::json::{DEFAULT_EXCERPT, excerpt};
 
-/// The member of a session's metadata in which ours is kept whole, where Python's words do not say it all.
+/// The member of a session's metadata that contains our whole session, if Python's members cannot hold all of it.
 pub(super) const WHOLE: &str = "rehearsal";
 
-/// Reads sessions. Calls stand in the order of their list.
+/// Reads sessions. Calls are in the order of their list.
 #[derive(Debug, Default)]
 pub(super) struct PythonTrace {
     open: Option<Open>,
-    /// How many sessions there were.
+    /// How many sessions were read.
     count: u64,
 }
 
@@ -78,8 +78,8 @@ impl Dialect for PythonTrace {
     }
 }
 
-/// What a file of Python's has in the place of the list of calls, where that is something else: such a session has none, and is
-/// kept for whoever can make something of it.
+/// The value in place of the list of calls, if that is no list. Such a session has no calls, and the value is kept for
+/// the user.
 pub fn odd_calls(start: &Start) -> Option<String> {
     let session = Session::new(start.clone());
     let patch = session.imported()?;
@@ -87,7 +87,7 @@ pub fn odd_calls(start: &Start) -> Option<String> {
     Some(excerpt(&calls.value(), DEFAULT_EXCERPT))
 }
 
-/// What a session begins with; what cannot be said with it is kept in its metadata.
+/// The start of a session; data that has no place in it is kept in its metadata.
 fn start(head: &Tree, count: u64) -> Start {
     let map = |key: &str| match head.some(key).map(Tree::value) {
         Some(serde_json::Value::Object(map)) => map,
@@ -102,7 +102,7 @@ fn start(head: &Tree, count: u64) -> Start {
     start
 }
 
-/// A session in Python's words, without its calls and without what was kept apart.
+/// A session in Python's form, without its calls and without its patch.
 fn plain(session: &Session) -> Tree {
     let time = |time: Option<Timestamp>| time.map_or_else(Tree::null, python_time::write);
     let mut metadata = session.start.metadata.clone();
@@ -117,7 +117,7 @@ fn plain(session: &Session) -> Tree {
     ])
 }
 
-/// A session in Python's words, without its calls.
+/// A session in Python's form, without its calls.
 pub(super) fn head(session: &Session) -> Tree {
     let mut tree = plain(session);
     if let Some(patch) = session.imported() {
@@ -126,7 +126,7 @@ pub(super) fn head(session: &Session) -> Tree {
     tree
 }
 
-/// What Python calls a call.
+/// A call in Python's form.
 pub(super) fn call(part: &Part, session: &Session) -> Option<Tree> {
     match part {
         Part::Call(call) if call.asker == Side::Client => Some(python_call::export(call, session.start.started_at)),
@@ -135,7 +135,7 @@ pub(super) fn call(part: &Part, session: &Session) -> Option<Tree> {
     }
 }
 
-/// What a line has of each part, in its order: the call in Python's words, and in ours the call, or what is none.
+/// The kinds of pieces of a line, in order: a call in Python's form, the call in ours, and everything else.
 const CALLS: u64 = 0;
 const OUR_CALLS: u64 = 1;
 const OUR_MESSAGES: u64 = 2;
@@ -147,16 +147,16 @@ pub(super) struct PythonLine {
 }
 
 impl PythonLine {
-    /// Puts the pieces of a part aside.
+    /// Stores the pieces of a part.
     pub(super) fn part<S: Read + Write + Seek>(
         &mut self,
         part: &Part,
         session: &Session,
         pieces: &mut Sorter<S>,
     ) -> io::Result<()> {
-        // In our files what is no call comes after all calls; in Python's it stands where it happened.
+        // In our files everything else follows the calls; in Python's it is in recorded order.
         let place = match part {
-            // Python writes a call when it is answered.
+            // Python writes a call when its response arrives.
             Part::Call(call) if session.imported().is_some() => call.response.as_ref().unwrap_or(&call.request).seq,
             Part::Entry(entry) => entry.seq,
             Part::Call(_) | Part::Start(_) | Part::Finish { .. } => 0,
@@ -197,7 +197,7 @@ impl PythonLine {
         let from_python = session.imported().is_some();
         let says_all = from_python && our_calls + our_messages == calls && session.end.is_none();
         let metadata = (!says_all).then(|| {
-            // After the calls, because ours come after Python's.
+            // After the calls, because our calls follow Python's.
             head.remove("metadata").filter(Tree::is_object).unwrap_or_else(|| Tree::Object(Vec::new()))
         });
         let mut separator = "{";

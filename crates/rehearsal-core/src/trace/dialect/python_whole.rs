@@ -1,7 +1,7 @@
-//! The session as we had it, in the metadata of what was made of it for Python.
+//! Our whole session in the metadata of a session that was exported for Python.
 //!
-//! It counts as long as what Python sees is what it says, in Python's words. Neither is in memory: a digest of the one is compared
-//! with a digest of the other, and then one of them is read.
+//! It is valid if its export equals Python's part of the file. Neither is in memory: digests of both are compared, and
+//! then one of them is read.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
@@ -13,21 +13,21 @@ use super::records::{Record, Records, Span};
 use super::session::Session;
 use super::tree::Tree;
 
-/// Where ours stands in a session of Python's.
+/// The path of our session in a session of Python's.
 pub(super) const PLACE: [&str; 2] = ["metadata", WHOLE];
 
-/// What ours is to what Python sees.
+/// How our session compares with Python's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
-    /// The same, and more.
+    /// Our session exports to Python's part.
     Same,
-    /// Somebody changed what Python sees, so that counts.
+    /// Python's part was changed since the export, so it is read instead.
     Outdated,
-    /// It is no session of ours.
+    /// The value is not one of our sessions.
     Foreign,
 }
 
-/// Finds out, and leaves `records` where they were: before the calls of the session that begins with `read`.
+/// Compares both, and leaves `records` at its place: before the calls of the session that begins with `read`.
 pub(super) fn judge<R: BufRead + Seek>(read: &Tree, span: Span, records: &mut Records<R>) -> io::Result<Whole> {
     let back = records.mark()?;
     let theirs = theirs(read, records);
@@ -40,7 +40,7 @@ pub(super) fn judge<R: BufRead + Seek>(read: &Tree, span: Span, records: &mut Re
     })
 }
 
-/// The digest of what Python sees.
+/// The digest of Python's part.
 fn theirs<R: BufRead + Seek>(read: &Tree, records: &mut Records<R>) -> Result<Seen, ReadError> {
     let mut seen = Seeing::default();
     while let Some(Record::Item(call)) = records.next()? {
@@ -49,7 +49,7 @@ fn theirs<R: BufRead + Seek>(read: &Tree, records: &mut Records<R>) -> Result<Se
     Ok(seen.finish(read.clone()))
 }
 
-/// The digest of what Python would see.
+/// The digest of our session's export.
 fn ours(whole: Slice<impl BufRead + Seek>) -> io::Result<Seen> {
     let (mut seen, mut session) = (Seeing::default(), None);
     for part in TraceReader::new(whole) {
@@ -69,7 +69,7 @@ fn ours(whole: Slice<impl BufRead + Seek>) -> io::Result<Seen> {
     Ok(seen.finish(head(&session)))
 }
 
-/// What Python sees of a session: how many calls, and a digest of everything.
+/// The number of calls in a session, and a digest of everything that Python reads.
 type Seen = (u64, Vec<u8>);
 
 #[derive(Default)]
@@ -100,30 +100,30 @@ impl Seeing {
     }
 }
 
-/// A part of a file as if it were a file. Where somebody wrote it anew, with spaces and line breaks as they like them, those
-/// between values are left out: they are none of ours.
+/// A part of a file that is read like a file. If another program rewrote it with different white space, the white space
+/// between values is dropped.
 #[derive(Debug)]
 pub(super) struct Slice<R> {
     input: R,
-    /// Where `input` stands.
+    /// The position in `input`.
     at: u64,
     to: u64,
     spaces: Spaces,
     read: Vec<u8>,
-    /// Where in the file each byte of `read` stands, and what comes after it.
+    /// For each byte of `read` its position in the file, and then the position after the last.
     places: Vec<u64>,
-    /// How much of `read` was used.
+    /// How much of `read` was consumed.
     used: usize,
 }
 
-/// What becomes of the white space in a part of a file.
+/// Whether the white space in a part of a file is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spaces {
     Kept,
     Dropped { in_string: bool, escaped: bool },
 }
 
-/// How a session begins that we wrote.
+/// The first bytes of a session that we wrote.
 const BEGINNING: &[u8] = b"{\"format\":1,";
 
 impl<R: BufRead + Seek> Slice<R> {
@@ -148,7 +148,7 @@ impl<R> Slice<R> {
 }
 
 impl Spaces {
-    /// Whether a byte is there for whoever reads.
+    /// Whether a byte is kept.
     fn keep(&mut self, byte: u8) -> bool {
         match self {
             Spaces::Kept => true,
@@ -205,7 +205,7 @@ impl<R: BufRead> Read for Slice<R> {
 }
 
 impl<R: BufRead + Seek> Seek for Slice<R> {
-    /// Only to a place outside of strings.
+    /// Seeks only to positions outside of strings.
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let moved = match to {
             SeekFrom::Start(position) => Some(position),

@@ -1,4 +1,4 @@
-//! What Python calls things, and what the wire calls them.
+//! The names of Python's client library, and the wire's names for the same.
 
 use super::tree::Tree;
 
@@ -12,7 +12,7 @@ pub(super) struct Word {
     pub(super) positional: &'static [&'static str],
     /// The class of its result.
     pub(super) result: &'static str,
-    /// The member of the result that a list alone stands for.
+    /// The member of the result whose value is the list, if Python recorded only the list.
     pub(super) list: &'static str,
 }
 
@@ -50,7 +50,7 @@ pub(super) const WORDS: &[Word] = &[
     word("send_ping", "ping", &[], "EmptyResult", ""),
 ];
 
-/// Methods that tell the server something and get no answer.
+/// Methods that send the server a notification.
 pub(super) const TELLING: &[Word] = &[
     word(
         "send_progress_notification",
@@ -62,16 +62,16 @@ pub(super) const TELLING: &[Word] = &[
     word("send_roots_list_changed", "notifications/roots/list_changed", &[], "", ""),
 ];
 
-/// By the name of Python, or by that of the wire.
+/// Finds a method by Python's name or by the wire's.
 pub(super) fn find(name: &str) -> Option<&'static Word> {
     WORDS.iter().find(|word| word.python == name || word.wire == name)
 }
 
-/// Keyword arguments that never go on the wire: how long to wait, whom to tell, what to keep, which answers to take.
+/// Keyword arguments that are never sent: timeouts, callbacks, and which responses to accept.
 pub(super) const OF_THE_CLIENT: &[&str] =
     &["read_timeout_seconds", "progress_callback", "allow_input_required", "allow_claimed", "cache_mode"];
 
-/// Keys of the protocol that Python's classes spell in their own way. Whatever a user may have named is not among them.
+/// Keys of the protocol that Python's classes spell differently. Keys that a user may have chosen are not among them.
 const KEYS: &[(&str, &str)] = &[
     ("meta", "_meta"),
     ("progress_token", "progressToken"),
@@ -122,7 +122,7 @@ const KEYS: &[(&str, &str)] = &[
     ("poll_interval", "pollInterval"),
 ];
 
-/// Under these keys stands what users and servers made up: no key below them belongs to the protocol.
+/// Keys whose values are made up by users and servers: no key below them belongs to the protocol.
 const DATA: &[&str] = &[
     "arguments",
     "structuredContent",
@@ -136,10 +136,10 @@ const DATA: &[&str] = &[
     "metadata",
 ];
 
-/// Under these keys stands what the protocol knows, by names that a server made up.
+/// Keys whose values have member names that a server made up, and member values that the protocol defines.
 const NAMED: &[&str] = &["inputRequests", "inputResponses"];
 
-/// A result as the wire has it: without the names of classes and without explicit nulls, keys as the protocol spells them.
+/// A result in its wire form: without class names and explicit nulls, keys as the protocol spells them.
 pub(super) fn wire(tree: &Tree) -> Tree {
     match tree {
         Tree::Leaf(_) => tree.clone(),
@@ -153,7 +153,7 @@ pub(super) fn wire(tree: &Tree) -> Tree {
                 let key = KEYS.iter().find(|(python, _)| python == key).map_or(key.as_str(), |(_, wire)| wire);
                 // The arguments of a prompt in a list are descriptions, those of a call are data.
                 let is_data = DATA.contains(&key) && !(key == "arguments" && matches!(value, Tree::List(_)));
-                // What somebody filled in, and what a model calls a tool with.
+                // The values that a user filled in, and the arguments that a model calls a tool with.
                 let is_data = is_data || key == "content" && tree.get("action").is_some() || key == "input";
                 let value = match key {
                     _ if is_data => value.clone(),
@@ -168,7 +168,7 @@ pub(super) fn wire(tree: &Tree) -> Tree {
     }
 }
 
-/// The same of each member, whatever its name.
+/// The wire form of each member, whatever its name.
 fn named(tree: &Tree) -> Tree {
     match tree {
         Tree::Object(members) => {
@@ -179,7 +179,7 @@ fn named(tree: &Tree) -> Tree {
     }
 }
 
-/// A URI that was written as text, as the object that Python keeps it in, or as what Python shows of that: `AnyUrl('a:b')`.
+/// A URI that Python wrote as a string, as an object, or as its `repr`: `AnyUrl('a:b')`.
 pub(super) fn uri(tree: &Tree) -> Tree {
     let shown = |text: String| {
         let (class, rest) = text.split_once("('")?;
@@ -189,7 +189,7 @@ pub(super) fn uri(tree: &Tree) -> Tree {
     tree.text().and_then(shown).unwrap_or_else(|| wire(tree))
 }
 
-/// A URL that was written as the object that Python keeps it in.
+/// A URL that Python wrote as an object.
 fn url(tree: &Tree) -> Option<Tree> {
     let class = tree.get("_type")?.text()?;
     if !class.ends_with("Url") && !class.ends_with("URI") {

@@ -1,4 +1,4 @@
-//! Any file of recordings, read as parts.
+//! Reads a recording of any format as parts.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, Seek};
@@ -12,19 +12,19 @@ use super::python_whole::{self, Slice, Whole};
 use super::records::{Lent, Record, Records, Span};
 use super::tree::Tree;
 
-/// Parts that wait to be given.
+/// Parts that the caller has not taken yet.
 pub(super) type Parts = VecDeque<Part>;
 
-/// How one tool writes its recordings.
+/// Reads the recordings of one tool.
 pub(super) trait Dialect: std::fmt::Debug + Send {
-    /// Takes a piece of the file; `Err` says what was expected instead.
+    /// Takes one record of the file; `Err` describes what was expected instead.
     fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String>;
 
-    /// The file is over, or what follows could not be read.
+    /// Ends the last session, at the end of the file or before a bad line.
     fn finish(&mut self, out: &mut Parts);
 }
 
-/// The parts of a file of recordings in any format that can be read.
+/// Reads the parts of a recording in any format that can be read.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: Input<R>,
@@ -40,7 +40,7 @@ enum Input<R> {
         records: Box<Records<R>>,
         dialect: Box<dyn Dialect>,
     },
-    /// Ours, in the metadata of Python's.
+    /// Our whole session, in the metadata of Python's.
     Whole {
         reader: Box<TraceReader<Slice<R>>>,
         records: Lent,
@@ -50,12 +50,13 @@ enum Input<R> {
 }
 
 impl<R: BufRead + Seek> Reader<R> {
-    /// Reads from where `input` stands; `None` where the format can only be written.
+    /// Reads from the position of `input`; `None` if the format can only be written.
     pub fn new(format: Format, input: R) -> Option<Reader<R>> {
         Reader::skipping(format, input, false)
     }
 
-    /// The same, going on after what cannot be read where `skip_bad` says so: the error is given, and then what follows.
+    /// Reads from the position of `input`. With `skip_bad` the reader returns the error of a bad line and continues
+    /// after it.
     pub fn skipping(format: Format, input: R, skip_bad: bool) -> Option<Reader<R>> {
         let foreign = |input, list, dialect| {
             let records = Box::new(Records::new(input, list, LINE_LIMIT));
@@ -82,7 +83,7 @@ impl<R: BufRead + Seek> Reader<R> {
 }
 
 impl<R: BufRead + Seek> Reader<R> {
-    /// Takes the next piece of the file of another tool; `false` where there is none.
+    /// Takes the next record of another tool's file; `false` at the end.
     fn advance(&mut self) -> Result<bool, ReadError> {
         let Input::Foreign { records, dialect } = &mut self.input else { return Ok(false) };
         let line = records.line();
@@ -107,7 +108,7 @@ impl<R: BufRead + Seek> Reader<R> {
         taken.map(|()| true).map_err(|expected| ReadError::Bad { line, column: 1, expected })
     }
 
-    /// Goes on with ours, and after it with what comes after Python's.
+    /// Continues with our whole session.
     fn enter(&mut self, span: Span) -> Result<(), ReadError> {
         if let Input::Foreign { mut records, dialect } = std::mem::replace(&mut self.input, Input::Over) {
             while !matches!(records.next()?, Some(Record::End) | None) {}
@@ -119,7 +120,7 @@ impl<R: BufRead + Seek> Reader<R> {
         Ok(())
     }
 
-    /// Goes on after ours.
+    /// Continues after our whole session, with what follows Python's.
     fn leave(&mut self) -> Result<(), ReadError> {
         if let Input::Whole { reader, records, dialect } = std::mem::replace(&mut self.input, Input::Over) {
             let records = Box::new(records.take_back(reader.into_inner().into_inner())?);
@@ -129,7 +130,7 @@ impl<R: BufRead + Seek> Reader<R> {
     }
 }
 
-/// What somebody else has in the place where we keep ours is theirs.
+/// Puts a foreign value back into the member in which we keep our session.
 fn put_back(head: &mut Tree, value: Tree) {
     let [outer, inner] = python_whole::PLACE;
     if let Some(mut object) = head.remove(outer) {

@@ -1,4 +1,4 @@
-//! Files of JSON that are read piece by piece: objects one after another, or one object with a long list in it.
+//! Reads files of JSON record by record: objects one after another, or one object with a long list in it.
 //!
 //! ```text
 //! {"session_id": "a", "calls": [{…}, {…}], "metadata": {}}     ──► Head {session_id, calls: [], metadata}, Item, Item, End
@@ -10,19 +10,19 @@ use std::io::{self, BufRead, Seek, SeekFrom};
 use super::super::ReadError;
 use super::tree::{NotJson, Tree};
 
-/// A piece of such a file.
+/// One record of such a file.
 #[derive(Debug, PartialEq)]
 pub(super) enum Record {
     /// An object whose list is empty; its elements follow.
     Head(Tree),
     /// An element of the list; in a file without lists, an object.
     Item(Tree),
-    /// The object is over.
+    /// The end of the object.
     End,
 }
 
-/// The pieces of a file. An object may be laid out on several lines, as people do, and several objects may stand in an array.
-/// But where the first has a line to itself each of them has, and one that goes beyond its line was cut off.
+/// The records of a file. An object may be indented over several lines, and several objects may be in an array. But if
+/// the first object is on one line, each of them must be: an object that continues on the next line was cut off.
 #[derive(Debug)]
 pub(super) struct Records<R> {
     input: R,
@@ -33,24 +33,24 @@ pub(super) struct Records<R> {
     column: u64,
     limit: usize,
     buffer: Vec<u8>,
-    /// Whether each object has a line to itself, once the first was seen.
+    /// Whether each object is on one line; known after the first object.
     one_line: Option<bool>,
-    /// The line on which the object began that we are in.
+    /// The line on which the current object began.
     began: Option<u64>,
-    /// The member of a member that may be as long as the list, and is passed over.
+    /// The member of a member that may be as long as the list, and is skipped.
     aside: Option<[&'static str; 2]>,
-    /// Where it stands in the object that we are in.
+    /// The span of that member in the current object.
     passed: Option<Span>,
 }
 
-/// Where a value stands, in bytes from the beginning of the file.
+/// The position of a value, in bytes from the beginning of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) from: u64,
     pub(super) to: u64,
 }
 
-/// A place to come back to.
+/// A position to return to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     position: u64,
@@ -69,37 +69,37 @@ enum State {
 }
 
 impl<R: BufRead + Seek> Records<R> {
-    /// Reads from where `input` stands.
+    /// Reads from the position of `input`.
     pub(super) fn new(input: R, list: Option<&'static str>, limit: usize) -> Records<R> {
         let (buffer, one_line, began, aside, passed) = (Vec::new(), None, None, None, None);
         let state = State::Between;
         Records { input, list, state, line: 1, column: 1, limit, buffer, one_line, began, aside, passed }
     }
 
-    /// Passes over the member `inner` of the member `outer`, and remembers where it is.
+    /// Skips the member `inner` of the member `outer`, and keeps its span.
     pub(super) fn passing_over(self, [outer, inner]: [&'static str; 2]) -> Records<R> {
         Records { aside: Some([outer, inner]), ..self }
     }
 
-    /// Where that stands in the object that we are in.
+    /// The span of the skipped member in the current object.
     pub(super) fn passed(&self) -> Option<Span> {
         self.passed
     }
 
-    /// Where we are.
+    /// The current position.
     pub(super) fn mark(&mut self) -> io::Result<Mark> {
         let position = self.input.stream_position()?;
         Ok(Mark { position, line: self.line, column: self.column, state: self.state, began: self.began })
     }
 
-    /// Goes back there.
+    /// Returns to a position.
     pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
         let Mark { position, line, column, state, began } = mark;
         (self.line, self.column, self.state, self.began) = (line, column, state, began);
         self.input.seek(SeekFrom::Start(position)).map(drop)
     }
 
-    /// The value that stands there.
+    /// Parses the value at a span.
     pub(super) fn value_at(&mut self, span: Span) -> Result<Tree, ReadError> {
         let back = self.mark()?;
         self.input.seek(SeekFrom::Start(span.from))?;
@@ -108,7 +108,7 @@ impl<R: BufRead + Seek> Records<R> {
         value
     }
 
-    /// The file itself, to read another place of it.
+    /// The file itself, to read another part of it.
     pub(super) fn input(&mut self) -> &mut R {
         &mut self.input
     }
@@ -118,7 +118,7 @@ impl<R: BufRead + Seek> Records<R> {
         self.line
     }
 
-    /// The next piece.
+    /// Reads the next record.
     pub(super) fn next(&mut self) -> Result<Option<Record>, ReadError> {
         loop {
             match self.state {
@@ -128,7 +128,7 @@ impl<R: BufRead + Seek> Records<R> {
                         self.state = State::Over;
                         return Ok(None);
                     }
-                    // Several objects may stand in an array, or be separated as in one.
+                    // Several objects may be in an array, or be separated as in one.
                     Some(b'[' | b',' | b']' | b';') => self.skip(1)?,
                     Some(0xef) => self.skip(3)?,
                     Some(b'{') => {
@@ -156,7 +156,7 @@ impl<R: BufRead + Seek> Records<R> {
                     return self.value().map(|tree| Some(Record::Item(tree)));
                 }
                 State::Rest => {
-                    // What stands here was read before the list was.
+                    // The member at this position was read before the list.
                     while self.peek()? == Some(b',') {
                         self.skip(1)?;
                         self.key()?;
@@ -175,7 +175,7 @@ impl<R: BufRead + Seek> Records<R> {
         }
     }
 
-    /// Goes on after the line that could not be read.
+    /// Continues after the bad line.
     pub(super) fn skip_line(&mut self) -> io::Result<()> {
         (self.state, self.began) = (State::Between, None);
         loop {
@@ -199,12 +199,12 @@ impl<R: BufRead + Seek> Records<R> {
         self.one_line.get_or_insert(one_line);
     }
 
-    /// Whether a line break here cuts an object off.
+    /// Whether a line break at this position cuts an object off.
     fn cuts(&self) -> bool {
         self.one_line == Some(true) && self.began.is_some()
     }
 
-    /// Nothing more comes.
+    /// Ends the reading.
     pub(super) fn stop(&mut self) {
         self.state = State::Over;
     }
@@ -241,7 +241,7 @@ impl<R: BufRead + Seek> Records<R> {
                 self.input.seek(SeekFrom::Start(position))?;
                 (self.line, self.column, self.state) = (line, column, State::InList);
             }
-            // Without its list, an object ends right here.
+            // An object without its list ends here.
             None => self.state = State::Rest,
         }
         Ok(Record::Head(head))
@@ -258,7 +258,7 @@ impl<R: BufRead + Seek> Records<R> {
         }
     }
 
-    /// An object without its member of this name, which is passed over if it is an object.
+    /// An object without its member of this name, which is skipped if it is an object.
     fn object_without(&mut self, inner: &str) -> Result<Tree, ReadError> {
         self.skip(1)?;
         let mut object = Tree::Object(Vec::new());
@@ -284,7 +284,7 @@ impl<R: BufRead + Seek> Records<R> {
         }
     }
 
-    /// Passes over the rest of a list.
+    /// Skips the rest of a list.
     fn pass(&mut self) -> Result<(), ReadError> {
         loop {
             match self.peek()? {
@@ -329,7 +329,7 @@ impl<R: BufRead + Seek> Records<R> {
         Ok(())
     }
 
-    /// Reads one value.
+    /// Parses one value.
     fn value(&mut self) -> Result<Tree, ReadError> {
         self.peek()?;
         let (line, column) = (self.line, self.column);
@@ -359,7 +359,7 @@ impl<R: BufRead + Seek> Records<R> {
             let mut used = 0;
             let cuts = self.one_line == Some(true) && self.began.is_some();
             for &byte in chunk {
-                // No string goes on in the next line.
+                // No string continues on the next line.
                 if byte == b'\n' && (in_string || (cuts && depth > 0)) {
                     cut = true;
                     break;
@@ -406,7 +406,7 @@ impl<R: BufRead + Seek> Records<R> {
     }
 }
 
-/// What becomes of the text of a value.
+/// Whether the text of a value is kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
     Text,
@@ -414,14 +414,14 @@ enum Keep {
 }
 
 impl<R> Records<R> {
-    /// Gives the file away, to go on at `back` when it comes back.
+    /// Lends the file to another reader; reading continues at `back`.
     pub(super) fn lend(self, back: Mark) -> (R, Lent) {
         let Records { input, list, limit, one_line, aside, .. } = self;
         (input, Lent { back, list, limit, one_line, aside })
     }
 }
 
-/// What is needed to go on with a file that somebody else reads.
+/// The state that is needed to continue after the file was lent.
 #[derive(Debug)]
 pub(super) struct Lent {
     back: Mark,
@@ -441,7 +441,7 @@ impl Lent {
     }
 }
 
-/// Where in the file an error in a value is.
+/// The position of an error in a value, as a position in the file.
 fn place(text: &[u8], line: u64, column: u64, error: &NotJson) -> ReadError {
     let before = &text[..error.at.min(text.len())];
     let breaks = before.iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -458,7 +458,7 @@ mod tests {
     use std::io::{BufReader, Cursor};
 
     fn read(text: &str, list: Option<&'static str>) -> Vec<Result<Record, String>> {
-        // Two bytes at a time: no piece of a file may depend on how it is cut.
+        // Two bytes at a time: the result may not depend on the buffer.
         let mut records = Records::new(BufReader::with_capacity(2, Cursor::new(text.to_owned())), list, 1 << 20);
         let mut found = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! What is known of a session as a whole, for files whose order is not ours.
+//! The facts about a whole session, for formats with another order than a trace.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::message::{Body, Message};
 /// The name of the format whose `_imported` members are read and written.
 const PYTHON: &str = "python";
 
-/// What is known of a session as a whole, however long it is.
+/// The facts about a whole session; their size is bounded.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Session {
     pub(super) start: Start,
-    /// When the last thing happened.
+    /// The time of the last event.
     pub(super) last: Duration,
     pub(super) ended_at: Option<Timestamp>,
     pub(super) end: Option<End>,
 }
 
-/// A message and who said it.
+/// A message and its sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said<'s> {
     pub(super) seq: u64,
@@ -33,7 +33,7 @@ pub(super) struct Said<'s> {
     pub(super) from: Side,
     pub(super) channel: Channel,
     pub(super) message: &'s Message,
-    /// The question, where this is the answer.
+    /// The request, if this is its response.
     pub(super) question: Option<&'s Message>,
 }
 
@@ -42,7 +42,7 @@ impl Session {
         Session { start, last: Duration::ZERO, ended_at: None, end: None }
     }
 
-    /// Learns what a part says about the whole.
+    /// Updates the facts with those of a part.
     pub(super) fn learn(&mut self, part: &Part) {
         match part {
             Part::Call(call) => {
@@ -55,34 +55,34 @@ impl Session {
         }
     }
 
-    /// When something happened, in RFC 3339.
+    /// A time in RFC 3339.
     pub(super) fn time(&self, at: Duration) -> Tree {
         let time = self.start.started_at.and_then(|started| started.checked_add(at).ok());
         time.map_or_else(Tree::null, |time| Tree::string(&time.to_string()))
     }
 
-    /// What else its file contains about the session, if it came from the Python interceptor.
+    /// Additional data of its file about the session, if it came from the Python interceptor.
     pub(super) fn imported(&self) -> Option<Tree> {
         patch_of_python(Tree::parse(self.start.metadata.get(IMPORTED)?.as_str()?).ok()?)
     }
 }
 
-/// Keeps, beside what is known of a session, what else its file said: `ours` is what we would have written.
+/// Stores the additional data of a session's file in its metadata: `ours` is what we would have written.
 pub(super) fn keep(start: &mut Start, ours: &Tree, original: &Tree) {
     let patch = patch::difference(ours, original).unwrap_or_else(|| Tree::Object(Vec::new()));
     let kept = labelled(&patch);
-    // As text, because a value would not keep the digits of numbers.
+    // As text, because a value would lose digits of numbers.
     start.metadata.insert(IMPORTED.to_owned(), serde_json::Value::from(kept.to_string()));
 }
 
-/// A patch with the name of the format that it belongs to.
+/// A patch with the name of its format.
 fn labelled(patch: &Tree) -> Tree {
     let mut kept = Tree::object([("from", Tree::string(PYTHON))]);
     patch.members().iter().for_each(|(key, value)| kept.set(key, value.clone()));
     kept
 }
 
-/// What was said in a part, in order.
+/// The messages of a part, in order.
 pub(super) fn said(part: &Part) -> impl Iterator<Item = Said<'_>> {
     let (first, second) = match part {
         Part::Call(call) => {
@@ -100,13 +100,13 @@ pub(super) fn said(part: &Part) -> impl Iterator<Item = Said<'_>> {
 }
 
 impl Said<'_> {
-    /// Its place in the whole order of the session.
+    /// The position in the recorded order of the session.
     pub(super) fn key(&self) -> Key {
         place(self.seq, self.item)
     }
 }
 
-/// The place of a message in the whole order of its session.
+/// The sort key of a message in the recorded order of its session.
 pub(super) fn place(seq: u64, item: Option<u32>) -> Key {
     [seq, item.map_or(0, |item| u64::from(item) + 1), 0, 0]
 }
@@ -116,7 +116,7 @@ fn placed<'s>(placed: &'s Placed, from: Side, question: Option<&'s Message>) -> 
     Said { seq: *seq, item: *item, at: *at, from, channel: *channel, message, question }
 }
 
-/// The text of a message as a document, without what we keep in it; a garbled one is a string.
+/// The text of a message as a document, without the patch in it; a garbled message is a string.
 pub(super) fn message_tree(message: &Message) -> Tree {
     let text = message.text();
     match message.body() {
@@ -132,9 +132,9 @@ pub(super) fn message_tree(message: &Message) -> Tree {
     )
 }
 
-/// What we keep in a message of the file of another tool.
+/// The patch in a message that was read from another tool's file.
 pub(super) fn message_patch(message: &Message) -> Option<Tree> {
-    // Looking for the name first saves reading every message twice.
+    // The search for the name avoids parsing every message twice.
     let raw = std::str::from_utf8(message.raw()).ok().filter(|raw| raw.contains(IMPORTED))?;
     patch_of_python(Tree::parse(raw).ok()?.remove(IMPORTED)?)
 }
@@ -144,7 +144,7 @@ fn patch_of_python(patch: Tree) -> Option<Tree> {
     (patch.get("from")?.text()? == PYTHON).then_some(patch)
 }
 
-/// A message with what else its file said.
+/// A message with a patch in it.
 pub(super) fn with_patch(message: &Message, patch: &Tree) -> Message {
     let mut tree = match Tree::parse(&message.text()) {
         Ok(tree @ Tree::Object(_)) => tree,

@@ -1,25 +1,26 @@
-//! Pieces of a file put in order, however many there are: what is too much for memory waits in a side file.
+//! Sorts any number of pieces of a file: those that exceed the memory limit are written to a side file.
 //!
 //! ```text
 //! pieces ──► heap, up to a limit ──► run, run, … in the side file ──► merged, in order
 //! ```
 //!
-//! What comes nearly in order, as the messages of a session do, makes one long run; the number of runs is small.
+//! Pieces that are nearly in order, such as the messages of a session, make one long run; so the number of runs is
+//! small.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// What pieces are ordered by; those with equal keys keep the order in which they came.
+/// The sort key; pieces with equal keys keep their order.
 pub(super) type Key = [u64; 4];
 
-/// How many bytes of pieces are in memory.
+/// Maximum number of bytes of pieces in memory.
 const MEMORY: usize = 8 << 20;
-/// How many bytes of all runs together are in memory when they are merged.
+/// Maximum number of bytes in memory of all runs together while they are merged.
 const MERGED: usize = 4 << 20;
-/// What a piece takes beside its text.
+/// Memory of a piece in addition to its text, in bytes.
 const OVERHEAD: usize = 64;
-/// What stands before a text in a run: its key, its arrival and its length.
+/// Length of the header of a text in a run, in bytes: key, arrival and length.
 const FRAME: usize = 48;
 
 /// Puts pieces in order.
@@ -30,15 +31,15 @@ pub(super) struct Sorter<S> {
     bytes: usize,
     memory: usize,
     arrivals: u64,
-    /// Where runs end in the side file; the last of them is being written.
+    /// The ends of the runs in the side file; the last run is being written.
     ends: Vec<u64>,
-    /// What the run that is being written ends with.
+    /// The last piece in the run that is being written.
     last: Option<(Key, u64)>,
-    /// What is on its way to the side file.
+    /// Bytes to be written to the side file.
     unwritten: Vec<u8>,
 }
 
-/// A piece, and the run that it will be in.
+/// A piece, and the run that it will be written to.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     run: usize,
@@ -54,7 +55,7 @@ pub(super) struct Piece {
 }
 
 impl<S: Read + Write + Seek> Sorter<S> {
-    /// What does not fit into memory waits in `side`.
+    /// Creates a sorter that writes to `side` what does not fit into memory.
     pub(super) fn new(side: S) -> Sorter<S> {
         Sorter {
             side,
@@ -68,12 +69,12 @@ impl<S: Read + Write + Seek> Sorter<S> {
         }
     }
 
-    /// Takes a piece.
+    /// Adds a piece.
     pub(super) fn push(&mut self, key: Key, text: impl Into<Vec<u8>>) -> io::Result<()> {
         let piece = Piece { key, arrival: self.arrivals, text: text.into() };
         self.arrivals += 1;
         self.bytes += piece.text.len() + OVERHEAD;
-        // Before the end of this run there is no place any more.
+        // The piece belongs before the end of this run, so it waits for the next.
         let late = self.last.is_some_and(|last| (piece.key, piece.arrival) < last);
         let run = self.ends.len().max(1) + usize::from(late);
         self.heap.push(Reverse(Waiting { run, piece }));
@@ -83,7 +84,7 @@ impl<S: Read + Write + Seek> Sorter<S> {
         Ok(())
     }
 
-    /// Writes the first piece that waits to its run.
+    /// Writes the first waiting piece to its run.
     fn spill(&mut self) -> io::Result<()> {
         let Some(Reverse(Waiting { run, piece })) = self.heap.pop() else {
             self.bytes = 0;
@@ -113,7 +114,7 @@ impl<S: Read + Write + Seek> Sorter<S> {
         Ok(())
     }
 
-    /// Gives all pieces in order; those that come after begin an order of their own.
+    /// Returns all pieces in order; pieces that are added later are sorted separately.
     pub(super) fn sorted(&mut self) -> io::Result<Sorted<'_, S>> {
         self.side.write_all(&self.unwritten)?;
         self.side.flush()?;
@@ -139,26 +140,26 @@ impl<S: Read + Write + Seek> Sorter<S> {
 pub(super) struct Sorted<'s, S> {
     side: &'s mut S,
     runs: Vec<Run>,
-    /// What never left memory, in order: one more run.
+    /// The pieces that are still in memory, in order: one more run.
     kept: std::vec::IntoIter<Piece>,
-    /// The first piece of each run, and which run that is.
+    /// The first piece of each run, and the number of the run.
     first: BinaryHeap<Reverse<(Piece, usize)>>,
 }
 
-/// What is left of a run.
+/// The rest of a run.
 #[derive(Debug)]
 struct Run {
     from: u64,
     to: u64,
-    /// How much of it is read at once.
+    /// How many bytes are read at once.
     buffer: usize,
     read: Vec<u8>,
-    /// How much of `read` was used.
+    /// How much of `read` was consumed.
     at: usize,
 }
 
 impl<S: Read + Seek> Sorted<'_, S> {
-    /// The key of the piece that comes next.
+    /// The key of the next piece.
     pub(super) fn peek(&self) -> Option<Key> {
         self.first.peek().map(|Reverse((piece, _))| piece.key)
     }
@@ -170,7 +171,7 @@ impl<S: Read + Seek> Sorted<'_, S> {
         Ok(Some(piece))
     }
 
-    /// The next piece, if this is true of its key.
+    /// The next piece, if its key satisfies the condition.
     pub(super) fn next_if(&mut self, wanted: impl FnOnce(Key) -> bool) -> io::Result<Option<Piece>> {
         if self.peek().is_some_and(wanted) { self.next() } else { Ok(None) }
     }

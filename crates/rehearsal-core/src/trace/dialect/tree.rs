@@ -1,11 +1,12 @@
-//! A JSON document whose leaves keep their text: numbers their digits, strings their escapes, Python's `NaN` its name.
+//! A JSON document whose leaves keep their text: numbers keep their digits, strings their escapes, and Python's `NaN`
+//! its name.
 
 use std::fmt;
 
-/// A JSON value. Keys are as they stand between their quotes; an object keeps the order of its members.
+/// A JSON value. Keys keep their escapes; an object keeps the order of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Tree {
-    /// A string with its quotes, a number, `true`, `false`, `null`, or what Python writes for no number.
+    /// A string with its quotes, a number, `true`, `false`, `null`, or Python's `NaN` and infinities.
     Leaf(String),
     /// An array.
     List(Vec<Tree>),
@@ -13,17 +14,17 @@ pub(super) enum Tree {
     Object(Vec<(String, Tree)>),
 }
 
-/// Where a text stops being JSON, in bytes from its beginning, and what should stand there.
+/// Where a text stops being JSON, in bytes from its beginning, and what was expected there.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotJson {
     pub(super) at: usize,
     pub(super) expected: &'static str,
 }
 
-/// Deeper than anybody's traffic; Python itself goes to about a thousand.
+/// Maximum depth of a document. Python's own limit is about a thousand; real messages are far below.
 const DEPTH: usize = 512;
 
-/// What Python's `json` writes for numbers that are none.
+/// Python's `json` writes these for floats that JSON has no number for.
 const NOT_NUMBERS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
 impl Tree {
@@ -42,7 +43,7 @@ impl Tree {
         Tree::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
-    /// Reads one value and nothing after it.
+    /// Parses one value and nothing after it.
     pub(super) fn parse(text: &str) -> Result<Tree, NotJson> {
         let mut parser = Parser { text, at: 0 };
         let tree = parser.value(0)?;
@@ -50,12 +51,12 @@ impl Tree {
         if parser.at < text.len() { Err(parser.expected("the end of the value")) } else { Ok(tree) }
     }
 
-    /// Reads text that is known to be JSON; `null` where it is not.
+    /// Parses text that is known to be JSON; `null` if it is not.
     pub(super) fn known(text: &str) -> Tree {
         Tree::parse(text).unwrap_or_else(|_| Tree::null())
     }
 
-    /// A member of an object; of several with the same name the last, as everybody reads it.
+    /// A member of an object; of several with the same name the last, as most parsers return it.
     pub(super) fn get(&self, key: &str) -> Option<&Tree> {
         match self {
             Tree::Object(members) => members.iter().rfind(|(name, _)| name == key).map(|(_, value)| value),
@@ -63,12 +64,12 @@ impl Tree {
         }
     }
 
-    /// A member that is there and not `null`.
+    /// A member that is present and not `null`.
     pub(super) fn some(&self, key: &str) -> Option<&Tree> {
         self.get(key).filter(|value| !value.is_null())
     }
 
-    /// Takes a member out of an object.
+    /// Removes a member from an object.
     pub(super) fn remove(&mut self, key: &str) -> Option<Tree> {
         match self {
             Tree::Object(members) => {
@@ -81,7 +82,7 @@ impl Tree {
         }
     }
 
-    /// Puts a member into an object, in the place of one of that name where there is one.
+    /// Sets a member of an object, in place of one of that name if there is one.
     pub(super) fn set(&mut self, key: &str, value: Tree) {
         if let Tree::Object(members) = self {
             match members.iter_mut().rfind(|(name, _)| name == key) {
@@ -91,7 +92,7 @@ impl Tree {
         }
     }
 
-    /// Adds a member to an object, though it may have one of that name.
+    /// Adds a member to an object, even if it has one of that name.
     pub(super) fn push(&mut self, key: String, value: Tree) {
         if let Tree::Object(members) = self {
             members.push((key, value));
@@ -120,13 +121,13 @@ impl Tree {
         }
     }
 
-    /// What a string says; half a surrogate pair, which Python writes, reads as `�`.
+    /// The value of a string; a lone surrogate, which Python writes, is read as `�`.
     pub(super) fn text(&self) -> Option<String> {
         let Tree::Leaf(leaf) = self else { return None };
         leaf.starts_with('"').then(|| unescape(leaf))
     }
 
-    /// A number, or a string that is one.
+    /// A number, or the number in a string.
     pub(super) fn number(&self) -> Option<f64> {
         let Tree::Leaf(leaf) = self else { return None };
         leaf.parse().ok().filter(|number: &f64| number.is_finite())
@@ -142,7 +143,7 @@ impl Tree {
         matches!(self, Tree::Object(_))
     }
 
-    /// What Python writes for a number that is none.
+    /// Python's `NaN` or infinity.
     pub(super) fn not_a_number(&self) -> Option<&str> {
         match self {
             Tree::Leaf(leaf) if NOT_NUMBERS.contains(&leaf.as_str()) => Some(leaf),
@@ -150,7 +151,7 @@ impl Tree {
         }
     }
 
-    /// The same in JSON that everybody reads: `NaN` becomes `"NaN"`.
+    /// The value in valid JSON: `NaN` becomes `"NaN"`.
     pub(super) fn valid(&self) -> Tree {
         match self {
             Tree::Leaf(leaf) => {
@@ -163,7 +164,7 @@ impl Tree {
         }
     }
 
-    /// As a [`serde_json::Value`]; what one cannot hold is changed as little as possible.
+    /// Converts to a [`serde_json::Value`]; what it cannot hold is changed as little as possible.
     pub(super) fn value(&self) -> serde_json::Value {
         use serde_json::Value;
         match self {
@@ -176,12 +177,13 @@ impl Tree {
         }
     }
 
-    /// The same of a [`serde_json::Value`].
+    /// Converts from a [`serde_json::Value`].
     pub(super) fn of(value: &serde_json::Value) -> Tree {
         Tree::known(&value.to_string())
     }
 
-    /// The same text for every way to write this value: members by name, escapes as everybody else does them.
+    /// Writes the canonical text, which is the same for every way to write this value: members sorted by name, standard
+    /// escapes.
     pub(super) fn canonical(&self, out: &mut String) {
         match self {
             Tree::Leaf(leaf) => match self.text() {
@@ -212,7 +214,7 @@ impl Tree {
         }
     }
 
-    /// As Python's `json.dumps(indent=2)` writes it: for files that people read.
+    /// Writes the value as Python's `json.dumps(indent=2)` does, for files that users read.
     pub(super) fn pretty(&self, out: &mut String, indent: usize) {
         let line = |out: &mut String, indent: usize| {
             out.push('\n');
@@ -280,7 +282,7 @@ impl fmt::Display for Tree {
     }
 }
 
-/// What a quoted string says.
+/// The value of a quoted string.
 fn unescape(quoted: &str) -> String {
     serde_json::from_str(quoted).unwrap_or_else(|_| crate::json::Unescaped::new(&quoted[1..quoted.len() - 1]).text)
 }

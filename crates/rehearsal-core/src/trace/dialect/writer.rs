@@ -1,4 +1,4 @@
-//! Parts, written as a file of any format that can be written.
+//! Writes parts as a file of any format that can be written.
 
 use std::io::{self, Read, Seek, Write};
 
@@ -10,13 +10,13 @@ use super::session::{Session, place, said};
 use super::sorter::{Sorted, Sorter};
 use crate::exchange::Side;
 
-/// Why something could not be written.
+/// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// An HTTP archive of something that was not over HTTP.
+    /// A session without HTTP cannot be written to an HTTP archive.
     #[error("session {session_id} was not recorded over HTTP, so there is nothing to put into an HTTP archive")]
     NoHttp {
-        /// Which session.
+        /// The id of the session.
         session_id: String,
     },
     /// The file could not be written.
@@ -26,8 +26,8 @@ pub enum WriteError {
 
 /// Writes parts in any format that can be written, and keeps no session in memory.
 ///
-/// Other formats than a trace have an order of their own, and some begin with what is known only in the end. So what is
-/// written of each part is put aside, and put in order when the session is over.
+/// Other formats than a trace have an order of their own, and some begin with values that are known only at the end. So
+/// the pieces of each part are stored, and sorted when the session is over.
 #[derive(Debug)]
 pub struct Writer<W, S> {
     output: Output<W, S>,
@@ -47,7 +47,7 @@ struct Other<W, S> {
     pieces: Sorter<S>,
 }
 
-/// The format that is written, with what is known of the whole file.
+/// The format that is written, with the state of the whole file.
 #[derive(Debug)]
 enum Form {
     Journal,
@@ -57,8 +57,8 @@ enum Form {
 }
 
 impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
-    /// Writes to `out`; what has to wait, waits in `side`: a temporary file, or a `Cursor` where the sessions are small. `None`
-    /// if the format can only be read.
+    /// Writes to `out`. Pieces that have to wait are stored in `side`: a temporary file, or a `Cursor` if the sessions
+    /// are small. `None` if the format can only be read.
     pub fn new(format: Format, out: W, side: S) -> Option<Writer<W, S>> {
         let form = match format {
             Format::Trace => return Some(Writer { output: Output::Trace(TraceWriter::new(out, side)) }),
@@ -80,7 +80,7 @@ impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
         }
     }
 
-    /// Ends what is open, and gives `W` back, flushed.
+    /// Ends the open session, and returns `W`, flushed.
     pub fn finish(self) -> Result<W, WriteError> {
         match self.output {
             Output::Trace(writer) => Ok(writer.finish()?),
@@ -111,7 +111,7 @@ impl<W: Write, S: Read + Write + Seek> Other<W, S> {
         Ok(put_aside(part, &mut self.form, session, &mut self.pieces)?)
     }
 
-    /// Writes what was put aside.
+    /// Writes the stored pieces.
     fn end_session(&mut self) -> Result<(), WriteError> {
         let Some(session) = &self.session.take() else { return Ok(()) };
         let (out, pieces) = (&mut self.out, self.pieces.sorted()?);
@@ -133,7 +133,7 @@ fn not_begun() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "a call or an entry outside of a session")
 }
 
-/// Puts what will be written of a part in its place.
+/// Stores the pieces of a part.
 fn put_aside<S: Read + Write + Seek>(
     part: &Part,
     form: &mut Form,
@@ -165,7 +165,7 @@ fn lines<S: Read + Seek>(mut pieces: Sorted<'_, S>, out: &mut impl Write) -> io:
     Ok(())
 }
 
-/// What a part is in a journal.
+/// The entries of a part in a journal.
 fn entries(part: &Part) -> impl Iterator<Item = Entry> {
     let message = |placed: &Placed, from: Side| {
         let (message, event_id) = (placed.message.clone(), placed.event_id.clone());
@@ -216,7 +216,7 @@ mod tests {
     fn read(format: Format, text: &[u8]) -> Vec<Part> {
         let parts: Result<Vec<Part>, _> = Reader::new(format, Cursor::new(text)).unwrap().collect();
         let mut parts = parts.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)));
-        // In a trace all calls come before all entries; elsewhere as they happened.
+        // In a trace all calls come before all entries; other formats have them in recorded order.
         for session in parts.split_mut(|part| matches!(part, Part::Finish { .. })) {
             session.sort_by_key(|part| matches!(part, Part::Entry(_)));
         }
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// A file is the same after it was a trace of ours, and after it was one of ours in a file.
+    /// Asserts that a file is unchanged after a conversion to a trace and back, and to a trace inside a file and back.
     #[track_caller]
     fn comes_back(format: Format, text: &str) -> Vec<Part> {
         assert_eq!(detect(text.as_bytes()), Some(format), "{text}");
@@ -434,7 +434,7 @@ mod tests {
             let list = r#"{"request":{"method":"list_tools","args":[],"kwargs":{}},"response":{"success":true,"result":{"tools":[]}}}"#;
             let text = format!(r#"{{"session_id":"s","calls":[{{"request":{request},{answered}}},{list}]}}"#);
             let parts = comes_back(Format::PythonTrace, &text);
-            // Our files have it behind the calls, and Python's where it was.
+            // Our files have it behind the calls, Python's in recorded order.
             let Part::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, .. }) = &parts[2] else {
                 panic!("{parts:?}")
             };
@@ -499,8 +499,9 @@ mod tests {
         }
     }
 
-    /// Byte order marks, line ends of Windows, sessions laid out or in an array, escapes, digits beyond every type, `NaN`, members
-    /// that are absent, unknown, `null`, of another kind or there twice, errors and times of every shape.
+    /// Byte order marks, line ends of Windows, indented sessions and sessions in an array, escapes, digits beyond every
+    /// type, `NaN`, members that are absent, unknown, `null`, of another type or duplicated, errors and times of every
+    /// form.
     #[test]
     fn whatever_people_and_programs_make_of_it_comes_back() {
         for (name, calls) in [

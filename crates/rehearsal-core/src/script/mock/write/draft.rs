@@ -1,4 +1,4 @@
-//! A mock file before it is written.
+//! The draft of a mock file.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,87 +15,87 @@ use crate::script::mock::Validate;
 use crate::script::page::{Element, Key, Node, written};
 use crate::shape::misspelt;
 
-/// A mock file before it is written. Everything is as it was on the wire; the words of the file come when it is written.
+/// The draft of a mock file. All values are in their wire form, and are converted when the file is written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
-    /// What stands above everything, for whoever reads the file.
+    /// The comment at the top of the file.
     pub comment: String,
-    /// Who the server is: `name`, `version` and so on.
+    /// The server info: `name`, `version` and so on.
     pub server: Option<Value>,
-    /// What it tells the model about itself.
+    /// The instructions for the model.
     pub instructions: Option<String>,
-    /// The versions that it speaks; empty for all of them.
+    /// The served versions; empty for all of them.
     pub versions: Vec<Revision>,
-    /// What is said about its capabilities beyond what follows from what it offers; `null` takes one away.
+    /// Capabilities that differ from those that follow from the offers; `null` removes one.
     pub capabilities: Map<String, Value>,
-    /// What it refuses, whatever is asked.
+    /// The errors of refused methods.
     pub refuses: BTreeMap<String, ErrorReply>,
-    /// What happens to arguments and answers that do not fit their schema; the usual unless given.
+    /// What happens to arguments and answers that do not match their schema; `None` for the default.
     pub validate: Option<Validate>,
-    /// What can be called.
+    /// The tools.
     pub tools: Vec<Offer>,
-    /// What can be read.
+    /// The resources.
     pub resources: Vec<Offer>,
-    /// What can be read by pattern.
+    /// The resource templates.
     pub resource_templates: Vec<Offer>,
-    /// What can be asked to be phrased.
+    /// The prompts.
     pub prompts: Vec<Offer>,
-    /// How requests of other methods are answered, by method.
+    /// The answers to requests of other methods, by method.
     pub requests: Vec<(String, Vec<DraftAnswer>)>,
 }
 
-/// Something that is offered, and what it answers.
+/// A tool, prompt, resource or resource template, with its answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
-    /// What stands above it, for whoever reads the file.
+    /// The comment above it.
     pub comment: String,
     /// The element of the list.
     pub listed: Value,
-    /// Whether it must be listed exactly as it is here, in every version; the file then has it as it was on the wire.
+    /// Whether it must be listed unchanged in every version; the file then contains its wire form.
     pub exactly: bool,
-    /// Whether it answers without being in the list.
+    /// Whether it answers without being listed.
     pub hidden: bool,
-    /// What is suggested for each argument, or variable of a pattern.
+    /// The completions of each argument, or variable of a template.
     pub complete: Vec<(String, Vec<String>)>,
-    /// What it answers, in order; the last one should always fit.
+    /// The answers, in order; the last one should always match.
     pub answers: Vec<DraftAnswer>,
 }
 
-/// One answer and when it is given.
+/// One answer with its conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftAnswer {
-    /// What stands above it, for whoever reads the file.
+    /// The comment above it.
     pub comment: String,
-    /// What to call it in reports.
+    /// Its name in reports.
     pub name: Option<String>,
-    /// A matcher for the arguments, as people write one; any arguments unless given.
+    /// A matcher for the arguments, in its written form; `None` matches any arguments.
     pub when: Option<Value>,
-    /// Matchers for everything else, by what they look at: `{"call": 2}`.
+    /// Matchers for everything else, by key: `{"call": 2}`.
     pub given: Option<Value>,
-    /// How often it is given before the next one has its turn.
+    /// How often it is used before the next one.
     pub times: Option<u64>,
-    /// How long nothing happens first.
+    /// The delay before it.
     pub delay: Option<Duration>,
-    /// What happens before it.
+    /// The steps before it.
     pub steps: Vec<DraftStep>,
-    /// What is said in the end.
+    /// The body.
     pub says: Says,
 }
 
-/// What an answer says.
+/// The body of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Says {
-    /// A result as it was on the wire; what looks like a template in it is none.
+    /// A result in its wire form; text that looks like a template is literal.
     Result(Value),
-    /// A result whose texts are templates already.
+    /// A result whose texts are templates.
     Template(Value),
     /// An error.
     Error(ErrorReply),
-    /// One of these after the other, the last for ever.
+    /// Several answers in turn; the last one is repeated.
     InTurn(Vec<DraftAnswer>),
 }
 
-/// What is offered.
+/// The kind of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Tool,
@@ -106,7 +106,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The key that names one of them in a list.
+    /// The key of an item's name on the wire.
     pub(super) fn name_on_the_wire(self) -> &'static str {
         match self {
             Kind::Tool | Kind::Prompt => "name",
@@ -116,7 +116,7 @@ impl Kind {
         }
     }
 
-    /// The same in a file.
+    /// The key of an item's name in a file.
     pub(super) fn name_in_file(self) -> &'static str {
         match self {
             Kind::Tool | Kind::Prompt => "name",
@@ -128,14 +128,14 @@ impl Kind {
 }
 
 impl Offer {
-    /// Something that is listed like this.
+    /// Builds an offer from its listed form.
     pub fn new(listed: Value, answers: Vec<DraftAnswer>) -> Offer {
         Offer { comment: String::new(), listed, exactly: false, hidden: false, complete: Vec::new(), answers }
     }
 }
 
 impl DraftAnswer {
-    /// An answer that always fits and only says this.
+    /// Builds an answer without conditions.
     pub fn new(says: Says) -> DraftAnswer {
         DraftAnswer {
             comment: String::new(),
@@ -149,7 +149,7 @@ impl DraftAnswer {
         }
     }
 
-    /// Whether it is nothing but what it says.
+    /// Whether the answer has nothing but its body.
     fn is_bare(&self) -> bool {
         let DraftAnswer { comment, name, when, given, times, delay, steps, says: _ } = self;
         let nothing = (comment.is_empty(), name, when, given, times, delay, steps.is_empty());
@@ -209,7 +209,7 @@ fn offered(offer: &Offer, kind: Kind) -> Node {
     let words = if offer.exactly { None } else { listed::in_words(&offer.listed, kind) };
     let known = match words {
         Some(_) => Cow::Borrowed(&offer.listed),
-        // Of what is listed as it was on the wire, a mock that answers knows only what it is called.
+        // For an item that is listed in its wire form, the file needs only the name.
         None => Cow::Owned(name_alone(&offer.listed, kind)),
     };
     let mut keys: Vec<Key> = match words {
@@ -256,7 +256,7 @@ fn name_alone(listed: &Value, kind: Kind) -> Value {
     json!({name: listed.get(name).cloned().unwrap_or_default()})
 }
 
-/// A key of an element; the arguments of a prompt get their suggestions.
+/// A key of an item; the arguments of a prompt get their completions.
 fn field(name: &str, value: Value, offer: &Offer) -> Key {
     let mut value = value;
     if name == "arguments" {
@@ -291,7 +291,7 @@ fn answer(answer: &DraftAnswer, kind: Kind, listed: &Value) -> Element {
     Element { comment: answer.comment.clone(), node: Node::Keys(keys) }
 }
 
-/// What a resource says by a key of its own, in the words of an answer.
+/// Converts a key with a resource's contents to a key of an answer.
 fn in_answer(key: Key, listed: &Value) -> Key {
     let Key { comment, name, node: Node::Value(blob) } = key else { return key };
     if name != "blob" {
@@ -324,13 +324,13 @@ fn says(says: &Says, kind: Kind, listed: &Value) -> Vec<Key> {
     }
 }
 
-/// An error as it was on the wire, without members that a file has no place for.
+/// An error in its wire form, without members that a file cannot have.
 fn refusal(error: &ErrorReply) -> Value {
     ErrorReply { more: None, ..error.clone() }.object().into()
 }
 
 impl Draft {
-    /// What a check would take for a slip cannot be said in a file, so a comment says it.
+    /// Capabilities that the check would report as misspelled cannot be in a file, so a comment contains them.
     fn capabilities_written(&self) -> Option<Key> {
         let (capabilities, slips) = spelt(&self.capabilities);
         let comment = match slips.is_empty() {
@@ -341,7 +341,7 @@ impl Draft {
     }
 }
 
-/// Capabilities without what a check would take for a slip, and the places of that.
+/// The capabilities without those that the check would report as misspelled, and the paths of these.
 fn spelt(capabilities: &Map<String, Value>) -> (Value, Vec<String>) {
     let mut capabilities = Value::Object(capabilities.clone());
     let slips = misspelt("ServerCapabilities", &capabilities);

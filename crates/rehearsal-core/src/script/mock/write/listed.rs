@@ -1,4 +1,4 @@
-//! What a server lists, in the words of a mock file.
+//! Converts listed items to mock-file syntax.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::draft::Kind;
 use crate::matcher::Schema;
 use crate::script::mock::names::{has_scheme, is_tool_name};
 
-/// What a value of a key is, and what is written for it.
+/// The type of a key's value, and how it is written.
 #[derive(Clone, Copy)]
 enum Takes {
     Text,
@@ -23,7 +23,7 @@ enum Takes {
     Arguments,
 }
 
-/// The keys of an element of a list: on the wire, in a file.
+/// The keys of an item: on the wire, in a file.
 fn keys(kind: Kind) -> &'static [(&'static str, &'static str, Takes)] {
     match kind {
         Kind::Request => &[],
@@ -102,7 +102,7 @@ const ICON: [(&str, &str, Takes); 4] = [
     ("theme", "theme", Takes::Text),
 ];
 
-/// The keys of the name and version of a server.
+/// The keys of the server info.
 const IMPLEMENTATION: [(&str, &str, Takes); 6] = [
     ("name", "name", Takes::Text),
     ("version", "version", Takes::Text),
@@ -112,7 +112,7 @@ const IMPLEMENTATION: [(&str, &str, Takes); 6] = [
     ("icons", "icons", Takes::Icons),
 ];
 
-/// Who a server is, in the words of a mock file, without what those have no word for.
+/// The server info in mock-file syntax, without members that a file cannot have.
 pub(super) fn implementation(info: &Value) -> Value {
     let mut said = Map::new();
     for (key, value) in info.as_object().into_iter().flatten() {
@@ -126,7 +126,7 @@ pub(super) fn implementation(info: &Value) -> Value {
     said.into()
 }
 
-/// An element of a list in the words of a mock file; `None` where those cannot say exactly this.
+/// An item in mock-file syntax; `None` if the file would not be exact.
 pub(super) fn in_words(element: &Value, kind: Kind) -> Option<Map<String, Value>> {
     let said = fields(element, keys(kind))?;
     let fits = match kind {
@@ -140,14 +140,14 @@ pub(super) fn in_words(element: &Value, kind: Kind) -> Option<Map<String, Value>
         Kind::Resource => said.contains_key("name") && has_scheme(said.get("uri")?.as_str()?),
         Kind::ResourceTemplate => said.contains_key("name"),
         Kind::Prompt => true,
-        // Nobody lists them.
+        // Requests are never listed.
         Kind::Request => false,
     };
     (fits && said.contains_key(kind.name_in_file())).then_some(said)
 }
 
-/// What a mock has to know of an element that is listed exactly as it was, and that nobody sees: whether it can be a task, and
-/// what to suggest for the arguments of a prompt.
+/// The keys of a mock file in addition to an item in its wire form: whether it may be a task, and the completions for
+/// the arguments of a prompt.
 pub(super) fn beside(
     element: &Value,
     kind: Kind,
@@ -164,7 +164,7 @@ pub(super) fn beside(
     tasks.into_iter().chain(suggested)
 }
 
-/// The fields of an object in the order of a file, its name first; `None` where some are not known.
+/// The fields of an object in the order of a file, its name first; `None` if some are unknown.
 fn fields(value: &Value, known: &[(&str, &str, Takes)]) -> Option<Map<String, Value>> {
     let object = value.as_object()?;
     let mut said = Map::new();
@@ -176,13 +176,13 @@ fn fields(value: &Value, known: &[(&str, &str, Takes)]) -> Option<Map<String, Va
     (said.len() == object.len()).then_some(said)
 }
 
-/// A member in mock-file syntax, unless its key or its value is not known.
+/// A member in mock-file syntax; `None` if its key or its value is unknown.
 fn renamed<'n>(key: &str, value: &Value, known: &[(&str, &'n str, Takes)]) -> Option<(&'n str, Value)> {
     let (_, name, takes) = known.iter().find(|(wire, ..)| *wire == key)?;
     Some((name, taken(value, *takes)?))
 }
 
-/// An object in mock-file syntax, in its own order; `None` if a member is not known.
+/// An object in mock-file syntax, in its own order; `None` if a member is unknown.
 fn in_its_order(value: &Value, known: &[(&str, &str, Takes)]) -> Option<Value> {
     let members = value.as_object()?.iter();
     members.map(|(key, value)| renamed(key, value, known).map(|(name, value)| (name.to_owned(), value))).collect()
@@ -220,7 +220,7 @@ fn taken(value: &Value, takes: Takes) -> Option<Value> {
     }
 }
 
-/// Who something is for, in mock-file syntax.
+/// Annotations in mock-file syntax.
 pub(super) fn annotations(value: &Value) -> Option<Value> {
     in_its_order(value, &ANNOTATIONS)
 }

@@ -1,10 +1,10 @@
-//! Mock files, written: what a server offers and said becomes a file that people go on editing.
+//! Writes mock files from a server's offers and recorded responses, for users to edit.
 //!
 //! ```text
-//! what was listed and said, as it was on the wire ──► Draft ──► YAML that `parse` reads
+//! recorded items and responses in their wire form ──► Draft ──► YAML that `parse` reads
 //! ```
 //!
-//! Texts of mock files are templates; what only looks like one is put in `{% raw %}`.
+//! Texts of mock files are templates; literal text that looks like a template is put in `{% raw %}`.
 
 mod draft;
 mod listed;

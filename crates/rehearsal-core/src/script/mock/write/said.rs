@@ -1,4 +1,4 @@
-//! What a server answered, in the words of a mock file.
+//! Converts recorded results to mock-file syntax.
 
 use serde_json::{Map, Value, json};
 
@@ -6,8 +6,8 @@ use super::draft::Kind;
 use super::listed::annotations;
 use crate::protocol::meta;
 
-/// What a result says, as keys of an answer: `text`, `content`, `contents`, `messages` and the like, or `result` where
-/// those cannot say exactly this. Its texts are templates.
+/// The keys of an answer for a result: `text`, `content`, `contents`, `messages` and similar, or `result` if those
+/// would not be exact. Its texts are templates.
 pub(super) fn result(result: &Value, kind: Kind, listed: &Value) -> Map<String, Value> {
     let bare = without_envelope(result);
     let said = match kind {
@@ -22,7 +22,7 @@ pub(super) fn result(result: &Value, kind: Kind, listed: &Value) -> Map<String, 
     })
 }
 
-/// A result without what a mock puts into every result since 2026-07-28.
+/// A result without the members that a mock adds to every result since 2026-07-28.
 fn without_envelope(result: &Value) -> Value {
     let mut result = result.clone();
     if let Some(object) = result.as_object_mut() {
@@ -45,7 +45,7 @@ fn without_envelope(result: &Value) -> Value {
 fn called(result: &Value) -> Option<Map<String, Value>> {
     let mut said = Map::new();
     let structured = result.get("structuredContent");
-    // A mock adds the text of structured content by itself.
+    // A mock adds the text of structured content itself.
     result.get("content")?;
     for (key, value) in result.as_object()? {
         match key.as_str() {
@@ -62,7 +62,7 @@ fn called(result: &Value) -> Option<Map<String, Value>> {
                     _ => drop(said.insert("content".to_owned(), blocks.into())),
                 }
             }
-            // A mock file takes null for nothing.
+            // In a mock file, null means an absent value.
             "structuredContent" if value.is_null() => return None,
             "structuredContent" => drop(said.insert("structured_content".to_owned(), value.clone())),
             "isError" => drop(value.is_boolean().then(|| said.insert("is_error".to_owned(), value.clone()))?),
@@ -104,7 +104,7 @@ fn read(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
     {
         let said = match (only.get("text"), only.get("blob")) {
             (Some(Value::String(text)), None) => ("text", text.clone()),
-            // A blob has no braces in it, or it is none.
+            // Valid base64 contains no braces.
             (None, Some(Value::String(blob))) if is_base64(blob) => ("blob", blob.clone()),
             _ => return None,
         };
@@ -139,7 +139,7 @@ fn contents(one: &Value) -> Option<Value> {
     (one_of && said.contains_key("uri")).then(|| said.into())
 }
 
-/// A content block in the words of a mock file.
+/// A content block in mock-file syntax.
 fn block(block: &Value) -> Option<Value> {
     let object = block.as_object()?;
     let kind = object.get("type")?.as_str()?;
@@ -163,7 +163,7 @@ fn block(block: &Value) -> Option<Value> {
             "resource" => ("resource", contents(value)?),
             "size" => ("size", value.is_u64().then(|| value.clone())?),
             "text" | "uri" | "name" => (key.as_str(), value.as_str()?.into()),
-            // Not a template in a file, though it is one in `result`.
+            // This key is no template in a file, though it is one in `result`.
             _ => (key.as_str(), value.as_str().filter(|text| !text.contains("{%") && !text.contains("{{"))?.into()),
         };
         said.insert(name.to_owned(), value);
@@ -176,10 +176,10 @@ fn is_base64(text: &str) -> bool {
     base64::engine::general_purpose::STANDARD.decode(text).is_ok()
 }
 
-/// What a template begins something with.
+/// The beginnings of templates.
 const MARKS: [&str; 3] = ["{{", "{%", "{#"];
 
-/// A text for a mock file that says exactly this.
+/// A text of a mock file that renders to exactly this text.
 pub fn literal(text: &str) -> String {
     if !MARKS.iter().any(|mark| text.contains(mark)) {
         return text.to_owned();
@@ -187,11 +187,11 @@ pub fn literal(text: &str) -> String {
     if !text.contains("endraw") {
         return format!("{{% raw %}}{text}{{% endraw %}}");
     }
-    // Every brace that could begin something is said by an expression.
+    // Every brace that could begin a template is written as an expression.
     text.replace('{', "{{ '{' }}")
 }
 
-/// The same for all texts in a value; keys are never templates.
+/// Makes all texts in a value literal; keys are never templates.
 pub fn literal_value(value: &Value) -> Value {
     match value {
         Value::String(text) => literal(text).into(),
@@ -203,11 +203,11 @@ pub fn literal_value(value: &Value) -> Value {
     }
 }
 
-/// A text for a mock file that says this, with expressions where their marks stand:
-/// `("MARK", "arguments.city")` puts `{{ arguments.city }}` in the place of `MARK`.
+/// A literal text of a mock file with expressions in place of marks: `("MARK", "arguments.city")` puts `{{
+/// arguments.city }}` in place of `MARK`.
 pub fn with_expressions(text: &str, marks: &[(String, String)]) -> String {
     let found = marks.iter().filter_map(|(mark, expression)| Some((text.find(mark.as_str())?, mark, expression)));
-    // Of two marks at one place the longer one is meant.
+    // Of two marks at one position the longer one is replaced.
     let first = found.min_by_key(|(at, mark, _)| (*at, std::cmp::Reverse(mark.len())));
     match first {
         None => literal(text),
@@ -244,7 +244,7 @@ mod tests {
                 json!({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}),
                 json!({"content": [{"type": "image", "data": "AAAA", "mime_type": "image/png"}]}),
             ),
-            // What cannot be written in short is written as it was.
+            // A step without a short form is written in its wire form.
             (
                 json!({"content": text("null"), "structuredContent": null}),
                 json!({"result": {"content": text("null"), "structuredContent": null}}),

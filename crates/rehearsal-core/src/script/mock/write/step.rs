@@ -1,4 +1,4 @@
-//! What happens before an answer, for a file.
+//! Writes the steps of an answer.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use super::said::{literal, literal_value};
 use crate::json::Kind;
 use crate::protocol::LogLevel;
 
-/// What happens before an answer, in the words of the wire.
+/// A step in its wire form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DraftStep {
-    /// Nothing, for a while.
+    /// Waits.
     Wait(Duration),
-    /// A notification and its params; progress, log messages and changes are written in their own words.
+    /// Sends a notification; progress, log messages and changes are written with their own keys.
     Notify {
-        /// Its method.
+        /// The method.
         method: String,
-        /// Its params; the progress token does not matter.
+        /// The params; the progress token is ignored.
         params: Value,
     },
-    /// The client is sent away and comes back at once, since 2026-07-28.
+    /// An empty input round (2026-07-28).
     Again,
-    /// The client is asked.
+    /// Sends input requests.
     Ask(Vec<DraftQuestion>),
-    /// The client is asked, and may refuse.
+    /// Sends input requests, which the client may decline.
     TryAsk(Vec<DraftQuestion>),
 }
 
-/// A question to the client, in the words of the wire.
+/// An input request in its wire form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftQuestion {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// Its method.
+    /// The method.
     pub method: String,
-    /// Its params.
+    /// The params.
     pub params: Value,
 }
 
@@ -51,7 +51,7 @@ impl DraftStep {
     }
 }
 
-/// Questions by their names.
+/// Input requests by their names.
 fn all(questions: &[DraftQuestion]) -> Map<String, Value> {
     let question = |it: &DraftQuestion| {
         (it.name.clone(), asked(&it.method, &it.params).unwrap_or_else(|| request(&it.method, &it.params)))
@@ -97,7 +97,7 @@ fn notification(method: &str, params: &Value) -> Value {
     own.unwrap_or_else(|| told(method, params))
 }
 
-/// A notification as it was on the wire.
+/// A notification in its wire form.
 fn told(method: &str, params: &Value) -> Value {
     match params {
         Value::Object(fields) if !fields.is_empty() => {
@@ -107,7 +107,7 @@ fn told(method: &str, params: &Value) -> Value {
     }
 }
 
-/// A question as it was on the wire.
+/// An input request in its wire form.
 fn request(method: &str, params: &Value) -> Value {
     match params {
         Value::Object(_) => json!({"request": {"method": method, "params": literal_value(params)}}),
@@ -115,7 +115,7 @@ fn request(method: &str, params: &Value) -> Value {
     }
 }
 
-/// A question in the words of a mock file; `None` where there are none for it.
+/// An input request in mock-file syntax; `None` if it cannot be written so.
 fn asked(method: &str, params: &Value) -> Option<Value> {
     let text = |key: &str| params.get(key).and_then(Value::as_str);
     let form = ["message", "mode", "requestedSchema", "url", "elicitationId"];
