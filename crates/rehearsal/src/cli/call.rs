@@ -20,7 +20,7 @@ pub(super) struct Call {
     /// The name of the tool
     tool: String,
 
-    /// Arguments: key=value is read as the type that the tool wants, key:=JSON as JSON
+    /// Arguments: key=value is read as the type in the schema of the tool, key:=JSON as JSON
     #[arg(value_name = "KEY=VALUE")]
     arguments: Vec<String>,
 
@@ -36,7 +36,7 @@ pub(super) struct Call {
 }
 
 const MORE: &str = "\
-Text is printed as it is; of pictures, sounds and bytes the type and size are told, and --save
+Text is printed unchanged; for images, audio and bytes the type and size are printed, and --save
 writes them to files. With --json the result, or the error, is printed exactly as the server
 wrote it. What the server logs, and on a terminal its progress, is shown on stderr.
 

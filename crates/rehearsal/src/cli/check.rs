@@ -35,8 +35,8 @@ pub(super) struct Check {
 }
 
 const MORE: &str = "\
-Everything that is wrong with a file is told at once, each with its line and, where it can be
-guessed, what to write instead; templates and the files that it names, such as pictures, are
+All errors of a file are reported together, each with its line and, if it can be guessed,
+what to write instead; templates and the files that it names, such as pictures, are
 looked at when the rest is right. Each file is a mock of its own here. Nothing is started and no
 server is reached.
 

@@ -27,15 +27,15 @@ pub(crate) enum Exit {
     /// The command line, or a file that it names, is wrong.
     BadInput = 2,
     /// The server gave no answer: it could not be started or reached, let us
-    /// not in, died, or was silent for too long.
+    /// the client, crashed or timed out.
     ServerFailed = 3,
     /// Something could not be recorded; the conversation went on.
     RecordingFailed = 4,
     /// SIGHUP: the terminal was closed.
     HungUp = 129,
-    /// SIGINT: somebody pressed Ctrl-C.
+    /// SIGINT: the user pressed Ctrl-C.
     Interrupted = 130,
-    /// SIGTERM: somebody ended the program.
+    /// SIGTERM.
     Terminated = 143,
 }
 
@@ -69,7 +69,7 @@ impl Exit {
             Exit::ChecksFailed => "the tool says that it failed, or the server answered with an error",
             Exit::BadInput => "a flag, a file, a name or an argument is wrong",
             Exit::ServerFailed => {
-                "the server could not be started or reached, let nobody in, died, or was silent for too long"
+                "the server could not be started or reached, refused the handshake, crashed or timed out"
             }
             Exit::RecordingFailed => "something could not be recorded; the conversation itself went on",
             Exit::HungUp => "ended by SIGHUP",
@@ -286,7 +286,7 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
             hints.push("make it executable with chmod +x, or name the interpreter that runs it");
         }
         ClientError::TimedOut { method, .. } if is_first(method) => {
-            hints.push("does it speak MCP here? `-v` shows what it says, `--timeout 60` waits longer");
+            hints.push("is it an MCP server? `-v` prints what it sends, `--timeout 60` waits longer");
         }
         ClientError::TimedOut { .. } => hints.push("`--timeout 60` waits longer"),
         ClientError::Refused { status: 401 | 403, .. } | ClientError::ErrorReply { status: Some(401 | 403), .. } => {
@@ -297,14 +297,14 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         }
         ClientError::ErrorReply { status: Some(404 | 405), method, .. } if is_first(method) => hints.push(PATH),
         ClientError::ErrorReply { method, error, .. } if is_first(method) && code::is_modern(error.code) => {
-            hints.push("it may speak no version with a handshake any more; `--protocol modern` makes none");
+            hints.push("it may have no version with a handshake; `--protocol modern` connects without one");
         }
         ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
         ClientError::Lost { method, .. } if is_first(method) => {
             hints.push("is the server running, and is its URL right?");
         }
         ClientError::Repeated { .. } => hints.push("that is no MCP server; `-v` shows what it says"),
-        ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both speak"),
+        ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both ends have"),
         ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
         | ClientError::Engine(EngineError::NotRun { .. } | EngineError::Failed { .. } | EngineError::Hangs { .. })
         | ClientError::Config(_)

@@ -60,7 +60,7 @@ was never recorded is an error. All sessions of the recording are taken together
   rust    a project on rmcp: `cargo run` serves it over stdio
   python  one file on the package mcp: `python FILE` serves it over stdio
 
-In the code the matching is one function of its own, to be overridden by whoever wants another.
+In the code the matching is one function of its own, which you can replace.
 
 Examples:
   rehearse generate trace.jsonl --as mock -o weather.mock.yaml

@@ -43,7 +43,7 @@ pub(super) struct List {
 const MORE: &str = "\
 Without --tools and the like everything is listed that the server declares. An argument in
 brackets may be left out. The tables go to stdout; who the server is goes to stderr. What cannot
-be used, such as a tool without a name, is told with its place, and the status is 1.
+be used, such as a tool without a name, is reported with its place, and the status is 1.
 
 Examples:
   rehearse list -- npx -y @modelcontextprotocol/server-everything

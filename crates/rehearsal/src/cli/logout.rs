@@ -17,8 +17,8 @@ pub(super) struct Logout {
 }
 
 const MORE: &str = "\
-The token is removed from this machine. The server, and whoever gave the token, are not told: whoever has a copy
-can use it until it ends.";
+The token is removed from this machine. No server is notified: a copy of the token
+remains valid until it expires.";
 
 impl Logout {
     /// Removes the token.

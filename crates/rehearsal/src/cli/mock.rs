@@ -22,7 +22,7 @@ use crate::print::Talk;
 #[derive(Args, Debug)]
 #[command(after_help = MORE)]
 pub(super) struct Mock {
-    /// The files; several are one server, and of what can be said only once the first counts
+    /// The files; several files are one server, and of a key that is allowed only once, the first counts
     #[arg(required_unless_present = "harness", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
@@ -38,7 +38,7 @@ pub(super) struct Mock {
     #[arg(long)]
     harness: bool,
 
-    /// Read the files again when they change; a file that is broken then is told about and not used
+    /// Read the files again when they change; a file with an error is reported and not used
     #[arg(long)]
     watch: bool,
 
@@ -46,7 +46,7 @@ pub(super) struct Mock {
     #[arg(long)]
     schema_fill: bool,
 
-    /// Say on stderr what was asked and which rule answered
+    /// Print each request and the source of its answer on stderr
     #[arg(short, long)]
     verbose: bool,
 
@@ -75,9 +75,9 @@ enum Transport {
 }
 
 const MORE: &str = "\
-Every version of the protocol is served at once: clients say which one they speak. Over stdio, stdout
-is the protocol and nothing else; over HTTP the address is said on stderr, as `listening on URL`.
-When nothing in the files answers a request, the client and stderr are told what came closest.
+Every version of the protocol is served at once: each client names its own. Over stdio, stdout
+is the protocol and nothing else; over HTTP the address is printed on stderr, as `listening on URL`.
+When nothing in the files answers a request, the error and stderr name the closest answer.
 
 Examples:
   rehearse mock weather.mock.yaml
@@ -94,7 +94,7 @@ Exit status:
   143  ended by SIGTERM";
 
 impl Mock {
-    /// Serves until the client is gone, or until somebody ends us.
+    /// Serves until the client disconnects or a signal arrives.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let address = match (self.listen.listen, self.transport) {
             (Some(_), Some(Transport::Stdio)) => {

@@ -20,7 +20,7 @@ pub(super) struct Prompt {
     /// The name of the prompt
     name: String,
 
-    /// Arguments: key=value is text, as the protocol wants it, key:=JSON is sent whatever it is
+    /// Arguments: key=value is text, as the protocol requires, key:=JSON is sent unchecked
     #[arg(value_name = "KEY=VALUE")]
     arguments: Vec<String>,
 

@@ -31,7 +31,7 @@ pub(super) struct Read {
 }
 
 const MORE: &str = "\
-A text is printed as it is, and nothing else; of bytes the type and size are told, and --save
+A text is printed unchanged, and nothing else; for bytes the type and size are printed, and --save
 writes them to a file. With --json the result, or the error, is printed exactly as the server
 wrote it.
 

@@ -34,10 +34,10 @@ use super::server::{LoginOptions, Reached, no_use};
 const FILES: &str = "Where to";
 const WHAT: &str = "What is kept";
 const URL: &str = "A server behind a URL";
-/// Where sessions go unless somebody says otherwise.
+/// The trace file if the user names none.
 const TRACE: &str = "trace.jsonl";
 
-/// Stand in front of a server and record what is said
+/// Record the messages between a client and a server
 #[derive(Args, Debug)]
 #[command(after_help = MORE)]
 pub(super) struct Record {
@@ -65,7 +65,7 @@ pub(super) struct Record {
     #[arg(short, long)]
     quiet: bool,
 
-    /// Record the server at this URL: clients talk to --listen in its place
+    /// Record the server at this URL: clients connect to --listen in its place
     #[arg(long, value_name = "URL", help_heading = URL, value_hint = clap::ValueHint::Url)]
     url: Option<String>,
 

@@ -29,7 +29,7 @@ use super::server::check_url;
 use super::trace::{CONVERT, no_file, not_trace, on_lines, put_back};
 
 const MATCHING: &str = "Which recording answers";
-const FORWARD: &str = "The real server, for --unmatched forward";
+const FORWARD: &str = "The live server, for --unmatched forward";
 /// How `--match` is written.
 const MATCH: &str = r#"$.params.arguments.city={"matches": "^O"}"#;
 /// How many lines of each kind are shown of a ledger.
@@ -54,15 +54,15 @@ pub(super) struct Replay {
     #[arg(long = "match", value_name = "PATH=MATCHER", help_heading = MATCHING)]
     matchers: Vec<String>,
 
-    /// When all the recorded answers of a request were given: give the last again, begin anew, or refuse
+    /// When all recorded answers to a request were returned: repeat the last, start again, or refuse
     #[arg(long, value_enum, default_value = "last", help_heading = MATCHING)]
     repeat: RepeatWord,
 
-    /// What was not recorded is refused, gets the first recording of its kind, or is asked of the real server
+    /// A request that was not recorded is refused, gets the first recording of its kind, or is forwarded
     #[arg(long, value_enum, default_value = "refuse", help_heading = MATCHING)]
     unmatched: UnmatchedWord,
 
-    /// Answer only from the session of this id
+    /// Answer only from the session with this id
     #[arg(long, value_name = "ID", help_heading = MATCHING)]
     session: Option<String>,
 
@@ -70,27 +70,27 @@ pub(super) struct Replay {
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::record::pair, help_heading = MATCHING)]
     metadata: Vec<(String, String)>,
 
-    /// How a secret was taken out when this was recorded, if with `record --redact`; may be repeated
+    /// A rule with which this was recorded (`record --redact`); may be repeated
     #[arg(long, value_name = "PATH|PATTERN", value_parser = Rule::parse, help_heading = MATCHING)]
     redact: Vec<Rule>,
 
-    /// How long things take: `recorded`, `none`, or so many times as long as recorded
+    /// The time between messages: `recorded`, `none`, or a factor of the recorded time
     #[arg(long, value_name = "PACE", default_value = "none", value_parser = str::parse::<Pace>, allow_negative_numbers = true)]
     pace: Pace,
 
-    /// Fail if something was asked that is not recorded, or recorded and not asked
+    /// Fail if a request was not recorded, or a recorded request was not sent
     #[arg(long)]
     strict: bool,
 
-    /// Write what was asked, and what was not, to this file as JSON
+    /// Write the requests that matched, and those that did not, to this file as JSON
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     ledger: Option<PathBuf>,
 
-    /// Say nothing at the end
+    /// Print no summary at the end
     #[arg(short, long)]
     quiet: bool,
 
-    /// Say on stderr what was asked and which recording answered
+    /// Print each request and the recording that answered it on stderr
     #[arg(short, long)]
     verbose: bool,
 
@@ -98,7 +98,7 @@ pub(super) struct Replay {
     #[arg(long, value_name = "URL", help_heading = FORWARD, value_hint = clap::ValueHint::Url)]
     url: Option<String>,
 
-    /// Record what it says in this file [default: the recording itself]
+    /// Record its answers in this file [default: the recording itself]
     #[arg(short, long, value_name = "FILE", help_heading = FORWARD, value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
 
@@ -109,9 +109,9 @@ pub(super) struct Replay {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RepeatWord {
-    /// Give the last one again
+    /// Repeat the last one
     Last,
-    /// Begin anew
+    /// Start again with the first
     Cycle,
     /// Refuse
     Error,
@@ -119,19 +119,19 @@ enum RepeatWord {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum UnmatchedWord {
-    /// Refuse, and say what came closest
+    /// Refuse, and name the closest recording
     Refuse,
-    /// Give the first recording of the same tool, or else of the same method
+    /// Answer with the first recording of the same tool, or else of the same method
     First,
-    /// Ask the real server, and record what it says
+    /// Forward to the live server, and record its answer
     Forward,
 }
 
 const MORE: &str = "\
 A request is answered by what was recorded for the same method and arguments; ids, tokens and the rest of
 _meta do not count. The same request again gets the next recorded answer. Clients of every version are
-served, on every transport, whatever the recording was made with: notifications, progress and questions
-come again in their order.
+served, on every transport, whatever the recording was made with: notifications, progress and server requests
+are sent again in their order.
 
 An index is kept beside the trace, as TRACE.index, and built again when the trace has changed. Of a long
 recording of another format a trace is kept too, as FILE.trace.
@@ -144,10 +144,10 @@ Examples:
   rehearse call echo message=hello -- rehearse replay trace.jsonl
 
 Exit status:
-    0  the client has left; with --strict: all that it asked was recorded, and all that was recorded was asked
-    1  with --strict: something was asked that is not recorded, or recorded and not asked
+    0  the client has disconnected; with --strict: each request was recorded, and each recorded request was sent
+    1  with --strict: a request was not recorded, or a recorded request was not sent
     2  a flag, the recording, a path or the ledger is wrong
-    3  nobody can listen at the address, or the real server did not answer
+    3  the address cannot be listened at, or the live server did not answer
     4  something that was forwarded could not be recorded
   129  ended by SIGHUP
   130  ended by SIGINT (Ctrl-C)
@@ -158,7 +158,7 @@ const FORWARDING: &str = "--unmatched forward";
 const NEEDS_FORWARD: &str = "`--unmatched forward` asks it what was not recorded";
 
 impl Replay {
-    /// Serves until the client is gone, or until somebody ends us.
+    /// Serves until the client disconnects or a signal arrives.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let options = Options { on_index: on_index(context), ..self.options()? };
         if let Some(url) = &self.url {

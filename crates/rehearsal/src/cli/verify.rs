@@ -81,7 +81,7 @@ Exit status:
     0  the server answers as recorded, or the recording was updated
     1  it answers differently, asks what an update cannot put into the recording, or nothing was compared
     2  a flag, the recording or a path is wrong
-    3  the server could not be started or reached, died, or was silent for too long";
+    3  the server could not be started or reached, crashed or timed out";
 
 impl Verify {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {

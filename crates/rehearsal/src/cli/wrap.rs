@@ -42,7 +42,7 @@ pub(super) struct Wrap {
 const AFTER_WRAP_HELP: &str = "\
 Only the words of the commands change; spacing, comments and everything else stay. The file as it was is kept
 in FILE.rehearsal-backup, and `rehearse unwrap FILE` restores it. A client reads its configuration when it
-starts, so start it anew.
+starts, so restart it.
 
 Examples:
   rehearse wrap .mcp.json

@@ -97,13 +97,13 @@ hint: answer it: --answer elicitation/create='{"action":"accept","content":{}}'
     let server = "read line; sed -n 1p answers; read line; read line; sed -n 2p answers; read line; sed -n 3p answers; cat > /dev/null";
     let stage = Stage::new().file("answers", &(answers.join("\n") + "\n")).file("server", server);
     rehearse!(stage, "rehearse call greet --args '{}' --protocol legacy -- sh server", @r#"
-exit: 0
------ stdout -----
-I asked anyway
------ stderr -----
-the server asks elicitation/create (Who's there?); nobody here can answer that
-hint: answer it: --answer elicitation/create='{"action":"accept","content":{"name":"…"}}'
-"#);
+    exit: 0
+    ----- stdout -----
+    I asked anyway
+    ----- stderr -----
+    the server requests elicitation/create (Who's there?); there is no answer to it
+    hint: answer it: --answer elicitation/create='{"action":"accept","content":{"name":"…"}}'
+    "#);
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn what_does_not_fit_a_format_is_told() {
     exit: 2
     ----- stderr -----
     error: notes.txt, line 1, column 1: expected `{`
-    hint: `--skip-bad` goes on with the next line
+    hint: `--skip-bad` continues with the next line
     ");
 }
 

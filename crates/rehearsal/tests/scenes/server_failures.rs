@@ -38,11 +38,11 @@ error: the server exited with status 3 before it answered initialize
 #[test]
 fn a_server_that_is_silent_is_not_waited_for_for_ever() {
     rehearse!(Stage::new(), "rehearse list --timeout 0.3 -- sleep 600", @r"
-exit: 3
------ stderr -----
-error: no answer to initialize within 0.3 s
-hint: does it speak MCP here? `-v` shows what it says, `--timeout 60` waits longer
-");
+    exit: 3
+    ----- stderr -----
+    error: no answer to initialize within 0.3 s
+    hint: is it an MCP server? `-v` prints what it sends, `--timeout 60` waits longer
+    ");
 }
 
 #[test]
@@ -58,14 +58,14 @@ hint: `--timeout 60` waits longer
 #[test]
 fn a_program_that_does_not_speak_mcp_is_found_out() {
     rehearse!(Stage::new(), "rehearse list --timeout 1 -- sh -c 'echo Listening on port 3000; sleep 600'", @r"
-exit: 3
------ stderr -----
-error: no answer to initialize within 1 s
-  on its stdout, but not a message:
-    Listening on port 3000
-hint: does it speak MCP here? `-v` shows what it says, `--timeout 60` waits longer
-hint: only messages belong on a server's stdout; what it logs belongs on its stderr
-");
+    exit: 3
+    ----- stderr -----
+    error: no answer to initialize within 1 s
+      on its stdout, but not a message:
+        Listening on port 3000
+    hint: is it an MCP server? `-v` prints what it sends, `--timeout 60` waits longer
+    hint: only messages belong on a server's stdout; what it logs belongs on its stderr
+    ");
 }
 
 #[test]

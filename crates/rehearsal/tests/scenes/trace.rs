@@ -175,7 +175,7 @@ fn a_bad_line_is_told_with_its_place() {
         .file("bad.jsonl", &format!("{SECOND}{{\"format\":1,\"session_id\":5}}\n{WEATHER}"))
         .file("cut.jsonl", &WEATHER[..700])
         .file("newer.jsonl", "{\"format\":3}\n");
-    rehearse!(stage, "rehearse trace show bad.jsonl", @"
+    rehearse!(stage, "rehearse trace show bad.jsonl", @r"
     exit: 2
     ----- stdout -----
     session time-2  http://127.0.0.1:3000/mcp
@@ -186,7 +186,7 @@ fn a_bad_line_is_told_with_its_place() {
     1 call, none failed, 0 other messages
     ----- stderr -----
     error: bad.jsonl, line 2, column 26: invalid type: integer `5`, expected a string
-    hint: `--skip-bad` goes on with the next line
+    hint: `--skip-bad` continues with the next line
     ");
     rehearse!(stage, "rehearse trace stats bad.jsonl --skip-bad | head -1", @"
     exit: 0
@@ -195,14 +195,14 @@ fn a_bad_line_is_told_with_its_place() {
     ----- stderr -----
     skipped: bad.jsonl, line 2, column 26: invalid type: integer `5`, expected a string
     ");
-    rehearse!(stage, "rehearse trace show cut.jsonl", @"
+    rehearse!(stage, "rehearse trace show cut.jsonl", @r"
     exit: 2
     ----- stdout -----
     session weather-1  weather 1.2  node server.js
     started 2026-07-28T12:00:00Z  client=desktop
     ----- stderr -----
     error: cut.jsonl, line 1, column 701: expected the rest of the session instead of the end of the file
-    hint: `--skip-bad` goes on with the next line
+    hint: `--skip-bad` continues with the next line
     ");
     rehearse!(stage, "rehearse trace show newer.jsonl", @"
     exit: 2

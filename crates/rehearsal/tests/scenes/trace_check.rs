@@ -125,11 +125,11 @@ fn a_file_that_is_no_recording_and_a_line_that_cannot_be_read_are_told() {
     "#);
     let broken = format!("{{\"format\":1,\"session_id\":5}}\n{MIXED}");
     let stage = Stage::new().file("trace.jsonl", &broken);
-    rehearse!(stage, "rehearse trace check", @"
+    rehearse!(stage, "rehearse trace check", @r"
     exit: 2
     ----- stderr -----
     error: trace.jsonl, line 1, column 26: invalid type: integer `5`, expected a string
-    hint: `--skip-bad` goes on with the next line
+    hint: `--skip-bad` continues with the next line
     ");
     rehearse!(stage, "rehearse trace check --skip-bad --from client", @r#"
     exit: 1

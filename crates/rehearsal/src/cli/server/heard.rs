@@ -60,7 +60,7 @@ pub(super) fn heard(
             }
         }
         if let Some(question) = unanswered(from, message, &answered) {
-            listener.say(format_args!("the server asks {question}; nobody here can answer that"));
+            listener.say(format_args!("the server requests {question}; there is no answer to it"));
             listener.hint(question.how_to_answer());
         }
     });

@@ -17,7 +17,7 @@ use super::which::{Reached, Which};
 use crate::cli::context::Context;
 use crate::cli::exit::Failure;
 
-const HOW: &str = "How to talk to it";
+const HOW: &str = "How to connect to it";
 /// By which servers log, from the least to the most urgent.
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 /// From which level on a person at a terminal wants to hear of a call.
@@ -234,7 +234,7 @@ pub(crate) struct LoginOptions {
     #[arg(long, help_heading = LOGIN)]
     pub(crate) login: bool,
 
-    /// How long somebody may take to log in
+    /// How long the user may take to log in
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = rehearsal::core::duration::read, requires = "login", help_heading = LOGIN)]
     login_timeout: Duration,
 

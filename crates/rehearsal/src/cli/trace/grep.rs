@@ -37,7 +37,7 @@ pub(super) struct Grep {
     #[arg(long, help_heading = WHICH)]
     errors: bool,
 
-    /// Only what this side asked or said
+    /// Only messages of this side
     #[arg(long, value_name = "SIDE", help_heading = WHICH)]
     from: Option<From>,
 

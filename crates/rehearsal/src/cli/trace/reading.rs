@@ -141,9 +141,9 @@ pub(in crate::cli) fn unreadable(input: &Input, error: ReadError) -> Failure {
         (Some(laid_out), _) => &[on_lines(laid_out)],
         (None, ReadError::Format { .. }) => &["update rehearse, or record again"],
         (None, ReadError::Bad { expected, .. }) if expected.contains("end of the line") => {
-            &["a session is one line: `jq -c .` puts it on one", "`--skip-bad` goes on with the next line"]
+            &["a session is one line: `jq -c .` puts it on one", "`--skip-bad` continues with the next line"]
         }
-        (None, _) => &["`--skip-bad` goes on with the next line"],
+        (None, _) => &["`--skip-bad` continues with the next line"],
     };
     Failure::bad_input(format_args!("{input}, {error}")).hints(hints.iter().copied())
 }

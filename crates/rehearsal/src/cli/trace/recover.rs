@@ -20,9 +20,9 @@ pub(super) struct Recover {
 }
 
 const MORE: &str = "\
-While a session is recorded it stands beside its trace, in TRACE.SESSION.journal, and everything
-that was passed on is in there. Whoever reads or records to the trace next puts it in; this does
-nothing else. A session that is still being recorded is left alone.
+While a session is recorded, all forwarded messages are in the file TRACE.SESSION.journal beside its
+trace. If the recorder was killed, the next verb that reads the trace or records to it adds the
+session; `recover` does only that. A session that is still being recorded is not touched.
 
 Examples:
   rehearse trace recover

@@ -21,7 +21,7 @@ pub(super) struct Redact {
     #[arg(long, value_name = "PATH|PATTERN")]
     redact: Vec<String>,
 
-    /// Take out nothing but what --redact says
+    /// Redact only what the rules of --redact match
     #[arg(long, requires = "redact")]
     only: bool,
 
@@ -36,7 +36,7 @@ const MORE: &str = "\
 Credentials are found in headers, environments, URLs, arguments and results, by their keys and
 by what they look like, as `rehearse record` finds them before it writes anything. Ids, progress
 tokens, cursors and schemas are left alone, and equal secrets become equal pseudonyms, so the
-recording still replays. What was taken out is told on stderr.
+recording still replays. The number of redacted values is printed on stderr.
 
 Examples:
   rehearse trace redact trace.jsonl -o safe.jsonl

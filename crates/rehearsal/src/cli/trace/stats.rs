@@ -10,7 +10,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::to_stdout;
 use crate::print::{Columns, print_stats};
 
-/// Count calls, failures and bytes, and tell how long calls took
+/// Count calls, failures and bytes, and how long calls took
 #[derive(Args, Debug)]
 #[command(after_help = MORE)]
 pub(super) struct Stats {

@@ -25,7 +25,7 @@ pub(in crate::cli) struct Trace {
 }
 
 const MORE: &str = "\
-A file is told by its first bytes: a trace (one session a line), a journal (one message a line),
+The format is detected from the first bytes: a trace (one session a line), a journal (one message a line),
 or what another tool recorded; `rehearse trace convert --help` lists those. `-` reads stdin.
 Files are read in a stream, so their size does not matter.
 
