@@ -25,9 +25,8 @@ mod subscriptions;
 mod tasks;
 mod upstream;
 
-pub use active_request::{ConnectionHandle, RequestHandle};
 pub use fixture::{ServerFixture, StartError, http_options, serve_http};
-pub use handler::Handler;
+pub use handler::{ConnectionHandle, Handler, RequestHandle};
 pub use server::{Observer, Otherwise, Server, ServerOptions};
 pub use upstream::Upstream;
 

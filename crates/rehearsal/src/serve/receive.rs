@@ -14,10 +14,10 @@ use rehearsal_wire::{Connection, Ending, Event, HttpHead};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
-use super::active_request::{ActiveRequest, RequestHandle, outcome};
+use super::active_request::{ActiveRequest, outcome};
 use super::connection::ServerConnection;
 use super::execute::{execute, execute_deferred};
-use super::handler::Handler;
+use super::handler::{Handler, RequestHandle};
 use super::server::{Otherwise, ServerState};
 use super::upstream::Upstream;
 use super::{subscriptions, tasks};

@@ -20,7 +20,7 @@ use super::suspended_requests::{OpenInput, SuspendedRequest, SuspendedRequests};
 use super::upstream_connection::{ForwardedCall, UpstreamConnection, UpstreamEvent, UpstreamSpec};
 use crate::client::{Answer as ClientAnswer, Asked as ServerRequest, Client, ClientBuilder, Response};
 use crate::record::Recorder;
-use crate::serve::active_request::RequestHandle;
+use crate::serve::handler::RequestHandle;
 
 /// How many connections to the live server there are; idle ones are closed to make room.
 const MAX_CONNECTIONS: usize = 64;
