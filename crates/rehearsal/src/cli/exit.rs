@@ -66,12 +66,12 @@ impl Exit {
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Exit::Ok => "everything went well",
-            Exit::ChecksFailed => "the tool says that it failed, or the server answered with an error",
+            Exit::ChecksFailed => "the tool failed, or the server answered with an error",
             Exit::BadInput => "a flag, a file, a name or an argument is wrong",
             Exit::ServerFailed => {
                 "the server could not be started or reached, refused the handshake, crashed or timed out"
             }
-            Exit::RecordingFailed => "something could not be recorded; the conversation itself went on",
+            Exit::RecordingFailed => "something could not be recorded; all messages were forwarded",
             Exit::HungUp => "ended by SIGHUP",
             Exit::Interrupted => "ended by SIGINT (Ctrl-C)",
             Exit::Terminated => "ended by SIGTERM",
@@ -83,7 +83,7 @@ impl Exit {
     /// ```text
     /// Exit status:
     ///     0  everything went well
-    ///     1  the tool says that it failed, or the server answered with an error
+    ///     1  the tool failed, or the server answered with an error
     /// ```
     pub(crate) fn help() -> String {
         let line = |exit: Exit| format!("\n  {:>3}  {}", exit.code(), exit.meaning());

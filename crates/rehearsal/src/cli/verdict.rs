@@ -117,7 +117,7 @@ pub(super) fn judged(answer: &Response, talk: &Talk) -> Exit {
         talk.error(format_args!("{error}{data}"));
         Question::not_allowed(error).iter().for_each(|question| talk.hint(question.how_to_answer()));
     } else if answer.is_error() {
-        talk.error("the tool says that it failed");
+        talk.error("the tool failed");
     } else if answer.is_input_required() {
         let questions = Question::all(answer);
         let asked: String = questions.iter().map(|question| format!("\n  {question}")).collect();

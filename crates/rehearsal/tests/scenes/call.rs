@@ -111,7 +111,7 @@ exit: 1
 ----- stdout -----
 out of rain
 ----- stderr -----
-error: the tool says that it failed
+error: the tool failed
 ");
 }
 
