@@ -11,6 +11,8 @@ mod containers;
 mod convert;
 mod crash;
 mod crash_http;
+mod docs;
+mod docs_words;
 mod floods;
 mod full_disk;
 mod generate;
