@@ -114,7 +114,7 @@ pub(crate) async fn whole_tour(client: &Client) {
     questions(client).await;
 
     let unknown = client.call_tool("no-such-tool", json!({})).await.unwrap();
-    assert!(!unknown.success() && unknown.is_error(), "{}", unknown.raw());
+    assert!(!unknown.success() && unknown.is_tool_error(), "{}", unknown.raw());
     let missing = client.read_resource("demo://no/such/resource").await.unwrap();
     assert_eq!(missing.error_code(), Some(-32602));
 

@@ -178,7 +178,7 @@ async fn everything_that_server_everything_does_is_recorded() {
     client.call_tool("trigger-sampling-request", json!({"prompt": "hi", "maxTokens": 10})).await.unwrap();
     client.call_tool("trigger-elicitation-request", json!({})).await.unwrap();
     client.call_tool("get-roots-list", json!({})).await.unwrap();
-    assert!(client.call_tool("no-such-tool", json!({})).await.unwrap().is_error());
+    assert!(client.call_tool("no-such-tool", json!({})).await.unwrap().is_tool_error());
     assert_eq!(client.read_resource("demo://no/such/resource").await.unwrap().error_code(), Some(-32602));
     // Slow ones first, so that the answers come in another order.
     let calls = (0..50).map(|number| {

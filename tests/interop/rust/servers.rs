@@ -35,7 +35,7 @@ async fn filesystem_reads_what_is_there_and_refuses_what_is_not_its_own() {
     assert_eq!(read.content(), "a note");
     assert_eq!(read.structured_content(), Some(&json!({"content": "a note"})));
     let refused = client.call_tool("read_text_file", json!({"path": "/etc/passwd"})).await.unwrap();
-    assert!(refused.is_error() && refused.error_message().unwrap().starts_with("Access denied"));
+    assert!(refused.is_tool_error() && refused.error_message().unwrap().starts_with("Access denied"));
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn time_converts_in_both_eras() {
         let converted = client.call_tool("convert_time", arguments).await.unwrap();
         assert!(converted.content().contains("21:00"), "{}", converted.content());
         let nowhere = client.call_tool("get_current_time", json!({"timezone": "No/Where"})).await.unwrap();
-        assert!(nowhere.is_error(), "{}", nowhere.raw());
+        assert!(nowhere.is_tool_error(), "{}", nowhere.raw());
         assert_eq!(client.call_tool("no_such_tool", json!({})).await.unwrap().error_code(), Some(-32602));
     }
 }
@@ -244,7 +244,7 @@ pub(crate) async fn sdk_tour(builder: ClientBuilder, era: Era, unknown_tool: &st
     let slow = client.call("slow").arguments(json!({"steps": 3})).with_progress().await.unwrap();
     assert_eq!(slow.progress().len(), 3, "{slow:?}");
     let failed = client.call_tool("fail", json!({"message": "failed on purpose"})).await.unwrap();
-    assert!(failed.is_error() && failed.content().contains("failed on purpose"));
+    assert!(failed.is_tool_error() && failed.content().contains("failed on purpose"));
     let asked = client.call_tool("ask", json!({"question": "name?"})).await.unwrap();
     assert!(["accept: Ada", "Hello, Ada!"].contains(&asked.content().as_str()), "{}", asked.raw());
     let sampled = client.call_tool("sample", json!({"prompt": "hi"})).await.unwrap();

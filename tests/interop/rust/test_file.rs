@@ -62,7 +62,7 @@ async fn being_done_suggests_the_learning_loop() {
 #[tokio::test]
 async fn an_unknown_tool_is_a_failure_though_it_comes_as_a_success() {
     let response = client().await.call_tool("nonexistent_tool", json!({"arg": "value"})).await.unwrap();
-    assert!(response.is_error() && response.error_code().is_none());
+    assert!(response.is_tool_error() && response.error_code().is_none());
     assert_failure_contains(&response, "nonexistent_tool");
 }
 

@@ -116,7 +116,7 @@ pub(super) fn judged(answer: &Response, talk: &Talk) -> Exit {
             .unwrap_or_default();
         talk.error(format_args!("{error}{data}"));
         Question::not_allowed(error).iter().for_each(|question| talk.hint(question.how_to_answer()));
-    } else if answer.is_error() {
+    } else if answer.is_tool_error() {
         talk.error("the tool failed");
     } else if answer.is_input_required() {
         let questions = Question::all(answer);

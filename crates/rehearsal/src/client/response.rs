@@ -33,7 +33,7 @@ impl Response {
     pub fn success(&self) -> bool {
         matches!(self.reply(), Some(Reply::Result(_)))
             && self.read().is_ok()
-            && !self.is_error()
+            && !self.is_tool_error()
             && !self.is_input_required()
     }
 
@@ -55,9 +55,11 @@ impl Response {
     pub fn error_message(&self) -> Option<String> {
         match self.error() {
             Some(error) => Some(error.message.clone()),
-            None if self.is_error() => Some(self.content()),
+            None if self.is_tool_error() => Some(self.content()),
             None if self.read().is_err() => self.read().as_ref().err().cloned(),
-            None if self.is_input_required() => Some("the server wants input that nobody gave".to_owned()),
+            None if self.is_input_required() => {
+                Some("the server requires input that has no scripted answer".to_owned())
+            }
             None => None,
         }
     }
@@ -78,9 +80,14 @@ impl Response {
         if let Some(Reply::Error(error)) = self.reply() { Some(error) } else { None }
     }
 
-    /// Whether the result has `isError`, so the tool failed.
-    pub fn is_error(&self) -> bool {
+    /// Whether the tool failed: the result has `isError`. A protocol error is no tool error.
+    pub fn is_tool_error(&self) -> bool {
         self.result().get("isError").and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// Whether the server answered with a JSON-RPC error.
+    pub fn is_protocol_error(&self) -> bool {
+        self.error().is_some()
     }
 
     /// Whether the result is `input_required` (2026-07-28), because an input request had no scripted answer.
@@ -251,7 +258,7 @@ mod tests {
         let response = response(
             json!({"jsonrpc": "2.0", "id": 1, "result": {"isError": true, "content": [{"type": "text", "text": "no"}]}}),
         );
-        assert!(!response.success() && response.is_error());
+        assert!(!response.success() && response.is_tool_error());
         assert_eq!(response.error_code(), None);
         assert_eq!(response.error_message().as_deref(), Some("no"));
     }
@@ -277,7 +284,7 @@ mod tests {
     fn a_protocol_error_has_a_code_and_no_content() {
         let response =
             response(json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "unknown tool"}}));
-        assert!(!response.success() && !response.is_error());
+        assert!(!response.success() && !response.is_tool_error());
         assert_eq!(response.error_code(), Some(-32602));
         assert_eq!(response.error_message().as_deref(), Some("unknown tool"));
         assert_eq!(response.content(), "");

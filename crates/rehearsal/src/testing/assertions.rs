@@ -99,7 +99,7 @@ pub fn assert_matches(response: &Response, matcher: &Matcher) {
 pub(super) fn outcome(response: &Response) -> String {
     match (response.error(), response.error_message()) {
         (Some(error), _) => format!("the protocol error {error}"),
-        (None, Some(message)) if response.is_error() => format!("a tool that failed: {message}"),
+        (None, Some(message)) if response.is_tool_error() => format!("a tool that failed: {message}"),
         (None, Some(message)) => message,
         (None, None) => "a success".to_owned(),
     }

@@ -21,7 +21,7 @@ in_every_setting! {
 
         assert!(!response.success());
         let told = response.error_message().unwrap();
-        assert!(response.is_error() && response.error_code().is_none());
+        assert!(response.is_tool_error() && response.error_code().is_none());
         assert!(told.contains("'invalid_param' was unexpected"), "{told}");
         assert!(told.contains("\"message\" is a required property"), "{told}");
     }

@@ -99,7 +99,7 @@ async fn tour(client: Client, revision: Revision) {
     assert_eq!(sum.content(), "42");
     assert_eq!(sum.structured_content().is_some(), revision.has_structured_content());
     let failed = client.call_tool("fail", json!({"message": "no"})).await.unwrap();
-    assert!(failed.is_error() && failed.error_message().as_deref() == Some("no"));
+    assert!(failed.is_tool_error() && failed.error_message().as_deref() == Some("no"));
     assert_eq!(client.call_tool("no_such_tool", json!({})).await.unwrap().error_code(), Some(-32602));
 
     let seen = Arc::new(Mutex::new(0));

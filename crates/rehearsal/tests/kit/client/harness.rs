@@ -34,7 +34,7 @@ async fn the_agent_gets_the_next_response_in_every_turn() {
         let second = client.call_tool("get_data", task.clone()).await.unwrap();
         assert_eq!(second.structured_content(), Some(&json!({"mime_type": "stays"})));
         let third = client.call_tool("get_data", task).await.unwrap();
-        assert!(third.is_error());
+        assert!(third.is_tool_error());
         assert!(third.content().contains("all 2 were given, and this is call 3"), "{}", third.content());
     }
 }
@@ -48,7 +48,7 @@ async fn the_harness_as_a_process() {
     let answer = client.call_tool("get_data", task("a", &json!([{"text": "{{ hello }}"}]))).await.unwrap();
     assert_eq!(answer.content(), "{{ hello }}");
     let nothing = client.call_tool("get_data", json!({"task_description": "Fetch it."})).await.unwrap();
-    assert!(nothing.is_error() && nothing.content().starts_with("no [test_case_id=ID] in the task description"));
+    assert!(nothing.is_tool_error() && nothing.content().starts_with("no [test_case_id=ID] in the task description"));
 }
 
 /// How many clients share the server; the test cases of one client run at the same time, too.
@@ -99,7 +99,7 @@ async fn a_thousand_test_cases_at_once_on_one_server_never_see_each_others_respo
             }
             let said = client.call_tool("get_data", task).await.unwrap();
             let empty = format!("no response is left for test case \"case {case}\": all {TURNS} were given");
-            assert!(said.is_error() && said.content().contains(&empty), "{}", said.content());
+            assert!(said.is_tool_error() && said.content().contains(&empty), "{}", said.content());
         });
     }
     let finished = cases.join_all().await;
