@@ -40,11 +40,12 @@ pub(super) async fn serve(server: Arc<ServerState>, connection: Connection) -> E
         let stopped = stopped(&connection);
         tokio::pin!(stopped);
         loop {
+            let is_full = connection.outbox.is_full();
             let event = tokio::select! {
                 // While messages arrive, nothing else is polled; the transport yields often enough.
                 biased;
-                event = receiver.receive(), if !connection.outbox.is_full() => event,
-                () = connection.outbox.has_room(), if connection.outbox.is_full() => continue,
+                event = receiver.receive(), if !is_full => event,
+                () = connection.outbox.has_room(), if is_full => continue,
                 Some(_) = tasks.join_next() => continue,
                 end = &mut stopped => match end {
                     Stopped::Gracefully => break Ending::Closed,
@@ -132,7 +133,8 @@ impl MessageReceiver<'_> {
                 }
                 Err(error) => {
                     let answer = Answer::protocol(Reply::Error(error.clone()));
-                    server.observe_refusal(request.method.clone(), request.params.clone(), received, &answer);
+                    let (method, params) = (request.method.clone(), request.params.clone());
+                    server.observe(method, params, received, &answer, outcome(&answer.reply));
                     self.refuse(Some(request.id.clone()), &error);
                 }
             },
@@ -146,7 +148,7 @@ impl MessageReceiver<'_> {
                 if let Some(error) = garbled_error(garbled) {
                     if let Some(method) = garbled_method(message) {
                         let answer = Answer::protocol(Reply::Error(error.clone()));
-                        server.observe_refusal(method, None, received, &answer);
+                        server.observe(method, None, received, &answer, outcome(&answer.reply));
                     }
                     self.refuse(garbled.id.clone(), &error);
                 }

@@ -184,21 +184,11 @@ impl ServerState {
         answer: &Answer,
         outcome: CallOutcome,
     ) {
-        let request = self.logged(method, params, received, answer, outcome);
-        self.options.observers.iter().for_each(|observer| observer.answered(&request, answer));
-        self.log.write(request);
+        self.log.write(self.observe(method, params, received, answer, outcome));
     }
 
-    /// Shows the observers a refusal of something that is no request in any version.
-    pub(super) fn observe_refusal(&self, method: Method, params: Option<RawJson>, received: Instant, answer: &Answer) {
-        if !self.options.observers.is_empty() {
-            let outcome = super::active_request::outcome(&answer.reply);
-            let request = self.logged(method, params, received, answer, outcome);
-            self.options.observers.iter().for_each(|observer| observer.answered(&request, answer));
-        }
-    }
-
-    fn logged(
+    /// Shows an answer to the observers. A refusal of something that is no request in any version is not logged.
+    pub(super) fn observe(
         &self,
         method: Method,
         params: Option<RawJson>,
@@ -206,7 +196,7 @@ impl ServerState {
         answer: &Answer,
         outcome: CallOutcome,
     ) -> LoggedRequest {
-        LoggedRequest {
+        let request = LoggedRequest {
             number: 0,
             method,
             params,
@@ -215,7 +205,9 @@ impl ServerState {
             outcome,
             provenance: answer.provenance.clone(),
             fault: answer.fault.clone(),
-        }
+        };
+        self.options.observers.iter().for_each(|observer| observer.answered(&request, answer));
+        request
     }
 
     /// Ends the server with a status, as if its process had crashed.
