@@ -35,7 +35,7 @@ pub use answer::{Answer, Provenance, ResultKind, WrittenFor};
 pub use chain::{ActiveResponder, Chain, ConnectionState, Decision, Passed};
 pub use invented::{PlaceholderSource, SchemaSource};
 pub use protocol::{Introduction, ListItem, ListKind, ListedForm, Lists, ProtocolSource};
-pub use recording::{AdaptedReplies, ContinuedRound, Pace, Place, Recorded, RecordedAnswer, Thing, Unmatched};
+pub use recording::{ContinuedRound, Pace, Place, Recorded, RecordedAnswer, Thing, Unmatched};
 pub use request_context::{IncomingRequest, LegacyState, LogFilter, NegotiatedClient, RequestContext};
 pub use request_log::{CallOutcome, ExpectedCall, LoggedRequest, RequestLog, UnmetCall};
 pub use respond::{InputRequest, StateSigner, TaskOptions};

@@ -12,5 +12,5 @@ pub mod tool;
 pub use claim::Claim;
 pub use content::Content;
 pub use log_level::LogLevel;
-pub use revision::{Era, Revision, UnknownRevision};
+pub use revision::{Era, PerRevision, Revision, UnknownRevision};
 pub use tool::{Prompt, Resource, ResourceTemplate, Tool};

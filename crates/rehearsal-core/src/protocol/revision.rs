@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 /// One published version of MCP, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,6 +144,23 @@ impl FromStr for Revision {
     fn from_str(text: &str) -> Result<Revision, UnknownRevision> {
         let found = Revision::ALL.into_iter().find(|revision| revision.as_str() == text);
         found.ok_or_else(|| UnknownRevision(text.to_owned()))
+    }
+}
+
+/// A value for each version, made when it is first needed.
+#[derive(Debug)]
+pub struct PerRevision<T>([OnceLock<T>; Revision::ALL.len()]);
+
+impl<T> Default for PerRevision<T> {
+    fn default() -> PerRevision<T> {
+        PerRevision([const { OnceLock::new() }; Revision::ALL.len()])
+    }
+}
+
+impl<T> PerRevision<T> {
+    /// The value for a version.
+    pub fn get_or_init(&self, revision: Revision, make: impl FnOnce() -> T) -> &T {
+        self.0[revision as usize].get_or_init(make)
     }
 }
 

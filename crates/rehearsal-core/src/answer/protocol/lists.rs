@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
@@ -13,7 +12,7 @@ use crate::answer::surface::Surface;
 use crate::json::RawJson;
 use crate::matcher::Matcher;
 use crate::message::ErrorReply;
-use crate::protocol::{Era, Revision, code, meta};
+use crate::protocol::{Era, PerRevision, Revision, code, meta};
 
 /// The beginning of every cursor. The rest is opaque to a client, and a cursor that was never sent is refused.
 const CURSOR_PREFIX: &str = "from-";
@@ -132,7 +131,7 @@ impl ListItem {
 #[derive(Default)]
 pub struct Lists {
     items: [Vec<ListItem>; 4],
-    written: [[OnceLock<Vec<Option<String>>>; Revision::ALL.len()]; 4],
+    written: [PerRevision<Vec<Option<String>>>; 4],
     positions: [HashMap<String, usize>; 4],
     templates: Vec<UriTemplate>,
     page_size: Option<usize>,
@@ -204,7 +203,7 @@ impl Lists {
     }
 
     fn written(&self, kind: ListKind, revision: Revision) -> &[Option<String>] {
-        self.written[kind as usize][revision as usize].get_or_init(|| {
+        self.written[kind as usize].get_or_init(revision, || {
             let write = |item: &ListItem| match &item.form {
                 ListedForm::Verbatim(value) => Some(value.to_string()),
                 ListedForm::Newest(value) => Some(strip_item(kind, value.clone(), revision).to_string()),

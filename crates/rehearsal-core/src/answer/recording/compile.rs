@@ -187,7 +187,7 @@ impl RecordedAnswer {
         match recorded.reply().filter(|_| from != Some(to)) {
             Some(reply) => {
                 let adapt = || adapt_reply(reply, &request.method, from, to, &self.server);
-                let answer = self.answer(recorded.adapted.get(to, adapt), recorded);
+                let answer = self.answer(recorded.adapted.get_or_init(to, adapt).clone(), recorded);
                 Answer { written_for: WrittenFor::Client, ..answer }
             }
             None => self.reply(recorded),

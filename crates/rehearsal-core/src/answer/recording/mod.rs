@@ -7,5 +7,5 @@ mod tests;
 mod unmatched;
 
 pub use compile::{ContinuedRound, Pace, RecordedAnswer};
-pub use recorded::{AdaptedReplies, Place, Recorded, Thing};
+pub use recorded::{Place, Recorded, Thing};
 pub use unmatched::Unmatched;

@@ -1,13 +1,13 @@
 //! A recorded exchange.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::answer::respond::InputRequest;
 use crate::exchange::Side;
 use crate::message::{Message, Method, Notification, Reply};
-use crate::protocol::{Era, Revision, code, meta};
+use crate::protocol::{Era, PerRevision, Revision, code, meta};
 use crate::trace::{Call, Entry, Fate, Inside, What};
 
 /// A recorded exchange.
@@ -26,18 +26,7 @@ pub struct Recorded {
     /// The version of the recording, if known.
     pub revision: Option<Revision>,
     /// The reply in other versions, for the clients that requested it.
-    pub adapted: Arc<AdaptedReplies>,
-}
-
-/// A recorded reply in other versions, each adapted once.
-#[derive(Debug, Default)]
-pub struct AdaptedReplies([OnceLock<Reply>; Revision::ALL.len()]);
-
-impl AdaptedReplies {
-    /// The reply in a version.
-    pub(super) fn get(&self, to: Revision, adapt: impl FnOnce() -> Reply) -> Reply {
-        self.0[to as usize].get_or_init(adapt).clone()
-    }
+    pub adapted: Arc<PerRevision<Reply>>,
 }
 
 /// A related event of an exchange.

@@ -46,8 +46,8 @@ impl StepResponder {
                 }
             }
             Some(AnswerBody::Result { value: TemplateValue::Fixed(value), form, rendered }) => {
-                let cached = &rendered[self.request.context.revision as usize];
-                match cached.get_or_init(|| self.rendered(value.clone(), *form)) {
+                let revision = self.request.context.revision;
+                match rendered.get_or_init(revision, || self.rendered(value.clone(), *form)) {
                     Ok(rendered) => self.complete(rendered.clone()),
                     Err(why) => self.broken_answer(why),
                 }

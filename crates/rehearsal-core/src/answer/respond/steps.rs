@@ -2,7 +2,7 @@
 //!
 //! A rule of a mock file and a recorded exchange compile to this structure, and one interpreter carries it out.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ use crate::answer::script::{CompiledConditions, TemplateValue};
 use crate::answer::subscription::ChangeNotice;
 use crate::matcher::Matcher;
 use crate::message::Method;
-use crate::protocol::{LogLevel, Revision};
+use crate::protocol::{LogLevel, PerRevision};
 use crate::script::mock::{Delay, FaultKind};
 
 /// What a responder carries out.
@@ -71,11 +71,7 @@ pub struct TaskOptions {
 #[derive(Debug)]
 pub(in crate::answer) enum AnswerBody {
     /// A result, and its bytes for each version if it is always the same.
-    Result {
-        value: TemplateValue,
-        form: WrittenFor,
-        rendered: Box<[OnceLock<Result<RenderedResult, String>>; Revision::ALL.len()]>,
-    },
+    Result { value: TemplateValue, form: WrittenFor, rendered: Box<PerRevision<Result<RenderedResult, String>>> },
     /// An error.
     Error { code: i64, message: TemplateValue, data: Option<TemplateValue> },
     /// A recorded answer.
