@@ -4,7 +4,7 @@ use rehearsal_core::suggest;
 use serde_json::{Map, Value};
 
 use crate::engine::{EngineVersion, Engines};
-use crate::found::{Filtered, Ranked, RankedInstruction, Shown, Why};
+use crate::results::{Filtered, Ranked, RankedInstruction, Shown, Why};
 use crate::instruction::Instruction;
 
 /// Instructions, ready to be asked about.

@@ -7,7 +7,7 @@
 mod command_line;
 mod engine;
 mod folder;
-mod found;
+mod results;
 mod instruction;
 mod library;
 mod serve;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::engine::{EngineVersion, UnknownEngine};
-use crate::found::{Filtered, Ranked, Switched};
+use crate::results::{Filtered, Ranked, Switched};
 use crate::library::{Comparison, Filter, Library};
 
 /// The most instructions that one may ask for.

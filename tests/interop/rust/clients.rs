@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::installed::{TIMEOUT, folder};
+use crate::installation::{TIMEOUT, folder};
 
 /// How a client chooses the era.
 #[derive(Clone, Copy, Debug)]

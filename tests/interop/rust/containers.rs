@@ -1,7 +1,7 @@
 //! A real container engine, and an image on nothing at all.
 //!
 //! `.ci/run containers` runs these with docker and with podman. The usage examples of the mock-client specification in a
-//! container are in `examples/instruction-server/tests/seed1`.
+//! container are in `examples/instruction-server/tests/mock_client`.
 //!
 //! Each test has a label of its own on its containers, so that it sees only its own.
 
@@ -20,7 +20,7 @@ use rehearsal::wire::Stopped;
 use rehearsal::wire::container::{Container, Detached, Engine, build};
 use serde_json::json;
 
-use crate::installed::{TIMEOUT, folder};
+use crate::installation::{TIMEOUT, folder};
 
 /// The one that is to be tested; whichever is found where nothing is said.
 fn engine() -> Engine {
@@ -91,21 +91,21 @@ impl Foreign {
         let words = ["run", "--detach", "--interactive", "--rm", "--network", "none", "--name", &name, image()];
         engine().tell(words).unwrap();
         // What somebody else runs in it.
-        engine().tell(["exec", "--detach", &name, "/stays"]).unwrap();
+        engine().tell(["exec", "--detach", &name, "/ignores-shutdown"]).unwrap();
         Foreign { name }
     }
 
     fn server(&self) -> ClientBuilder {
         let mut container = Container::running(&self.name);
         container.engine = Some(engine().program().to_owned());
-        container.arguments = vec!["/stays".into()];
+        container.arguments = vec!["/ignores-shutdown".into()];
         Client::container(container).legacy(Revision::V2025_11_25).timeout(TIMEOUT)
     }
 
     /// How many servers that stay run in it, and how many of their children.
     fn staying(&self) -> (usize, usize) {
         let list = engine().tell(["top", &self.name]).unwrap();
-        let all: Vec<&str> = list.lines().filter(|line| line.contains("/stays")).collect();
+        let all: Vec<&str> = list.lines().filter(|line| line.contains("/ignores-shutdown")).collect();
         let children = all.iter().filter(|line| line.trim_end().ends_with("child")).count();
         (all.len() - children, children)
     }
@@ -145,7 +145,7 @@ async fn a_server_has_a_container_of_its_own_that_is_gone_when_it_is_closed_or_d
 async fn a_server_that_stays_goes_with_its_container() {
     let mine = Mine::of("stays");
     let mut container = mine.container();
-    container.options.extend(["--entrypoint", "/stays"].map(OsString::from));
+    container.options.extend(["--entrypoint", "/ignores-shutdown"].map(OsString::from));
     let client = Client::container(container).timeout(TIMEOUT).connect().await.unwrap();
     assert_contains(&client.call_tool("any", json!({})).await.unwrap(), "here");
     client.close().await;
@@ -205,7 +205,7 @@ async fn what_is_wrong_with_a_container_is_told() {
     // A container that is not there.
     let mut container = Container::running("no-such-container");
     container.engine = Some(engine().program().to_owned());
-    container.arguments = vec!["/stays".into()];
+    container.arguments = vec!["/ignores-shutdown".into()];
     let error = Client::container(container).timeout(TIMEOUT).connect().await.unwrap_err();
     assert!(error.to_string().contains("no-such-container"), "{error}");
     assert!(mine.left().is_empty());

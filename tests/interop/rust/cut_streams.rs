@@ -12,8 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 
 use crate::clients::{Era, everything, run_script};
-use crate::installed::{TIMEOUT, listening, node, python};
-use crate::{everything, mocked, rmcp_client};
+use crate::installation::{TIMEOUT, listening, node, python};
+use crate::{server_everything, mocked, rmcp_client};
 
 /// What is looked for on its way to the client.
 const MARK: &[u8] = b"notifications/progress";
@@ -108,7 +108,7 @@ async fn our_client_comes_back_to_the_rust_sdk() {
 
 #[tokio::test]
 async fn our_client_comes_back_to_everything() {
-    let server = everything::http("streamableHttp").await;
+    let server = server_everything::http("streamableHttp").await;
     let scissors = Scissors::before(&server.url).await;
     let client = Client::url(&scissors.url).timeout(TIMEOUT).connect().await.unwrap();
     let call = client.call("trigger-long-running-operation").arguments(json!({"duration": 0.3, "steps": 3}));

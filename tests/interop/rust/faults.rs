@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::clients::Era;
-use crate::installed::{folder, node, python};
+use crate::installation::{folder, node, python};
 use crate::mocked::rehearse;
 use crate::rmcp_client;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::clients::run_script;
-use crate::installed::{TIMEOUT, folder, listening, node, npm_server, python};
+use crate::installation::{TIMEOUT, folder, listening, node, npm_server, python};
 use crate::mocked::rehearse;
 use crate::replayed::{Tape, answers, heard};
 

@@ -20,7 +20,7 @@ use rehearsal::core::trace::{Call, Part, TraceReader};
 use serde_json::{Value, json};
 
 use crate::clients::{Era, run_script};
-use crate::installed::{TIMEOUT, folder, node, npm_server, python};
+use crate::installation::{TIMEOUT, folder, node, npm_server, python};
 use crate::recorded::rehearse;
 use crate::rmcp_client;
 

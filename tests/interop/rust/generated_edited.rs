@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::generated::{Trace, built};
-use crate::installed::python;
+use crate::installation::python;
 use crate::recorded::rehearse;
 
 /// Writes a recording of a server with the tool `odd`, which answered once, and the prompt `p`.

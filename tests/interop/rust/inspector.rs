@@ -9,7 +9,7 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::installed::{TIMEOUT, folder, node};
+use crate::installation::{TIMEOUT, folder, node};
 use crate::mocked::{file, over_http, rehearse};
 
 /// The program; installs on first use.

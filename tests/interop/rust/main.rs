@@ -4,27 +4,27 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-mod checked;
 mod clients;
 mod containers;
 mod cut_streams;
-mod everything;
 mod faults;
 mod forwarded;
 mod generated;
 mod generated_edited;
-mod hooked;
-mod initiated;
+mod hooks;
+mod init;
 mod inspector;
-mod installed;
+mod installation;
 mod mocked;
+mod notifications;
 mod recorded;
 mod recorded_http;
 mod replayed;
-mod retold;
+mod replayed_across_sdks;
 mod rmcp_client;
+mod server_everything;
 mod servers;
-mod spied;
+mod spy;
 mod tasks;
 mod test_file;
-mod told;
+mod trace_check;

@@ -9,7 +9,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::clients::{ERAS, Era, everything, run_script};
-use crate::installed::{HttpServer, folder, listening, node, python};
+use crate::installation::{HttpServer, folder, listening, node, python};
 use crate::rmcp_client::{self, Heard};
 
 /// `rehearse`, built afresh on first use.

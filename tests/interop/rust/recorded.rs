@@ -21,7 +21,7 @@ use rmcp::transport::TokioChildProcess;
 use serde_json::json;
 
 use crate::clients::{self, Era};
-use crate::installed::{TIMEOUT, folder, node, npm_server, python};
+use crate::installation::{TIMEOUT, folder, node, npm_server, python};
 use crate::mocked;
 pub(crate) use crate::mocked::rehearse;
 use crate::rmcp_client;

@@ -22,9 +22,9 @@ use tokio::time::timeout;
 
 use crate::clients::{ERAS, Era, everything, run_script};
 use crate::cut_streams::Scissors;
-use crate::installed::{TIMEOUT, listening, node, python, sdk_server};
+use crate::installation::{TIMEOUT, listening, node, python, sdk_server};
 use crate::servers::{in_both_eras, sdk_tour};
-use crate::{everything, mocked, rmcp_client};
+use crate::{server_everything, mocked, rmcp_client};
 
 /// A recorder in front of a server.
 struct Recorded {
@@ -150,7 +150,7 @@ impl Session {
 #[tokio::test]
 async fn server_everything_over_both_transports() {
     for (transport, name) in [("streamableHttp", "streamable-http"), ("sse", "http+sse")] {
-        let server = everything::http(transport).await;
+        let server = server_everything::http(transport).await;
         let recorded = Recorded::before(&server.url).await;
         let builder = Client::url(recorded.url()).legacy(match transport {
             "sse" => Revision::V2024_11_05,
@@ -160,9 +160,9 @@ async fn server_everything_over_both_transports() {
             "sse" => builder.transport(HttpTransport::Sse),
             _ => builder,
         };
-        let builder = recorded.watched(builder.timeout(TIMEOUT).answers(everything::answers()));
+        let builder = recorded.watched(builder.timeout(TIMEOUT).answers(server_everything::answers()));
         let client = builder.connect().await.unwrap();
-        everything::whole_tour(&client).await;
+        server_everything::whole_tour(&client).await;
         client.close().await;
         recorded.noticed(1).await;
         let sessions = recorded.sessions().await;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::clients::{Era, everything, run_script};
-use crate::installed::{HttpServer, TIMEOUT, folder, listening, node, npm_server, python};
+use crate::installation::{HttpServer, TIMEOUT, folder, listening, node, npm_server, python};
 use crate::mocked::{self, rehearse};
 use crate::rmcp_client::{self, Heard};
 

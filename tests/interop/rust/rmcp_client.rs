@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::clients::Era;
-use crate::installed::TIMEOUT;
+use crate::installation::TIMEOUT;
 
 /// Something that a server said without being asked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

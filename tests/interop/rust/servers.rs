@@ -9,7 +9,7 @@ use rehearsal::core::protocol::{Era, Revision};
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::installed::{TIMEOUT, folder, listening, node, npm_server, python, script, sdk_server};
+use crate::installation::{TIMEOUT, folder, listening, node, npm_server, python, script, sdk_server};
 
 fn answers() -> Answers {
     Answers::new()

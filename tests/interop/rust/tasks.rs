@@ -5,7 +5,7 @@ use rehearsal::client::ClientBuilder;
 use rehearsal::core::protocol::{Era, Revision};
 use serde_json::{Value, json};
 
-use crate::installed::{TIMEOUT, node, npm_server};
+use crate::installation::{TIMEOUT, node, npm_server};
 use crate::mocked::rehearse;
 use crate::replayed::Tape;
 

@@ -13,7 +13,7 @@ use rehearsal::testing::{
 use rehearsal::wire::Stopped;
 use serde_json::json;
 
-use crate::installed::{TIMEOUT, folder, python};
+use crate::installation::{TIMEOUT, folder, python};
 
 const LEARNING_LOOP: ContentMatcher = ContentMatcher::all(&["learning loop", "retrospective"]);
 
@@ -24,7 +24,7 @@ fn project() -> Project {
 
 fn server(folder: &Path) -> rehearsal::client::ClientBuilder {
     Client::command(python("python"))
-        .arguments([crate::installed::folder().join("servers/fourteen_tools.py")])
+        .arguments([crate::installation::folder().join("servers/fourteen_tools.py")])
         .env("KNOWLEDGE_PATH", folder.join(".pongogo/instructions"))
         .timeout(TIMEOUT)
 }

@@ -1,4 +1,4 @@
-//! Servers that are started and reached over HTTP. One that works is in `examples/instruction-server/tests/seed1`.
+//! Servers that are started and reached over HTTP. One that works is in `examples/instruction-server/tests/mock_client`.
 
 use std::time::Duration;
 

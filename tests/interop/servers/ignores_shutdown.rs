@@ -27,7 +27,7 @@ fn answer(line: &str) {
     let Some((_, rest)) = line.split_once("\"id\":") else { return };
     let id: String = rest.chars().take_while(char::is_ascii_digit).collect();
     let rest = if line.contains("\"method\":\"initialize\"") {
-        r#""result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"stays"}}"#
+        r#""result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"ignores-shutdown"}}"#
     } else if line.contains("\"method\":\"tools/call\"") {
         r#""result":{"content":[{"type":"text","text":"here"}]}"#
     } else {

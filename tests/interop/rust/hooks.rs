@@ -14,9 +14,9 @@ use rmcp::transport::TokioChildProcess;
 use tokio::net::unix::pipe;
 
 use crate::clients::{Era, everything};
-use crate::installed::TIMEOUT;
+use crate::installation::TIMEOUT;
 use crate::recorded_http::read;
-use crate::{everything, mocked, rmcp_client};
+use crate::{server_everything, mocked, rmcp_client};
 
 /// A recorder with hooks, and what they have seen.
 struct Hooked {
@@ -99,7 +99,7 @@ async fn over_streamable_http_in_both_eras() {
 #[tokio::test]
 async fn over_both_http_transports_of_server_everything() {
     for (transport, revision) in [("streamableHttp", Revision::V2025_11_25), ("sse", Revision::V2024_11_05)] {
-        let server = everything::http(transport).await;
+        let server = server_everything::http(transport).await;
         let hooked = Hooked::new();
         let recording = hooked.before(&server.url).await;
         let change = |builder: ClientBuilder| match transport {
@@ -107,8 +107,8 @@ async fn over_both_http_transports_of_server_everything() {
             _ => builder,
         };
         let builder = change(Client::url(recording.url()).legacy(revision).timeout(TIMEOUT));
-        let client = builder.answers(everything::answers()).connect().await.unwrap();
-        everything::whole_tour(&client).await;
+        let client = builder.answers(server_everything::answers()).connect().await.unwrap();
+        server_everything::whole_tour(&client).await;
         client.close().await;
         recording.stop().await;
         assert!(hooked.assert_saw_all(transport) >= 2, "{transport}: the server asked too");

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use rehearsal::Client;
 use serde_json::{Value, json};
 
-use crate::installed::{TIMEOUT, folder, node, npm_server, python, sdk_server};
+use crate::installation::{TIMEOUT, folder, node, npm_server, python, sdk_server};
 use crate::mocked::rehearse;
 
 fn run(words: &[&str]) -> Output {

@@ -19,8 +19,8 @@ use rehearsal_wire::http::proxy::Options;
 use serde_json::{Map, json};
 use tokio::process::Command;
 
-use crate::everything;
-use crate::installed::{TIMEOUT, listening, node, npm_server, python, sdk_server};
+use crate::server_everything;
+use crate::installation::{TIMEOUT, listening, node, npm_server, python, sdk_server};
 use crate::servers::{in_both_eras, sdk_tour};
 
 /// What is wrong in a conversation, notes aside: who said it, and what is said about it.
@@ -82,7 +82,7 @@ async fn servers_of_the_reference_on_pipes() {
     for revision in Revision::ALL.into_iter().filter(|revision| revision.has_handshake()) {
         let overheard = Overheard::default();
         let arguments = [npm_server("server-everything").into_os_string(), "stdio".into()];
-        let builder = Client::command(node()).arguments(arguments).legacy(revision).answers(everything::answers());
+        let builder = Client::command(node()).arguments(arguments).legacy(revision).answers(server_everything::answers());
         let client = overheard.by(builder).connect().await.unwrap();
         client.list_tools().await.unwrap();
         client.list_resources().await.unwrap();
@@ -161,12 +161,12 @@ async fn servers_on_every_sdk_over_http() {
 #[tokio::test]
 async fn server_everything_over_both_kinds_of_http() {
     for (transport, revision) in [("streamableHttp", Revision::V2025_11_25), ("sse", Revision::V2024_11_05)] {
-        let server = everything::http(transport).await;
+        let server = server_everything::http(transport).await;
         let found = recorded(&server.url, async |url| {
-            let builder = Client::url(url).legacy(revision).timeout(TIMEOUT).answers(everything::answers());
+            let builder = Client::url(url).legacy(revision).timeout(TIMEOUT).answers(server_everything::answers());
             let builder = if transport == "sse" { builder.transport(HttpTransport::Sse) } else { builder };
             let client = builder.connect().await.unwrap();
-            everything::whole_tour(&client).await;
+            server_everything::whole_tour(&client).await;
             client.close().await;
         })
         .await;

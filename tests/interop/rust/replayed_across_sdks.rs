@@ -8,9 +8,9 @@ use rehearsal_wire::http::proxy::Options;
 use serde_json::{Value, json};
 
 use crate::clients::run_script;
-use crate::everything;
+use crate::server_everything;
 use crate::generated::plain;
-use crate::installed::{node, python, sdk_server};
+use crate::installation::{node, python, sdk_server};
 use crate::mocked::rehearse;
 use crate::replayed::Tape;
 
@@ -96,7 +96,7 @@ fn extension(client: &str) -> &'static str {
 #[tokio::test]
 async fn what_the_reference_server_said_over_http_is_said_to_other_sdks_on_other_transports_in_both_eras() {
     let tape = Tape::new();
-    let server = everything::http("streamableHttp").await;
+    let server = server_everything::http("streamableHttp").await;
     let file = tape.path().with_file_name("calls.json");
     std::fs::write(&file, calls().to_string()).unwrap();
     let words = ["--calls", file.to_str().unwrap()];

@@ -8,7 +8,7 @@ use rehearsal::core::protocol::Revision;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::installed::{TIMEOUT, folder, listening, node, npm_server, python};
+use crate::installation::{TIMEOUT, folder, listening, node, npm_server, python};
 use crate::mocked::rehearse;
 use crate::replayed::{answers, heard};
 

@@ -9,7 +9,7 @@ use rehearsal::core::protocol::{Content, Revision};
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::installed::{HttpServer, TIMEOUT, free_port, http_server, node, npm_server};
+use crate::installation::{HttpServer, TIMEOUT, free_port, http_server, node, npm_server};
 
 pub(crate) fn answers() -> Answers {
     Answers::new()

@@ -9,7 +9,7 @@ use rehearsal::core::message::{Body, Message, Reply};
 use rehearsal::core::protocol::Revision;
 use serde_json::{Value, json};
 
-use crate::installed::{TIMEOUT, node, npm_server};
+use crate::installation::{TIMEOUT, node, npm_server};
 use crate::mocked::rehearse;
 use crate::replayed::{Tape, answers};
 
