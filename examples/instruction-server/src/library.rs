@@ -4,8 +4,8 @@ use rehearsal_core::suggest;
 use serde_json::{Map, Value};
 
 use crate::engine::{EngineVersion, Engines};
-use crate::results::{Filtered, Ranked, RankedInstruction, Shown, Why};
 use crate::instruction::Instruction;
+use crate::results::{Filtered, Ranked, RankedInstruction, Shown, Why};
 
 /// Instructions, ready to be asked about.
 pub(crate) struct Library {

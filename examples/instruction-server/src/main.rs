@@ -7,9 +7,9 @@
 mod command_line;
 mod engine;
 mod folder;
-mod results;
 mod instruction;
 mod library;
+mod results;
 mod serve;
 mod server;
 

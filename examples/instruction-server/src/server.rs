@@ -12,8 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::engine::{EngineVersion, UnknownEngine};
-use crate::results::{Filtered, Ranked, Switched};
 use crate::library::{Comparison, Filter, Library};
+use crate::results::{Filtered, Ranked, Switched};
 
 /// The most instructions that one may ask for.
 const LIMIT: usize = 100;

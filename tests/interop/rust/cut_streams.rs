@@ -13,7 +13,7 @@ use tokio::process::Command;
 
 use crate::clients::{Era, everything, run_script};
 use crate::installation::{TIMEOUT, listening, node, python};
-use crate::{server_everything, mocked, rmcp_client};
+use crate::{mocked, rmcp_client, server_everything};
 
 /// What is looked for on its way to the client.
 const MARK: &[u8] = b"notifications/progress";

@@ -16,7 +16,7 @@ use tokio::net::unix::pipe;
 use crate::clients::{Era, everything};
 use crate::installation::TIMEOUT;
 use crate::recorded_http::read;
-use crate::{server_everything, mocked, rmcp_client};
+use crate::{mocked, rmcp_client, server_everything};
 
 /// A recorder with hooks, and what they have seen.
 struct Hooked {

@@ -24,7 +24,7 @@ use crate::clients::{ERAS, Era, everything, run_script};
 use crate::cut_streams::Scissors;
 use crate::installation::{TIMEOUT, listening, node, python, sdk_server};
 use crate::servers::{in_both_eras, sdk_tour};
-use crate::{server_everything, mocked, rmcp_client};
+use crate::{mocked, rmcp_client, server_everything};
 
 /// A recorder in front of a server.
 struct Recorded {

@@ -8,11 +8,11 @@ use rehearsal_wire::http::proxy::Options;
 use serde_json::{Value, json};
 
 use crate::clients::run_script;
-use crate::server_everything;
 use crate::generated::plain;
 use crate::installation::{node, python, sdk_server};
 use crate::mocked::rehearse;
 use crate::replayed::Tape;
+use crate::server_everything;
 
 /// Records what a client on the Python SDK asks of a server over HTTP.
 async fn recorded(tape: &Tape, url: &str, script: &str, era: &str, words: &[&str]) -> Value {

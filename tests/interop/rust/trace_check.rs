@@ -19,8 +19,8 @@ use rehearsal_wire::http::proxy::Options;
 use serde_json::{Map, json};
 use tokio::process::Command;
 
-use crate::server_everything;
 use crate::installation::{TIMEOUT, listening, node, npm_server, python, sdk_server};
+use crate::server_everything;
 use crate::servers::{in_both_eras, sdk_tour};
 
 /// What is wrong in a conversation, notes aside: who said it, and what is said about it.
@@ -82,7 +82,8 @@ async fn servers_of_the_reference_on_pipes() {
     for revision in Revision::ALL.into_iter().filter(|revision| revision.has_handshake()) {
         let overheard = Overheard::default();
         let arguments = [npm_server("server-everything").into_os_string(), "stdio".into()];
-        let builder = Client::command(node()).arguments(arguments).legacy(revision).answers(server_everything::answers());
+        let builder =
+            Client::command(node()).arguments(arguments).legacy(revision).answers(server_everything::answers());
         let client = overheard.by(builder).connect().await.unwrap();
         client.list_tools().await.unwrap();
         client.list_resources().await.unwrap();
