@@ -2,15 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-mod asked_again;
 mod assertions;
 mod client;
 mod exact_numbers;
+mod example_mocks;
 mod fixtures;
 mod forwards;
-mod gallery;
 mod handlers;
-mod listening;
+mod listening_servers;
 mod login;
 mod mock_limits;
 mod mock_transcripts;
@@ -19,11 +18,12 @@ mod recorder;
 mod replayed_clients;
 mod replayed_damage;
 mod replayed_garbled;
+mod replayed_handshakes;
 mod replayed_in_flight;
 mod replayed_lists;
-mod replayed_openings;
 mod replayed_refusals;
 mod replayed_rounds;
+mod replayed_server_requests;
 mod replayed_subscriptions;
 mod replayed_tasks;
 mod replayed_unanswered;

@@ -8,4 +8,4 @@ mod harness;
 mod http;
 mod peer;
 mod processes;
-mod questions;
+mod server_requests;

@@ -8,7 +8,7 @@ use http::{Response, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::house::{Answer, as_json};
+use super::oauth_server::{Answer, as_json};
 
 /// What an authorization server knows and has seen.
 pub(crate) struct Books {

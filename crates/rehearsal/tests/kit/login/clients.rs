@@ -16,7 +16,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::{Value, json};
 
-use super::house::House;
+use super::oauth_server::House;
 
 /// A browser: goes where it is sent, and says where it was sent from there.
 pub(crate) async fn browse(url: String) -> Result<String, String> {

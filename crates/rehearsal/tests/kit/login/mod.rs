@@ -2,6 +2,6 @@
 
 mod authorization;
 mod clients;
-mod house;
+mod oauth_server;
 mod program;
 mod stored;

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::clients::browse;
-use super::house::House;
+use super::oauth_server::House;
 
 fn rehearse(state: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rehearse"));

@@ -6,7 +6,7 @@ use rehearsal::client::Token;
 use rehearsal::oauth::TokenStore;
 
 use super::clients::{call, connect, person};
-use super::house::House;
+use super::oauth_server::House;
 
 #[tokio::test]
 async fn the_next_client_is_logged_in_already() {

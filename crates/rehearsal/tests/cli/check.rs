@@ -1,0 +1,110 @@
+//! `rehearse check`
+
+use std::path::Path;
+
+use rehearsal::core::matcher::Schema;
+use rehearsal::core::script::read;
+
+use crate::fixture::{Fixture, rehearse};
+
+/// Every broken file of the repository says what is wrong, where, and what to do.
+#[test]
+fn each_broken_file_gets_a_located_error() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mocks/broken");
+    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 30);
+    let mut all = String::new();
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let fixture = Fixture::new();
+        std::fs::copy(&file, fixture.path().join(&name)).unwrap();
+        let played = fixture.run(&format!("rehearse check {name}"));
+        assert!(played.starts_with("exit: 2\n"), "{name}: {played}");
+        all += &format!("{played}\n");
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_file_without_mistakes_is_only_counted() {
+    let mock = "server: { name: weather }\ntools: [{ name: rain, answers: [{ text: Rain }] }]\n";
+    let fixture = Fixture::new().file("one.mock.yaml", mock).file("two.mock.yaml", "tools: [{ name: x }]\n");
+    rehearse!(fixture, "rehearse check one.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    ");
+    rehearse!(fixture, "rehearse check --json one.mock.yaml two.mock.yaml", @r#"
+    exit: 2
+    ----- stdout -----
+    {"file":"two.mock.yaml","line":1,"column":17,"message":"the tool `x` has no answer","hint":"add `answers: [{ text: … }]`, or have answers made up with --schema-fill"}
+    ----- stderr -----
+    2 files checked, 1 problem found
+    "#);
+}
+
+/// What only shows when a file is made ready is found as well.
+#[test]
+fn templates_and_the_files_that_are_named_are_checked() {
+    let mock = "tools:\n  - name: a\n    answers: [{ text: \"{{ arguments.city \" }]\n\
+                resources: [{ uri: \"notes://today\", file: notes.md }]\n";
+    let fixture = Fixture::new().file("m.yaml", mock);
+    rehearse!(fixture, "rehearse check m.yaml", @r#"
+    exit: 2
+    ----- stderr -----
+    error: syntax error: unexpected end of input, expected end of variable block
+     --> m.yaml:3:23
+      |
+    3 |     answers: [{ text: "{{ arguments.city " }]
+      |                       ^^^^^^^^^^^^^^^^^^^^
+    error: cannot read notes.md: No such file or directory (os error 2)
+     --> m.yaml:4:43
+      |
+    4 | resources: [{ uri: "notes://today", file: notes.md }]
+      |                                           ^^^^^^^^
+    1 file checked, 2 problems found
+    "#);
+    let fixture = Fixture::new().file("m.yaml", &mock.replace("city ", "city }}")).file("notes.md", "# Notes");
+    rehearse!(fixture, "rehearse check m.yaml", @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    ");
+}
+
+/// `schemas/` is what `rehearse schema` prints; `rehearse schema mock > schemas/mock.schema.json` brings it up to date.
+#[test]
+fn the_schema_for_editors_is_up_to_date() {
+    let kept = include_str!("../../../../schemas/mock.schema.json");
+    assert_eq!(Fixture::new().run("rehearse schema mock"), format!("exit: 0\n----- stdout -----\n{kept}"));
+}
+
+#[test]
+fn the_gallery_has_no_mistakes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
+    let played = Fixture::new().run(&format!("rehearse check {}/*.mock.yaml", folder.display()));
+    assert!(played.starts_with("exit: 0\n"), "{played}");
+}
+
+/// An editor must not complain about a file that has no mistakes.
+#[test]
+fn the_gallery_fits_the_schema_for_editors() {
+    let schema: serde_json::Value = serde_json::from_str(include_str!("../../../../schemas/mock.schema.json")).unwrap();
+    let schema = Schema::compile(&schema).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.display().to_string();
+        if !name.ends_with(".mock.yaml") {
+            continue;
+        }
+        let mock: serde_json::Value = read(&name, &std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(schema.objections(&mock), [""; 0], "{name}");
+        count += 1;
+    }
+    assert!(count >= 8, "{count}");
+    let wrong: serde_json::Value = read("m", "tools: [{ name: a, inputSchema: {} }]").unwrap();
+    assert!(!schema.is_valid(&wrong));
+}

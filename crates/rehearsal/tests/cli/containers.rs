@@ -1,0 +1,56 @@
+//! Servers in containers.
+
+use crate::fixture::{Fixture, rehearse};
+
+/// A fixture with an engine that runs `tiny-server` here, whatever it is asked to run.
+fn stage_with_engine() -> Fixture {
+    let fixture = Fixture::new().file(
+        "engine",
+        "#!/bin/sh\ncase $1 in\nrun | exec) eval last=\\$$#; echo \"$1 ... $last\" >&2; exec tiny-server ;;\nesac\n",
+    );
+    assert!(fixture.shell("chmod +x engine").status().unwrap().success());
+    fixture
+}
+
+#[test]
+fn without_an_engine_what_was_looked_for_is_named() {
+    let line = r#"PATH=$(dirname "$(command -v rehearse)") rehearse list --container my-server"#;
+    rehearse!(Fixture::new(), line, @"
+    exit: 3
+    ----- stderr -----
+    error: there is no container engine: looked for docker, podman, nerdctl in PATH
+    hint: install one of them, or name the engine that you have: --engine NAME
+    ");
+}
+
+#[test]
+fn an_image_is_run_and_a_command_is_run_in_a_container() {
+    let fixture = stage_with_engine();
+    let line = "rehearse call echo message=hello --env KEY=1 --container my-server --engine ./engine";
+    rehearse!(fixture, line, @r"
+exit: 0
+----- stdout -----
+hello
+");
+    let line = "rehearse list --prompts --protocol legacy --exec my-container --engine ./engine -v -- my-server 2>&1 | grep '^!'";
+    rehearse!(fixture, line, @r"
+exit: 0
+----- stdout -----
+! exec ... my-server
+");
+}
+
+#[test]
+fn what_names_a_container_must_make_sense() {
+    rehearse!(Fixture::new(), "rehearse list --exec my-container", @r"
+exit: 2
+----- stderr -----
+error: --exec my-container: which command is the server?
+hint: name it after `--`: --exec my-container -- my-server
+");
+    rehearse!(Fixture::new(), "rehearse list --container my-server --exec my-container -- my-server", @r"
+exit: 2
+----- stderr -----
+error: --container and --exec both name a server; which one is meant?
+");
+}

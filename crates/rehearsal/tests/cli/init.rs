@@ -1,0 +1,114 @@
+//! `rehearse init`
+
+use crate::fixture::{Fixture, rehearse};
+
+#[test]
+fn without_a_server_there_is_an_example_of_everything() {
+    let fixture = Fixture::new();
+    rehearse!(fixture, "rehearse init && rehearse check server.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    wrote server.mock.yaml: an example
+    hint: `rehearse mock server.mock.yaml` serves it
+    1 file checked, nothing wrong
+    ");
+    rehearse!(fixture, "rehearse call get_forecast city=Oslo -- rehearse mock server.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    Rain in Oslo
+    ");
+}
+
+#[test]
+fn a_file_that_is_there_is_written_over_only_by_force() {
+    let fixture = Fixture::new().file("mine.mock.yaml", "precious");
+    rehearse!(fixture, "rehearse init -o mine.mock.yaml -- tiny-server; cat mine.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    precious----- stderr -----
+    error: mine.mock.yaml is there already
+    hint: `--force` writes over it
+    ");
+    rehearse!(fixture, "rehearse init -o mine.mock.yaml --force -- tiny-server && head -1 mine.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    # A mock of tiny-server, as it was when this was written.
+    ----- stderr -----
+    wrote mine.mock.yaml: 9 tools, 2 resources, 1 resource template, 1 prompt
+    hint: `rehearse mock mine.mock.yaml` serves it
+    ");
+}
+
+#[test]
+fn a_mock_of_a_server_is_printed() {
+    rehearse!(Fixture::new(), "rehearse init -o - -- tiny-server | sed '/name: slow/,$d'", @r#"
+    exit: 0
+    ----- stdout -----
+    # A mock of tiny-server, as it was when this was written.
+    #
+    # An answer may say when it is given; the first that fits is given:
+    #
+    #   answers:
+    #     - when: { city: Oslo }                   # these arguments; `{ matches: "^B" }` and the like are matchers
+    #       text: Rain in Oslo
+    #     - times: 1                               # only once, then the next
+    #       error: { code: -32000, message: the upstream is down }
+    #     - text: "Sun in {{ arguments.city }}"    # no `when`: the default. Texts are templates
+    #
+    # `steps` are progress, log messages and questions before an answer, `fault` is what goes wrong with it.
+    # `rehearse check` says what is wrong with the file, `rehearse schema mock` is its schema for editors.
+    server: { name: tiny-server, title: Tiny server, version: "[VERSION]" }
+    instructions: "Try the tool `echo` first; `ask`, `sample` and `roots` ask you something in return."
+    capabilities: { logging: {}, completions: {}, prompts: {}, resources: { subscribe: true }, tools: {} }
+    tools:
+      - name: echo
+        description: Says what you say
+        input_schema:
+          type: object
+          properties: { message: { type: string, description: What to say } }
+          required: [message]
+        annotations: { read_only_hint: true }
+        answers:
+          - text: "echo was called with {{ arguments | tojson }}"
+      - name: add
+        description: Adds two numbers
+        input_schema:
+          type: object
+          properties: { a: { type: number }, b: { type: number } }
+          required: [a, b]
+        output_schema: { type: object, properties: { sum: { type: number } }, required: [sum] }
+        annotations: { read_only_hint: true }
+        answers:
+          # Made up to fit the output schema
+          - structured_content: { sum: 1 }
+    "#);
+}
+
+#[test]
+fn what_is_printed_can_be_checked_and_lists_the_same() {
+    let line = "rehearse init -o - -- tiny-server | rehearse check - && rehearse init -- tiny-server && \
+                rehearse list --json -- tiny-server > real && \
+                rehearse list --json -- rehearse mock server.mock.yaml > mock && cmp real mock";
+    rehearse!(Fixture::new(), line, @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    wrote server.mock.yaml: 9 tools, 2 resources, 1 resource template, 1 prompt
+    hint: `rehearse mock server.mock.yaml` serves it
+    ");
+}
+
+#[test]
+fn over_http_it_is_the_same() {
+    let fixture = Fixture::with_http_server();
+    let line = "rehearse init --url http://$ADDRESS/mcp 2>/dev/null && \
+                rehearse init -o sse.mock.yaml --url http://$ADDRESS/sse 2>/dev/null && \
+                rehearse list --json --url http://$ADDRESS/mcp > real && \
+                rehearse list --json -- rehearse mock server.mock.yaml > mock && cmp real mock && \
+                rehearse check sse.mock.yaml";
+    rehearse!(fixture, line, @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    ");
+}

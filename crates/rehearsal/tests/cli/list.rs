@@ -1,0 +1,213 @@
+//! `rehearse list`
+
+use crate::fixture::{Fixture, rehearse};
+
+#[test]
+fn everything_that_a_server_declares_is_listed() {
+    rehearse!(Fixture::new(), "rehearse list -- tiny-server", @r"
+    exit: 0
+    ----- stdout -----
+    TOOL     ARGUMENTS                                               DESCRIPTION
+    echo     message=string                                          Says what you say
+    add      a=number b=number                                       Adds two numbers
+    slow     steps=integer [delay_ms=integer]                        Takes its time and tells how far it is; can be cancelled
+    log      level=debug|info|notice|warning|error|… message=string  Sends you a log message, if you want to hear messages of that level
+    fail     message=string                                          Fails, with your words
+    ask      question=string                                         Asks the person at your end for a name (elicitation)
+    sample   prompt=string                                           Asks the model at your end (sampling)
+    roots                                                            Asks which folders it may see (roots)
+    picture                                                          Shows a picture, links to it, and embeds a text
+
+    RESOURCE         NAME      TYPE        DESCRIPTION
+    tiny://greeting  greeting  text/plain  A line of text
+    tiny://pixel     pixel     image/png   A PNG of one green pixel
+
+    TEMPLATE                NAME                 DESCRIPTION
+    tiny://greeting/{name}  greeting for a name  A line of text for somebody
+
+    PROMPT  ARGUMENTS  DESCRIPTION
+    greet   who        Says hello
+    ----- stderr -----
+    tiny-server [VERSION], protocol 2026-07-28
+    ");
+}
+
+#[test]
+fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
+    rehearse!(Fixture::new(), "rehearse list --long --tools --prompts -- tiny-server | sed -n '/slow/,/fail/p; /^prompt/,$p'", @r"
+exit: 0
+----- stdout -----
+tool slow
+  Takes its time and tells how far it is; can be cancelled
+
+  steps=integer       How many steps
+  [delay_ms=integer]  How long a step takes
+
+tool log
+  Sends you a log message, if you want to hear messages of that level
+
+  level=debug|info|notice|warning|error|…  one of debug, info, notice, warning, error, critical, alert, emergency
+  message=string
+
+tool fail
+prompt greet
+  Says hello
+
+  who=string  Whom to greet
+----- stderr -----
+tiny-server [VERSION], protocol 2026-07-28
+");
+    let on_a_terminal =
+        "script -qec 'stty columns 40 rows 9; rehearse list -l --tools -- tiny-server' /dev/null | cat -v";
+    rehearse!(Fixture::new(), &format!("{on_a_terminal} | sed -n '/slow/,/log/p'"), @"
+    exit: 0
+    ----- stdout -----
+    tool slow^M
+      Takes its time and tells how far it^M
+      is; can be cancelled^M
+    ^M
+      steps=integer       How many steps^M
+      [delay_ms=integer]^M
+          How long a step takes^M
+    ^M
+    tool log^M
+    ");
+}
+
+#[test]
+fn json_is_one_object_of_the_lists_as_the_server_gave_them() {
+    rehearse!(Fixture::new(), "rehearse list --json --resources --prompts -- tiny-server", @r#"
+exit: 0
+----- stdout -----
+{"resources":[{"uri":"tiny://greeting","name":"greeting","title":"Greeting","description":"A line of text","mimeType":"text/plain"},{"uri":"tiny://pixel","name":"pixel","title":"Pixel","description":"A PNG of one green pixel","mimeType":"image/png"}],"prompts":[{"name":"greet","title":"Greet somebody","description":"Says hello","arguments":[{"name":"who","description":"Whom to greet","required":true}]}]}
+"#);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    rehearse!(Fixture::new(), "{ rehearse list --json -- tiny-server; echo status $? >&2; } | true", @r"
+exit: 0
+----- stderr -----
+status 0
+");
+}
+
+#[test]
+fn a_server_that_declares_nothing_is_told_apart_from_one_that_has_nothing() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"bare"}}}"#;
+    let fixture = Fixture::new().file("answer", answer).file("server", "read line; cat answer; echo; cat > /dev/null");
+    rehearse!(fixture, "rehearse list --protocol legacy -- sh server", @r"
+exit: 0
+----- stderr -----
+bare, protocol 2025-11-25
+it declares neither tools nor resources nor prompts
+hint: `--tools` asks for its tools all the same
+");
+}
+
+#[test]
+fn colour_is_for_terminals_unless_it_is_forced_and_never_against_no_color() {
+    rehearse!(Fixture::new(), "CLICOLOR_FORCE=1 rehearse list --prompts -- tiny-server | cat -v", @r"
+exit: 0
+----- stdout -----
+^[[1mPROMPT^[[0m  ^[[1mARGUMENTS^[[0m  ^[[1mDESCRIPTION^[[0m
+^[[32mgreet^[[0m   who        Says hello
+----- stderr -----
+tiny-server [VERSION], protocol 2026-07-28
+");
+    rehearse!(Fixture::new(), "NO_COLOR=1 CLICOLOR_FORCE=1 rehearse list --prompts -- tiny-server | cat -v", @r"
+exit: 0
+----- stdout -----
+PROMPT  ARGUMENTS  DESCRIPTION
+greet   who        Says hello
+----- stderr -----
+tiny-server [VERSION], protocol 2026-07-28
+");
+}
+
+/// A server of which some of what it lists cannot be used.
+const HALF_BROKEN: &str = r#"
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{},"prompts":{}},"serverInfo":{"name":"half"}}' ;;
+    *'"tools/list"'*cursor*) result='{"tools":[{"name":"three","inputSchema":"none"},null]}' ;;
+    *'"tools/list"'*) result='{"tools":[{"title":"one"},{"name":"two","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}},{"name":3}],"nextCursor":"c"}' ;;
+    *'"resources/list"'*) result='{"resources":[{"name":"a"},{"uri":"file:///b"}]}' ;;
+    *'"resources/templates/list"'*) result='{"resourceTemplates":[{"uriTemplate":["x"]}]}' ;;
+    *'"prompts/list"'*) result='{"prompts":[{"description":"p"},{"name":"q"}]}' ;;
+    *'"resources/read"'*) result='{"contents":[{"uri":"file:///b","text":"b"}]}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"called"}]}' ;;
+    *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"got"}}]}' ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+#[test]
+fn what_cannot_be_used_does_not_hide_what_can() {
+    let fixture = Fixture::new().file("half", HALF_BROKEN);
+    rehearse!(fixture, "rehearse list --protocol legacy -- sh half", @r#"
+    exit: 1
+    ----- stdout -----
+    TOOL   ARGUMENTS
+    two    [n=integer]
+    three
+
+    RESOURCE
+    file:///b
+
+    PROMPT
+    q
+    ----- stderr -----
+    half, protocol 2025-11-25
+    error: tools/list: $.tools[0]: a tool without a text `name`: {"title":"one"}
+    error: tools/list: $.tools[2]: a tool without a text `name`: {"name":3}
+    error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
+    error: resources/list: $.resources[0]: a resource without a text `uri`: {"name":"a"}
+    error: resources/templates/list: $.resourceTemplates[0]: a resource template without a text `uriTemplate`: {"uriTemplate":["x"]}
+    error: prompts/list: $.prompts[0]: a prompt without a text `name`: {"description":"p"}
+    "#);
+    rehearse!(fixture, "rehearse call two n=7 --protocol legacy -- sh half", @"
+    exit: 0
+    ----- stdout -----
+    called
+    ");
+    rehearse!(fixture, "rehearse call one --protocol legacy -- sh half", @r#"
+    exit: 2
+    ----- stderr -----
+    error: tools/list: $.tools[0]: a tool without a text `name`: {"title":"one"}
+    error: tools/list: $.tools[2]: a tool without a text `name`: {"name":3}
+    error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
+    error: the server has no tool `one`
+    hint: it has `two`, `three`
+    hint: some servers list a tool only to clients with --roots or --answer
+    "#);
+}
+
+#[test]
+fn a_list_that_the_server_refuses_does_not_hide_the_others() {
+    let refuses = HALF_BROKEN
+        .replace(r#"result='{"resources":[{"name":"a"},{"uri":"file:///b"}]}'"#, r#"result='{"resources":null}'"#)
+        .replace(
+            r#"result='{"prompts":[{"description":"p"},{"name":"q"}]}'"#,
+            r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":"down"}}\n' "$id"; continue"#,
+        );
+    let fixture = Fixture::new().file("half", &refuses);
+    rehearse!(fixture, "rehearse list --timeout 5 --protocol legacy -- sh half", @r#"
+    exit: 1
+    ----- stdout -----
+    TOOL   ARGUMENTS
+    two    [n=integer]
+    three
+    ----- stderr -----
+    half, protocol 2025-11-25
+    error: tools/list: $.tools[0]: a tool without a text `name`: {"title":"one"}
+    error: tools/list: $.tools[2]: a tool without a text `name`: {"name":3}
+    error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
+    error: resources/templates/list: $.resourceTemplates[0]: a resource template without a text `uriTemplate`: {"uriTemplate":["x"]}
+    error: the result of resources/list is not usable: no list `resources`
+    error: prompts/list was refused: 1: down
+    "#);
+}

@@ -1,0 +1,84 @@
+//! Servers that do not answer.
+
+use crate::fixture::{Fixture, rehearse};
+
+#[test]
+fn a_program_that_is_not_there_is_looked_for_in_path() {
+    rehearse!(Fixture::new(), "rehearse list -- no-such-server", @r#"
+exit: 3
+----- stderr -----
+error: the server could not be started: there is no program "no-such-server" in PATH
+hint: check how it is spelled, and that its directory is in PATH
+"#);
+    rehearse!(Fixture::new(), "rehearse list -- './no-such-server --flag'", @r#"
+exit: 3
+----- stderr -----
+error: the server could not be started: there is no program "./no-such-server --flag"
+hint: write the program and its arguments without quotes around them all: -- npx -y some-server
+"#);
+}
+
+#[test]
+fn the_last_words_of_a_server_that_dies_are_shown() {
+    let traceback =
+        "Traceback (most recent call last):\n  File \"server.py\", line 1, in <module>\nImportError: no mcp\n";
+    let fixture = Fixture::new().file("traceback", traceback).file("server", "cat traceback >&2; exit 3");
+    rehearse!(fixture, "rehearse list -- sh server", @r#"
+exit: 3
+----- stderr -----
+error: the server exited with status 3 before it answered initialize
+  the server's process ended: exit status: 3
+  last lines of its stderr:
+    Traceback (most recent call last):
+      File "server.py", line 1, in <module>
+    ImportError: no mcp
+"#);
+}
+
+#[test]
+fn a_server_that_is_silent_is_not_waited_for_for_ever() {
+    rehearse!(Fixture::new(), "rehearse list --timeout 0.3 -- sleep 600", @r"
+    exit: 3
+    ----- stderr -----
+    error: no answer to initialize within 0.3 s
+    hint: is it an MCP server? `-v` prints what it sends, `--timeout 60` waits longer
+    ");
+}
+
+#[test]
+fn a_tool_that_takes_too_long_is_not_waited_for() {
+    rehearse!(Fixture::new(), "rehearse call slow steps=100 delay_ms=10000 --timeout 2s -- tiny-server", @r"
+exit: 3
+----- stderr -----
+error: no answer to tools/call within 2 s
+hint: `--timeout 60` waits longer
+");
+}
+
+#[test]
+fn a_program_that_does_not_speak_mcp_is_found_out() {
+    rehearse!(Fixture::new(), "rehearse list --timeout 1 -- sh -c 'echo Listening on port 3000; sleep 600'", @r"
+    exit: 3
+    ----- stderr -----
+    error: no answer to initialize within 1 s
+      on its stdout, but not a message:
+        Listening on port 3000
+    hint: is it an MCP server? `-v` prints what it sends, `--timeout 60` waits longer
+    hint: only messages belong on a server's stdout; what it logs belongs on its stderr
+    ");
+}
+
+#[test]
+fn a_server_that_dies_during_a_call_is_told_with_its_last_words() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"frail"}}}"#;
+    let server = "read line; cat answer; echo; read line; read line; echo out of memory >&2; exit 137";
+    let fixture = Fixture::new().file("answer", answer).file("server", server);
+    rehearse!(fixture, "rehearse call think --args '{}' --protocol legacy -- sh server", @r"
+exit: 3
+----- stderr -----
+error: the server exited with status 137 before it answered tools/call
+  the server's process ended: exit status: 137
+  last lines of its stderr:
+    out of memory
+");
+}

@@ -1,0 +1,64 @@
+//! Sessions that stand in a trace in another order than that in which they began.
+
+use crate::fixture::{Fixture, rehearse};
+use crate::verify_match::{REQUESTS, SERVER};
+
+/// The session that began first ended last, as one of 2026-07-28 over HTTP does.
+fn recorded() -> Fixture {
+    let fixture = Fixture::new().file("server.sh", SERVER).file("requests", REQUESTS);
+    for said in ["first", "second", "third"] {
+        fixture.run(&format!("rehearse record -q -o {said}.jsonl -- sh server.sh ',\"text\":\"{said}\"' v < requests"));
+    }
+    fixture.run("cat third.jsonl first.jsonl second.jsonl > trace.jsonl");
+    fixture
+}
+
+#[test]
+fn they_are_replayed_and_generated_from_in_the_order_in_which_they_began() {
+    let fixture = recorded();
+    let again = "sleep 0.2; sed -n 4p requests";
+    rehearse!(fixture, &format!("(cat requests; {again}; {again}) | rehearse replay -q trace.jsonl | grep -o 'text\":\"[a-z]*'"), @r#"
+    exit: 0
+    ----- stdout -----
+    text":"first
+    text":"second
+    text":"third
+    "#);
+    rehearse!(fixture, "rehearse generate trace.jsonl --as mock | grep 'text: '", @"
+    exit: 0
+    ----- stdout -----
+              - text: first
+              - text: second
+              - text: third
+    ");
+}
+
+#[test]
+fn an_update_leaves_them_where_they_stand() {
+    let fixture = recorded();
+    let said = "grep -o 'text\":\"[a-z]*' trace.jsonl";
+    rehearse!(fixture, &format!("rehearse verify trace.jsonl --update -- sh server.sh ',\"text\":\"first\"' v; {said}"), @r#"
+    exit: 0
+    ----- stdout -----
+    ~ session 2: tools/call a
+      error: changed (message 3)
+        $.result.content[0].text: expected "second", got "first"
+    ~ session 3: tools/call a
+      error: changed (message 3)
+        $.result.content[0].text: expected "third", got "first"
+    text":"first
+    text":"first
+    text":"first
+    ----- stderr -----
+    7 as recorded, 2 different, 0 skipped
+    trace.jsonl has the live answers now
+    "#);
+    let session = "sed 's/.*session_id\":\"\\([^\"]*\\).*/\\1/'";
+    rehearse!(fixture, &format!("cat third.jsonl first.jsonl second.jsonl | {session} > before; {session} trace.jsonl | cmp - before"), @"exit: 0");
+    // A bad line is told where it stands.
+    rehearse!(fixture, "sed -i '3s/\"calls\":\\[/\"calls\":[7,/' trace.jsonl; rehearse verify trace.jsonl -- sh server.sh '' v 2>&1 | grep -o 'line [0-9]*'", @"
+    exit: 0
+    ----- stdout -----
+    line 3
+    ");
+}

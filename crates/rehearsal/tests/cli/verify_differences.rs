@@ -1,0 +1,367 @@
+//! `rehearse verify`, where the surface of a server or its questions have changed.
+
+use crate::fixture::{Fixture, rehearse};
+
+const BEFORE: &str = r#"
+server: { name: notes, version: "1" }
+tools:
+  - name: write
+    description: Write a note
+    input_schema: { type: object, properties: { text: { type: string } }, required: [text] }
+    output_schema: { type: object, properties: { id: { type: integer } } }
+    annotations: { destructive_hint: false }
+    answers: [{ structured_content: { id: 1 } }]
+  - name: clear
+    answers: [{ text: cleared }]
+"#;
+
+const AFTER: &str = r#"
+server: { name: notes, version: "1" }
+tools:
+  - name: clear
+    answers: [{ text: cleared }]
+  - name: write
+    description: Write a note
+    input_schema: { type: object, properties: { text: { type: string, maxLength: 80 }, tag: { type: string } }, required: [text, tag] }
+    output_schema: { type: object, properties: { id: { type: string } } }
+    annotations: { destructive_hint: true, idempotent_hint: true }
+    answers: [{ structured_content: { id: "1" } }]
+"#;
+
+#[test]
+fn schemas_and_annotations_are_part_of_the_surface_and_order_is_not() {
+    let fixture = Fixture::new().file("before.mock.yaml", BEFORE).file("after.mock.yaml", AFTER);
+    fixture.run("rehearse list -- rehearse record -q -o trace.jsonl -- rehearse mock before.mock.yaml");
+    rehearse!(fixture, "rehearse verify trace.jsonl -- rehearse mock after.mock.yaml", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/list
+      error: changed: the tool `write` has $.inputSchema.properties.text.maxLength, $.inputSchema.properties.tag, $.inputSchema.required[1] and 1 more now (message 2)
+        $.inputSchema.properties.text.maxLength: expected nothing, got 80
+        $.inputSchema.properties.tag: expected nothing, got {"type":"string"}
+        $.inputSchema.required[1]: expected nothing, got "tag"
+        $.annotations.idempotentHint: expected nothing, got true
+      error: changed: the tool `write` (message 2)
+        $.outputSchema.properties.id.type: expected "integer", got "string"
+        $.annotations.destructiveHint: expected false, got true
+    ----- stderr -----
+    1 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    rehearse!(fixture, "rehearse verify trace.jsonl --ignore '$.result.tools[*].annotations' --ignore '$.result.tools[*].inputSchema' --ignore '$.result.tools[*].outputSchema' -- rehearse mock after.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+}
+
+#[test]
+fn several_elements_come_go_and_change_in_one_array() {
+    let mock = |notes: &str| {
+        let answer = format!("{{ text: ok, structured_content: {{ notes: {notes} }} }}");
+        format!("server: {{ name: notes, version: '1' }}\ntools: [{{ name: all, answers: [{answer}] }}]\n")
+    };
+    let before = mock("[{ id: 1, text: milk }, { id: 2, text: eggs }, { id: 3, text: tea }, { id: 4, text: jam }]");
+    let after = mock(
+        "[{ id: 9, text: rice }, { id: 1, text: milk }, { id: 8, text: salt }, { id: 2, text: egg }, { id: 4, text: jam }]",
+    );
+    let fixture = Fixture::new().file("before.mock.yaml", &before).file("after.mock.yaml", &after);
+    fixture.run("rehearse call all -- rehearse record -q -o trace.jsonl -- rehearse mock before.mock.yaml");
+    rehearse!(fixture, "rehearse verify trace.jsonl -- rehearse mock after.mock.yaml", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/call all
+      error: added (message 4)
+        $.result.structuredContent.notes[0]: expected nothing, got {"id":9,"text":"rice"}
+      error: changed (message 4)
+        $.result.structuredContent.notes[2].id: expected 2, got 8
+        $.result.structuredContent.notes[2].text: expected "eggs", got "salt"
+        $.result.structuredContent.notes[3].id: expected 3, got 2
+        $.result.structuredContent.notes[3].text: expected "tea", got "egg"
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    // Everything that was told can be passed over by its place.
+    let ignore = ["notes[0]", "notes[2]", "notes[*].text"].map(|at| format!("--ignore '$..{at}'")).join(" ");
+    rehearse!(fixture, &format!("rehearse verify trace.jsonl {ignore} -- rehearse mock after.mock.yaml"), @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+}
+
+/// A server that asks these questions before it answers.
+fn asking(questions: &[&str]) -> String {
+    let ask = |(at, message): (usize, &&str)| {
+        format!(
+            "{{ ask: {{ q{at}: {{ elicitation: {{ message: '{message}', requested_schema: {{ type: object, properties: {{}} }} }} }} }} }}"
+        )
+    };
+    let steps: Vec<String> = questions.iter().enumerate().map(ask).collect();
+    let steps = steps.join(", ");
+    format!(
+        "server: {{ name: asks, version: '1' }}\ntools: [{{ name: book, answers: [{{ steps: [{steps}], text: booked }}] }}]\n"
+    )
+}
+
+const ANSWER: &str = r#"--answer 'elicitation/create={"action":"accept","content":{}}'"#;
+
+#[test]
+fn a_question_in_other_words_is_updated_in_both_eras() {
+    for protocol in ["modern", "legacy"] {
+        let fixture = Fixture::new();
+        let fixture = fixture.file("one.mock.yaml", &asking(&["How?"])).file("two.mock.yaml", &asking(&["How then?"]));
+        let record = "rehearse record -q -o trace.jsonl -- rehearse mock one.mock.yaml";
+        fixture.run(&format!("rehearse call book {ANSWER} --protocol {protocol} -- {record}"));
+        insta::allow_duplicates! {
+            for passed_over in ["--ignore '$.params.message'", "--match '$..message={\"matches\":\"^How\"}'"] {
+                rehearse!(fixture, &format!("rehearse verify trace.jsonl {passed_over} -- rehearse mock two.mock.yaml"), @"
+                exit: 0
+                ----- stderr -----
+                3 as recorded, 0 different, 0 skipped
+                ");
+            }
+            rehearse!(fixture, "rehearse verify trace.jsonl --update -- rehearse mock two.mock.yaml", @r#"
+            exit: 0
+            ----- stdout -----
+            ~ tools/call book
+              error: changed: what the server asks with elicitation/create
+                $.params.message: expected "How?", got "How then?"
+            ----- stderr -----
+            2 as recorded, 1 different, 0 skipped
+            trace.jsonl has the live answers now
+            "#);
+            rehearse!(fixture, "rehearse verify trace.jsonl -- rehearse mock two.mock.yaml", @"
+            exit: 0
+            ----- stderr -----
+            3 as recorded, 0 different, 0 skipped
+            ");
+            // What is replayed asks the new question.
+            let replay = format!("rehearse call book {ANSWER} -v -- rehearse replay -q trace.jsonl 2>&1 | grep -c 'How then?'");
+            rehearse!(fixture, &replay, @"
+            exit: 0
+            ----- stdout -----
+            1
+            ");
+            // And it is what the protocol wants.
+            rehearse!(fixture, "rehearse trace check trace.jsonl 2>/dev/null", @"exit: 0");
+        }
+    }
+}
+
+#[test]
+fn a_question_that_came_or_went_has_to_be_recorded_again() {
+    let (one, two) = (asking(&["How?"]), asking(&["How?", "When?"]));
+    let fixture = Fixture::new().file("one.mock.yaml", &one).file("two.mock.yaml", &two);
+    for (file, trace) in [("one", "one.jsonl"), ("two", "two.jsonl")] {
+        let record = format!("rehearse record -q -o {trace} -- rehearse mock {file}.mock.yaml");
+        fixture.run(&format!("rehearse call book {ANSWER} --protocol legacy -- {record}"));
+    }
+    rehearse!(fixture, &format!("rehearse verify one.jsonl --update {ANSWER} -- rehearse mock two.mock.yaml"), @"
+    exit: 1
+    ----- stdout -----
+    ~ tools/call book
+      error: added: the server asks elicitation/create, which was not recorded
+        hint: `--answer elicitation/create=JSON` answers what the recording does not
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    one.jsonl stays as it was
+    1 question of the server came or went: record those calls again
+    ");
+    rehearse!(fixture, "rehearse verify two.jsonl -- rehearse mock one.mock.yaml 2>&1 | tail -2", @"
+    exit: 0
+    ----- stdout -----
+    2 as recorded, 1 different, 0 skipped
+    hint: where the server asks something else, record those calls again
+    ");
+    rehearse!(fixture, "rehearse verify two.jsonl --update -- rehearse mock one.mock.yaml", @"
+    exit: 1
+    ----- stdout -----
+    ~ tools/call book
+      error: removed: the server no longer asks elicitation/create
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    two.jsonl stays as it was
+    1 question of the server came or went: record those calls again
+    ");
+}
+
+#[test]
+fn what_comes_of_a_question_that_nobody_can_answer_is_not_kept() {
+    let silent = asking(&[]);
+    for protocol in ["modern", "legacy"] {
+        let fixture = Fixture::new().file("one.mock.yaml", &silent).file("two.mock.yaml", &asking(&["How?"]));
+        let record = "rehearse record -q -o one.jsonl -- rehearse mock one.mock.yaml";
+        fixture
+            .run(&format!("rehearse call book {ANSWER} --protocol {protocol} -- {record}; cp one.jsonl before.jsonl"));
+        insta::allow_duplicates! {
+            rehearse!(fixture, "rehearse verify one.jsonl --update -- rehearse mock two.mock.yaml 2>&1 | tail -2; cmp one.jsonl before.jsonl", @"
+            exit: 0
+            ----- stdout -----
+            one.jsonl stays as it was
+            1 question of the server came or went: record those calls again
+            ");
+        }
+    }
+}
+
+#[test]
+fn an_element_that_came_or_went_is_told_with_its_place() {
+    let mock = |texts: &str, list: &str| {
+        let answer = format!("{{ content: [{texts}], structured_content: {{ list: {list} }} }}");
+        format!("server: {{ name: lists, version: '1' }}\ntools: [{{ name: get, answers: [{answer}] }}]\n")
+    };
+    let text = |text: &str| format!("{{ type: text, text: {text} }}");
+    let (one, two) = (text("one"), format!("{}, {}", text("zero"), text("one")));
+    let fixture = Fixture::new().file("before.mock.yaml", &mock(&one, "[1, 2, 3, 4]"));
+    let fixture = fixture.file("after.mock.yaml", &mock(&two, "[1, 3, 4]"));
+    fixture.run("rehearse call get -- rehearse record -q -o trace.jsonl -- rehearse mock before.mock.yaml");
+    rehearse!(fixture, "rehearse verify trace.jsonl -- rehearse mock after.mock.yaml", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/call get
+      error: removed (message 4)
+        $.result.structuredContent.list[1]: missing, expected 2
+      error: added (message 4)
+        $.result.content[0]: expected nothing, got {"type":"text","text":"zero"}
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    let ignored = "--ignore '$.result.structuredContent.list[1]' --ignore '$.result.content[0]'";
+    rehearse!(fixture, &format!("rehearse verify trace.jsonl {ignored} -- rehearse mock after.mock.yaml"), @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+}
+
+/// A server that speaks this version and lists these tools.
+fn speaking(version: &str, tools: &str) -> String {
+    format!(
+        r#"read initialize
+echo '{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}}}'
+read initialized
+read list
+echo '{{"jsonrpc":"2.0","id":2,"result":{{"tools":[{tools}]}}}}'
+cat > /dev/null
+"#
+    )
+}
+
+const TOOL: &str = r#"{"name":"a","inputSchema":{"type":"object"}}"#;
+
+#[test]
+fn a_tool_that_is_listed_twice_is_told() {
+    let (once, twice) = (speaking("2025-11-25", TOOL), speaking("2025-11-25", &format!("{TOOL},{TOOL}")));
+    let fixture = Fixture::new().file("once.sh", &once).file("twice.sh", &twice);
+    fixture.run("rehearse list --protocol legacy -- rehearse record -q -o trace.jsonl -- sh once.sh");
+    rehearse!(fixture, "rehearse verify trace.jsonl -- sh twice.sh", @"
+    exit: 1
+    ----- stdout -----
+    ~ tools/list
+      error: added: the tool `a` is listed 2 times (message 3)
+        hint: clients know a tool by its name, and take one of them or refuse both
+    ----- stderr -----
+    1 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    ");
+}
+
+#[test]
+fn a_version_that_a_server_no_longer_speaks_is_told() {
+    let tool = r#"{"name":"a","inputSchema":{"type":"object"},"icons":[{"src":"https://example.com/a.png"}]}"#;
+    let fixture = Fixture::new().file("new.sh", &speaking("2025-11-25", tool));
+    let fixture = fixture.file("old.sh", &speaking("2025-06-18", TOOL));
+    fixture.run("rehearse list --protocol legacy -- rehearse record -q -o trace.jsonl -- sh new.sh");
+    // Whoever asks for the older version compares what both know.
+    rehearse!(fixture, "rehearse verify trace.jsonl --protocol 2025-06-18 -- sh old.sh", @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(fixture, "rehearse verify trace.jsonl --update -- sh old.sh", @r#"
+    exit: 0
+    ----- stdout -----
+    ~ initialize
+      error: changed (message 0)
+        $.result.protocolVersion: expected "2025-11-25", got "2025-06-18"
+    ~ tools/list
+      error: changed: the tool `a` no longer has $.icons (message 3)
+        $.icons: missing, expected [{"src":"https://example.com/a.png"}]
+    ----- stderr -----
+    0 as recorded, 2 different, 0 skipped
+    trace.jsonl has the live answers now
+    "#);
+    rehearse!(fixture, "rehearse verify trace.jsonl -- sh old.sh", @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+}
+
+/// A server of 2026-07-28: `again` asks until it is told `k`, and each call of `chain` has a number.
+const IN_ROUNDS: &str = r#"n=0
+about='"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}'
+ask='"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"form","message":"name?","requestedSchema":{"type":"object","properties":{}}}}}'
+while read line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  state=$(echo "$line" | sed -n 's/.*"requestState":"\([a-z0-9]*\)".*/\1/p')
+  case "$line" in
+    *server/discover*) result='"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private"' ;;
+    *again*'"k":'*) result='"content":[{"type":"text","text":"told"}],"resultType":"complete"' ;;
+    *again*) result="$ask,\"requestState\":\"g\"" ;;
+    *chain*requestState*) result="\"content\":[{\"type\":\"text\",\"text\":\"$state\"}],\"resultType\":\"complete\"" ;;
+    *) n=$((n+1)); result="$ask,\"requestState\":\"c$n\"" ;;
+  esac
+  echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{$result,$about}}"
+done
+"#;
+
+/// A recording of these requests, as a client of 2026-07-28 makes them.
+fn in_rounds(requests: &[(&str, &str)]) -> Fixture {
+    let about = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
+    let line = |(id, (tool, more)): (usize, &(&str, &str))| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}{more},{about}}}}}"#
+        )
+    };
+    let lines: Vec<String> = requests.iter().enumerate().map(line).collect();
+    let fixture = Fixture::new().file("server.sh", IN_ROUNDS).file("requests", &(lines.join("\n") + "\n"));
+    fixture.run("rehearse record -q -o trace.jsonl -- sh server.sh < requests");
+    fixture
+}
+
+#[test]
+fn a_question_that_was_asked_again_for_want_of_an_answer_is_one_question() {
+    let wrong = r#","requestState":"g","inputResponses":{"wrong":{"action":"accept","content":{}}}"#;
+    let right = r#","requestState":"g","inputResponses":{"k":{"action":"accept","content":{}}}"#;
+    let fixture = in_rounds(&[("again", ""), ("again", wrong), ("again", right)]);
+    rehearse!(fixture, "rehearse verify trace.jsonl -- sh server.sh", @"
+    exit: 0
+    ----- stderr -----
+    1 as recorded, 0 different, 0 skipped
+    ");
+}
+
+#[test]
+fn rounds_are_sent_in_the_order_in_which_they_began() {
+    let answered = |state: &str| {
+        format!(r#","requestState":"{state}","inputResponses":{{"k":{{"action":"accept","content":{{}}}}}}"#)
+    };
+    let fixture = in_rounds(&[("chain", ""), ("chain", ""), ("chain", &answered("c2")), ("chain", &answered("c1"))]);
+    rehearse!(fixture, "rehearse verify trace.jsonl -- sh server.sh", @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+    let other =
+        "sed 's/n=0/n=5/' server.sh > other.sh; rehearse verify trace.jsonl -- sh other.sh 2>&1 | grep expected";
+    rehearse!(fixture, other, @r#"
+    exit: 0
+    ----- stdout -----
+        $.result.content[0].text: expected "c1", got "c6"
+        $.result.content[0].text: expected "c2", got "c7"
+    "#);
+}
