@@ -11,7 +11,7 @@ mod use_all;
 use std::process::ExitCode;
 
 use rehearsal::Client;
-use rehearsal::client::{Answers, ClientError};
+use rehearsal::client::{ClientError, ClientHandlers};
 use serde_json::json;
 
 use crate::scenario::Scenario;
@@ -32,8 +32,10 @@ async fn main() -> ExitCode {
 }
 
 async fn run(url: &str, scenario: &Scenario) -> Result<(), ClientError> {
-    let answers =
-        Answers::new().elicitation_defaults().sampling_text("an answer of no model").roots([("file:///tmp", "tmp")]);
+    let answers = ClientHandlers::new()
+        .elicitation_defaults()
+        .sampling_text("an answer of no model")
+        .roots([("file:///tmp", "tmp")]);
     let builder = Client::url(url)
         .protocol(scenario.protocol())
         .client_info("conformance-client", env!("CARGO_PKG_VERSION"))

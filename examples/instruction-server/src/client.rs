@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::pin::Pin;
 
 use rehearsal::Client;
-use rehearsal::client::{Call, ClientError, Response};
+use rehearsal::client::{ClientError, RequestBuilder, ServerResponse};
 use serde_json::{Map, Value, json};
 
 /// The tools of the instruction server.
@@ -46,7 +46,7 @@ impl InstructionClient for Client {
 /// A call of `route_instructions`.
 #[must_use = "nothing is sent before `.await`"]
 pub struct RouteInstructions {
-    call: Call,
+    call: RequestBuilder,
     message: String,
     context: Option<Value>,
     limit: u32,
@@ -64,7 +64,7 @@ impl RouteInstructions {
     }
 
     /// The call itself, to say more about it, such as a time-out.
-    pub fn call(self) -> Call {
+    pub fn call(self) -> RequestBuilder {
         let RouteInstructions { call, message, context, limit } = self;
         call.arguments(json!({"message": message, "context": context, "limit": limit}))
     }
@@ -73,7 +73,7 @@ impl RouteInstructions {
 /// A call of `get_instructions`.
 #[must_use = "nothing is sent before `.await`"]
 pub struct GetInstructions {
-    call: Call,
+    call: RequestBuilder,
     filter: Map<String, Value>,
     exact_match: bool,
 }
@@ -97,7 +97,7 @@ impl GetInstructions {
     }
 
     /// The call itself, to say more about it, such as a time-out.
-    pub fn call(self) -> Call {
+    pub fn call(self) -> RequestBuilder {
         let GetInstructions { call, filter: mut arguments, exact_match } = self;
         arguments.insert("exact_match".to_owned(), exact_match.into());
         call.arguments(Value::Object(arguments))
@@ -107,7 +107,7 @@ impl GetInstructions {
 /// A call of `search_instructions`.
 #[must_use = "nothing is sent before `.await`"]
 pub struct SearchInstructions {
-    call: Call,
+    call: RequestBuilder,
     query: String,
     limit: u32,
 }
@@ -119,7 +119,7 @@ impl SearchInstructions {
     }
 
     /// The call itself, to say more about it, such as a time-out.
-    pub fn call(self) -> Call {
+    pub fn call(self) -> RequestBuilder {
         let SearchInstructions { call, query, limit } = self;
         call.arguments(json!({"query": query, "limit": limit}))
     }
@@ -128,13 +128,13 @@ impl SearchInstructions {
 /// A call of `switch_engine`.
 #[must_use = "nothing is sent before `.await`"]
 pub struct SwitchEngine {
-    call: Call,
+    call: RequestBuilder,
     engine_version: String,
 }
 
 impl SwitchEngine {
     /// The call itself, to say more about it, such as a time-out.
-    pub fn call(self) -> Call {
+    pub fn call(self) -> RequestBuilder {
         self.call.arguments(json!({"engine_version": self.engine_version}))
     }
 }
@@ -142,7 +142,7 @@ impl SwitchEngine {
 macro_rules! awaited_like_a_call {
     ($($call:ty),*) => {$(
         impl IntoFuture for $call {
-            type Output = Result<Response, ClientError>;
+            type Output = Result<ServerResponse, ClientError>;
             type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
             fn into_future(self) -> Self::IntoFuture {

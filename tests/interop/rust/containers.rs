@@ -193,13 +193,13 @@ async fn what_is_wrong_with_a_container_is_told() {
     // A variable of the caller's reaches the server, which does not like it. What it says of that may be lost: podman does
     // not always pass on the last words of a container that ends at once.
     let error = mine.client().env("INSTRUCTIONS_PATH", "/nowhere").connect().await.unwrap_err();
-    let ClientError::ServerGone { evidence, .. } = &error else { panic!("{error}") };
+    let ClientError::ServerClosed { evidence, .. } = &error else { panic!("{error}") };
     assert_eq!(evidence.exit_status.unwrap().code(), Some(2), "{error}");
     // An image that is not there.
     let container = Container { options: vec!["--pull".into(), "never".into()], ..Container::image("no-such-image") };
     let container = Container { engine: Some(engine().program().to_owned()), ..container };
     let error = Client::container(container).timeout(Duration::from_secs(20)).connect().await.unwrap_err();
-    let ClientError::ServerGone { evidence, .. } = &error else { panic!("{error}") };
+    let ClientError::ServerClosed { evidence, .. } = &error else { panic!("{error}") };
     assert_eq!(evidence.exit_status.unwrap().code(), Some(125), "{error}");
     assert!(error.to_string().contains("no-such-image"), "{error}");
     // A container that is not there.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use rehearsal::Client;
-use rehearsal::client::{Answers, ClientBuilder};
+use rehearsal::client::{ClientBuilder, ClientHandlers};
 use rehearsal::core::exchange::Side;
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
@@ -165,7 +165,7 @@ impl Trace {
 async fn everything_that_server_everything_does_is_recorded() {
     let recorded = Recorded::new();
     let server = [node().into_os_string(), npm_server("server-everything").into_os_string(), "stdio".into()];
-    let answers = Answers::new()
+    let answers = ClientHandlers::new()
         .roots([("file:///tmp/interop", "interop")])
         .sampling_text("sampled")
         .elicitation_accept(json!({"name": "Ada", "check": true}));

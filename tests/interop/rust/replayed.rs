@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rehearsal::Client;
-use rehearsal::client::{Answers, ClientBuilder, Protocol};
+use rehearsal::client::{ClientBuilder, ClientHandlers, Protocol};
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
 use serde_json::{Value, json};
@@ -151,8 +151,8 @@ async fn tour(client: &Client) -> Value {
     Value::Array(all)
 }
 
-pub(crate) fn answers() -> Answers {
-    Answers::new()
+pub(crate) fn answers() -> ClientHandlers {
+    ClientHandlers::new()
         .roots([("file:///tmp/interop", "interop")])
         .sampling_text("sampled")
         .elicitation_accept(json!({"name": "Ada", "check": true}))

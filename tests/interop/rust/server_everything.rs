@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use rehearsal::Client;
-use rehearsal::client::{Answers, ClientBuilder, HttpTransport};
+use rehearsal::client::{ClientBuilder, ClientHandlers, HttpTransport};
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::{Content, Revision};
 use serde_json::json;
@@ -11,8 +11,8 @@ use tokio::process::Command;
 
 use crate::installation::{HttpServer, TIMEOUT, free_port, http_server, node, npm_server};
 
-pub(crate) fn answers() -> Answers {
-    Answers::new()
+pub(crate) fn answers() -> ClientHandlers {
+    ClientHandlers::new()
         .roots([("file:///tmp/interop", "interop")])
         .sampling_text("sampled")
         .elicitation_accept(json!({"name": "Ada", "check": true}))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rehearsal::Client;
-use rehearsal::client::{Answers, ClientBuilder};
+use rehearsal::client::{ClientBuilder, ClientHandlers};
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::{Era, Revision};
 use serde_json::json;
@@ -11,8 +11,8 @@ use tokio::process::Command;
 
 use crate::installation::{TIMEOUT, folder, listening, node, npm_server, python, script, sdk_server};
 
-fn answers() -> Answers {
-    Answers::new()
+fn answers() -> ClientHandlers {
+    ClientHandlers::new()
         .roots([("file:///interop", "interop")])
         .sampling_text("sampled")
         .elicitation_accept(json!({"name": "Ada"}))

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use rehearsal::client::{ClientError, NoiseOn};
+use rehearsal::client::{ClientError, NoiseSource};
 use rehearsal::config::ConfigError;
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::code;
@@ -229,7 +229,7 @@ fn client_exit(error: &ClientError) -> Exit {
         ClientError::ErrorReply { .. } => Exit::ChecksFailed,
         ClientError::Config(_)
         | ClientError::BadParams { .. }
-        | ClientError::NotInVersion { .. }
+        | ClientError::UnsupportedInVersion { .. }
         | ClientError::Start(SpawnError::NoWorkingDir { .. })
         | ClientError::NotSent { cause: SendError::TooLong { .. } | SendError::LineEnd, .. } => Exit::BadInput,
         // The options were checked before, so a target that is still bad is one that cannot be reached.
@@ -243,12 +243,12 @@ fn client_exit(error: &ClientError) -> Exit {
             | SpawnError::Refused { .. },
         )
         | ClientError::NotListening { .. }
-        | ClientError::ServerGone { .. }
+        | ClientError::ServerClosed { .. }
         | ClientError::TimedOut { .. }
         | ClientError::Refused { .. }
         | ClientError::NotAuthorized { .. }
-        | ClientError::Lost { .. }
-        | ClientError::Repeated { .. }
+        | ClientError::StreamBroken { .. }
+        | ClientError::Echoed { .. }
         | ClientError::Garbled { .. }
         | ClientError::BadResult { .. }
         | ClientError::NoCommonVersion { .. }
@@ -300,31 +300,31 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
             hints.push("it may have no version with a handshake; `--protocol modern` connects without one");
         }
         ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
-        ClientError::Lost { method, .. } if is_first(method) => {
+        ClientError::StreamBroken { method, .. } if is_first(method) => {
             hints.push("is the server running, and is its URL right?");
         }
-        ClientError::Repeated { .. } => hints.push("that is no MCP server; `-v` shows what it says"),
+        ClientError::Echoed { .. } => hints.push("that is no MCP server; `-v` shows what it says"),
         ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both ends have"),
         ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
         | ClientError::Engine(EngineError::NotRun { .. } | EngineError::Failed { .. } | EngineError::Hangs { .. })
         | ClientError::Config(_)
         | ClientError::NotListening { .. }
-        | ClientError::ServerGone { .. }
+        | ClientError::ServerClosed { .. }
         | ClientError::Refused { .. }
         | ClientError::NotAuthorized { .. }
-        | ClientError::Lost { .. }
+        | ClientError::StreamBroken { .. }
         | ClientError::Garbled { .. }
         | ClientError::ErrorReply { .. }
         | ClientError::BadResult { .. }
         | ClientError::NotSent { .. }
         | ClientError::BadParams { .. }
-        | ClientError::NotInVersion { .. } => {}
+        | ClientError::UnsupportedInVersion { .. } => {}
     }
     match error.evidence().filter(|evidence| !evidence.noise.is_empty()).map(|evidence| evidence.noise_on) {
-        Some(NoiseOn::Stdout) => {
+        Some(NoiseSource::Stdout) => {
             hints.push("only messages belong on a server's stdout; what it logs belongs on its stderr");
         }
-        Some(NoiseOn::Http) => {
+        Some(NoiseSource::Http) => {
             hints.push("an answer body and each event of a stream must be a message; what it logs belongs in its log");
         }
         None => {}

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use rehearsal::Client;
-use rehearsal::client::Response;
+use rehearsal::client::ServerResponse;
 use rehearsal::core::protocol::content::ResourceContents;
 use rehearsal::core::protocol::{Content, Resource, ResourceTemplate};
 use rehearsal::core::suggest::closest;
@@ -74,7 +74,7 @@ impl Read {
 }
 
 /// The contents, also those that are not understood.
-fn contents(answer: &Response) -> Vec<Content> {
+fn contents(answer: &ServerResponse) -> Vec<Content> {
     let contents = answer.result().get("contents").and_then(Value::as_array);
     let read = |one: &Value| ResourceContents::read(one).map_or_else(|| Content::Other(one.clone()), Content::Resource);
     contents.into_iter().flatten().map(read).collect()

@@ -14,7 +14,7 @@ use std::process::ExitStatus;
 
 use clap::Args;
 use nix::sys::signal::Signal;
-use rehearsal::client::{ClientError, Token};
+use rehearsal::client::{ClientError, RenewingToken};
 use rehearsal::core::redact::{Rule, shown_url};
 use rehearsal::oauth::OAuth;
 use rehearsal::record::{HttpRecording, Notice, Recorder, StdioRecording, Summary};
@@ -216,12 +216,12 @@ fn record_http(
         let _grown = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(Failure::begin)?;
         let token = match oauth {
             Some(oauth) => tokio::select! {
-                token = Token::get(url, oauth) => Some(token?),
+                token = RenewingToken::get(url, oauth) => Some(token?),
                 exit = signals.next() => return Ok(exit.code()),
             },
             None => None,
         };
-        options.authorization = token.as_ref().map(Token::header);
+        options.authorization = token.as_ref().map(RenewingToken::header);
         let listening = HttpRecording::start(recorder, options).await;
         let recording = listening.map_err(not_started)?;
         context.talk.say(format!("listening on {}", shown_url(&recording.url())));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rehearsal::client::Response;
+use rehearsal::client::ServerResponse;
 use rehearsal::core::message::{ErrorReply, Method};
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ pub(super) struct Question {
 
 impl Question {
     /// Everything that an `input_required` result asks.
-    pub(super) fn all(answer: &Response) -> Vec<Question> {
+    pub(super) fn all(answer: &ServerResponse) -> Vec<Question> {
         let asked = answer.result().get("inputRequests").and_then(Value::as_object);
         let question = |request: &Value| Question {
             method: request.get("method").and_then(Value::as_str).unwrap_or("no method").into(),
@@ -106,7 +106,7 @@ fn filled_field(field: &Value) -> Value {
 /// error: -32602: unknown tool
 ///   data: {"tool":"ecoh"}
 /// ```
-pub(super) fn judged(answer: &Response, talk: &Talk) -> Exit {
+pub(super) fn judged(answer: &ServerResponse, talk: &Talk) -> Exit {
     if let Some(error) = answer.error() {
         let data = error
             .data
@@ -134,7 +134,7 @@ pub(super) fn judged(answer: &Response, talk: &Talk) -> Exit {
 }
 
 /// What is wrong with the result of a tool that can say nothing.
-fn misshapen(answer: &Response) -> Option<String> {
+fn misshapen(answer: &ServerResponse) -> Option<String> {
     let result = answer.result();
     let may_be = answer.method() != Some(&Method::TOOLS_CALL)
         || result["content"].is_array()

@@ -15,12 +15,12 @@ use rehearsal_wire::stdio::{ServerCommand, StderrSink};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use super::answers::Answers;
-use super::conversation::{Clean, Tap};
+use super::client::Client;
+use super::connection::{MessageObserver, RedactText};
 use super::error::ClientError;
+use super::handlers::ClientHandlers;
 use super::handshake::Connecting;
-use super::session::Client;
-use super::target::{Endpoint, HttpTransport, Protocol, Target};
+use super::target::{ConnectTarget, Endpoint, HttpTransport, Protocol};
 use crate::config::{ServerEntry, read_config};
 
 /// The environment variable that every server gets that a client starts, so that it can detect a test run.
@@ -29,15 +29,15 @@ const TEST_MODE: (&str, &str) = ("REHEARSAL_TEST_MODE", "1");
 /// Every setting of a client before it connects.
 #[must_use = "nothing happens before `connect`"]
 pub struct ClientBuilder {
-    pub(super) target: Target,
+    pub(super) target: ConnectTarget,
     pub(super) protocol: Protocol,
     pub(super) timeout: Duration,
-    pub(super) answers: Answers,
+    pub(super) answers: ClientHandlers,
     pub(super) capabilities: Option<Value>,
     pub(super) client_info: Value,
-    pub(super) tap: Option<Tap>,
+    pub(super) tap: Option<MessageObserver>,
     /// Redacts the text of the server before it becomes evidence.
-    pub(super) clean: Option<Clean>,
+    pub(super) clean: Option<RedactText>,
     pub(super) assumed: Option<Revision>,
     /// How long to wait for a response to `server/discover` before the server is treated as a legacy one.
     pub(super) probe: Duration,
@@ -46,12 +46,12 @@ pub struct ClientBuilder {
 impl Client {
     /// A server to start; a program without a slash is looked up in `PATH`.
     pub fn command(program: impl Into<OsString>) -> ClientBuilder {
-        ClientBuilder::new(Target::Command(started(program)))
+        ClientBuilder::new(ConnectTarget::Command(started(program)))
     }
 
     /// A server to reach over HTTP.
     pub fn url(url: impl Into<String>) -> ClientBuilder {
-        ClientBuilder::new(Target::Url(Endpoint { url: url.into(), ..Endpoint::default() }))
+        ClientBuilder::new(ConnectTarget::Url(Endpoint { url: url.into(), ..Endpoint::default() }))
     }
 
     /// A server to start that listens on a port. Its URL is read from its stdout or stderr, and it ends with the
@@ -61,19 +61,23 @@ impl Client {
     /// recognized. Without a path there, [`path`](ClientBuilder::path) is used, or `/mcp`.
     pub fn listening(program: impl Into<OsString>) -> ClientBuilder {
         let command = started(program);
-        ClientBuilder::new(Target::Listening { command, endpoint: Endpoint::default(), started: OnceCell::new() })
+        ClientBuilder::new(ConnectTarget::Listening {
+            command,
+            endpoint: Endpoint::default(),
+            started: OnceCell::new(),
+        })
     }
 
     /// A server in a container: an image to run, or a running container to run something in.
     pub fn container(container: Container) -> ClientBuilder {
         let mut container = container;
         container.environment.insert(TEST_MODE.0.into(), TEST_MODE.1.into());
-        ClientBuilder::new(Target::Container(container))
+        ClientBuilder::new(ConnectTarget::Container(container))
     }
 
     /// Something that is connected already, such as one end of [`memory::pair`](rehearsal_wire::memory::pair).
     pub fn connection(connection: Connection) -> ClientBuilder {
-        ClientBuilder::new(Target::Connection(Mutex::new(Some(connection))))
+        ClientBuilder::new(ConnectTarget::Connection(Mutex::new(Some(connection))))
     }
 
     /// A server by its name in an `.mcp.json`; variables in the file come from our environment.
@@ -110,12 +114,12 @@ impl From<ServerEntry> for ClientBuilder {
 }
 
 impl ClientBuilder {
-    fn new(target: Target) -> ClientBuilder {
+    fn new(target: ConnectTarget) -> ClientBuilder {
         ClientBuilder {
             target,
             protocol: Protocol::Auto,
             timeout: Duration::from_secs(30),
-            answers: Answers::new(),
+            answers: ClientHandlers::new(),
             capabilities: None,
             client_info: serde_json::json!({"name": "rehearsal", "version": env!("CARGO_PKG_VERSION")}),
             tap: None,
@@ -129,9 +133,11 @@ impl ClientBuilder {
     pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
         let arguments = arguments.into_iter().map(Into::into);
         match &mut self.target {
-            Target::Command(command) | Target::Listening { command, .. } => command.arguments.extend(arguments),
-            Target::Container(container) => container.arguments.extend(arguments),
-            Target::Url(_) | Target::Connection(_) => {}
+            ConnectTarget::Command(command) | ConnectTarget::Listening { command, .. } => {
+                command.arguments.extend(arguments)
+            }
+            ConnectTarget::Container(container) => container.arguments.extend(arguments),
+            ConnectTarget::Url(_) | ConnectTarget::Connection(_) => {}
         }
         self
     }
@@ -139,18 +145,18 @@ impl ClientBuilder {
     /// Sets a variable for the server.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> ClientBuilder {
         match &mut self.target {
-            Target::Command(command) | Target::Listening { command, .. } => {
+            ConnectTarget::Command(command) | ConnectTarget::Listening { command, .. } => {
                 command.environment.insert(name.into(), value.into());
             }
-            Target::Container(container) => drop(container.environment.insert(name.into(), value.into())),
-            Target::Url(_) | Target::Connection(_) => {}
+            ConnectTarget::Container(container) => drop(container.environment.insert(name.into(), value.into())),
+            ConnectTarget::Url(_) | ConnectTarget::Connection(_) => {}
         }
         self
     }
 
     /// Where the server runs.
     pub fn working_dir(mut self, path: impl Into<PathBuf>) -> ClientBuilder {
-        if let Target::Command(command) | Target::Listening { command, .. } = &mut self.target {
+        if let ConnectTarget::Command(command) | ConnectTarget::Listening { command, .. } = &mut self.target {
             command.working_dir = Some(path.into());
         }
         self
@@ -160,24 +166,24 @@ impl ClientBuilder {
     pub fn on_stderr(mut self, sink: impl Fn(&str) + Send + Sync + 'static) -> ClientBuilder {
         let sink: StderrSink = Arc::new(sink);
         match &mut self.target {
-            Target::Command(command) | Target::Listening { command, .. } => command.stderr = Some(sink),
-            Target::Container(container) => container.stderr = Some(sink),
-            Target::Url(_) | Target::Connection(_) => {}
+            ConnectTarget::Command(command) | ConnectTarget::Listening { command, .. } => command.stderr = Some(sink),
+            ConnectTarget::Container(container) => container.stderr = Some(sink),
+            ConnectTarget::Url(_) | ConnectTarget::Connection(_) => {}
         }
         self
     }
 
     fn endpoint(&mut self) -> Option<&mut Endpoint> {
         match &mut self.target {
-            Target::Url(endpoint) | Target::Listening { endpoint, .. } => Some(endpoint),
-            Target::Command(_) | Target::Container(_) | Target::Connection(_) => None,
+            ConnectTarget::Url(endpoint) | ConnectTarget::Listening { endpoint, .. } => Some(endpoint),
+            ConnectTarget::Command(_) | ConnectTarget::Container(_) | ConnectTarget::Connection(_) => None,
         }
     }
 
     /// The path of the MCP endpoint of a server that is started by [`Client::listening`], such as `/sse`. It overrides
     /// the path that the server prints.
     pub fn path(mut self, path: impl Into<String>) -> ClientBuilder {
-        if let Target::Listening { endpoint, .. } = &mut self.target {
+        if let ConnectTarget::Listening { endpoint, .. } = &mut self.target {
             endpoint.url = path.into();
         }
         self
@@ -246,12 +252,12 @@ impl ClientBuilder {
     }
 
     /// The answers to requests of the server.
-    pub fn answers(self, answers: Answers) -> ClientBuilder {
+    pub fn answers(self, answers: ClientHandlers) -> ClientBuilder {
         ClientBuilder { answers, ..self }
     }
 
     /// Changes the answers to requests of the server.
-    pub fn answering(self, change: impl FnOnce(Answers) -> Answers) -> ClientBuilder {
+    pub fn answering(self, change: impl FnOnce(ClientHandlers) -> ClientHandlers) -> ClientBuilder {
         ClientBuilder { answers: change(self.answers), ..self }
     }
 

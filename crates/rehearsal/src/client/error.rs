@@ -16,7 +16,7 @@ use crate::config::ConfigError;
 /// Why a request or a connection failed.
 ///
 /// A server that responds with an error has responded: [`call_tool`](super::Client::call_tool) returns that as a
-/// [`Response`](super::Response). These are the failures before or instead of a response.
+/// [`ServerResponse`](super::ServerResponse). These are the failures before or instead of a response.
 ///
 /// `Debug` prints the same as `Display`, with the evidence, because `unwrap` shows it in a test.
 #[derive(thiserror::Error)]
@@ -46,7 +46,7 @@ pub enum ClientError {
     },
     /// The server ended, or became unreachable, before it answered.
     #[error("the server {ending} before it answered {method}{evidence}")]
-    ServerGone {
+    ServerClosed {
         /// The method of the request.
         method: Method,
         /// How it ended.
@@ -96,7 +96,7 @@ pub enum ClientError {
     },
     /// The stream that the answer should have come on broke off.
     #[error("no answer to {method}: {why}{evidence}")]
-    Lost {
+    StreamBroken {
         /// The method of the request.
         method: Method,
         /// What went wrong.
@@ -106,7 +106,7 @@ pub enum ClientError {
     },
     /// The server sent the request itself back.
     #[error("no answer to {method}: the server sends back what it is told, as `cat` does{evidence}")]
-    Repeated {
+    Echoed {
         /// The method of the request.
         method: Method,
         /// What else is known.
@@ -172,7 +172,7 @@ pub enum ClientError {
     },
     /// The method does not exist in the version that was agreed on.
     #[error("{method} does not exist in protocol version {revision}; {hint}")]
-    NotInVersion {
+    UnsupportedInVersion {
         /// The method of the request.
         method: Method,
         /// The version.
@@ -192,18 +192,18 @@ impl ClientError {
     /// The method that was waiting for an answer, if one was.
     pub fn method(&self) -> Option<&Method> {
         match self {
-            ClientError::ServerGone { method, .. }
+            ClientError::ServerClosed { method, .. }
             | ClientError::TimedOut { method, .. }
             | ClientError::Refused { method, .. }
             | ClientError::NotAuthorized { method, .. }
-            | ClientError::Lost { method, .. }
-            | ClientError::Repeated { method, .. }
+            | ClientError::StreamBroken { method, .. }
+            | ClientError::Echoed { method, .. }
             | ClientError::Garbled { method, .. }
             | ClientError::ErrorReply { method, .. }
             | ClientError::BadResult { method, .. }
             | ClientError::NotSent { method, .. }
             | ClientError::BadParams { method, .. }
-            | ClientError::NotInVersion { method, .. } => Some(method),
+            | ClientError::UnsupportedInVersion { method, .. } => Some(method),
             ClientError::Start(_)
             | ClientError::Engine(_)
             | ClientError::Config(_)
@@ -218,11 +218,11 @@ impl ClientError {
     pub fn evidence(&self) -> Option<&Evidence> {
         match self {
             ClientError::NotListening { evidence, .. }
-            | ClientError::ServerGone { evidence, .. }
+            | ClientError::ServerClosed { evidence, .. }
             | ClientError::TimedOut { evidence, .. }
             | ClientError::Refused { evidence, .. }
-            | ClientError::Lost { evidence, .. }
-            | ClientError::Repeated { evidence, .. }
+            | ClientError::StreamBroken { evidence, .. }
+            | ClientError::Echoed { evidence, .. }
             | ClientError::Garbled { evidence, .. }
             | ClientError::NotSent { evidence, .. } => Some(evidence),
             ClientError::Start(_)
@@ -235,7 +235,7 @@ impl ClientError {
             | ClientError::ErrorReply { .. }
             | ClientError::BadResult { .. }
             | ClientError::BadParams { .. }
-            | ClientError::NotInVersion { .. } => None,
+            | ClientError::UnsupportedInVersion { .. } => None,
         }
     }
 }
@@ -250,7 +250,7 @@ pub struct Evidence {
     /// What the server wrote that is not a message.
     pub noise: Vec<String>,
     /// Where it wrote that.
-    pub noise_on: NoiseOn,
+    pub noise_on: NoiseSource,
     /// Responses without a pending request, such as one with a wrong id.
     pub strays: Vec<String>,
     /// What stood in the way of an answer when it was given up, such as a stream that broke and was being resumed.
@@ -259,7 +259,7 @@ pub struct Evidence {
 
 /// Where a server writes what is not a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NoiseOn {
+pub enum NoiseSource {
     /// On the stdout of its process.
     #[default]
     Stdout,
@@ -285,8 +285,8 @@ impl fmt::Display for Evidence {
             write!(f, "\n  the server's process ended: {status}")?;
         }
         let noise = match self.noise_on {
-            NoiseOn::Stdout => "on its stdout, but not a message",
-            NoiseOn::Http => "in an answer body or an event stream, but not a message",
+            NoiseSource::Stdout => "on its stdout, but not a message",
+            NoiseSource::Http => "in an answer body or an event stream, but not a message",
         };
         let kinds = [
             ("last lines of its stderr", &self.last_stderr),
@@ -369,7 +369,7 @@ mod tests {
             exit_status: None,
             last_stderr: (0..20).map(|line| format!("line {line}")).collect(),
             noise: vec!["Server listening".into()],
-            noise_on: NoiseOn::Stdout,
+            noise_on: NoiseSource::Stdout,
             strays: Vec::new(),
             trouble: None,
         };

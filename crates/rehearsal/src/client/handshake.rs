@@ -21,10 +21,10 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
 use super::builder::ClientBuilder;
-use super::conversation::{Answered, Ask, Conversation};
+use super::client::{Client, HandshakeResult};
+use super::connection::{ClientConnection, CompletedRequest, OutgoingRequest};
 use super::error::ClientError;
-use super::pending_request::{GiveUp, Running};
-use super::session::{Client, Negotiated};
+use super::pending_request::{CancelMode, PendingRequest};
 use super::target::Protocol;
 
 /// What the attempts share.
@@ -32,17 +32,17 @@ struct Handshake<'a> {
     builder: &'a ClientBuilder,
     capabilities: Value,
     /// The connection that was opened last.
-    begun: &'a Mutex<Option<Arc<Begun>>>,
+    begun: &'a Mutex<Option<Arc<OpenConnection>>>,
 }
 
 /// A conversation that has begun, and the task that reads it; dropping it ends both.
 #[derive(Debug)]
-pub(super) struct Begun {
-    pub(super) conversation: Arc<Conversation>,
+pub(super) struct OpenConnection {
+    pub(super) conversation: Arc<ClientConnection>,
     reading: JoinHandle<()>,
 }
 
-impl Drop for Begun {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         // At once, and not when the runtime gets round to ending the task.
         self.conversation.sender.abort();
@@ -58,7 +58,7 @@ impl Drop for Begun {
 pub struct Connecting {
     builder: ClientBuilder,
     /// The connection that was opened last.
-    begun: Mutex<Option<Arc<Begun>>>,
+    begun: Mutex<Option<Arc<OpenConnection>>>,
 }
 
 impl Connecting {
@@ -72,7 +72,7 @@ impl Connecting {
         let capabilities = builder.capabilities.clone().unwrap_or_else(|| builder.answers.capabilities());
         let handshake = Handshake { builder, capabilities, begun: &self.begun };
         let (begun, negotiated) = match (builder.assumed, builder.protocol) {
-            (Some(revision), _) => (handshake.open(false).await?, Negotiated::assumed(revision)),
+            (Some(revision), _) => (handshake.open(false).await?, HandshakeResult::assumed(revision)),
             (None, Protocol::Modern) => {
                 let begun = handshake.open(false).await?;
                 let discovered = handshake.discover(&begun).await?;
@@ -103,45 +103,45 @@ impl fmt::Debug for Connecting {
     }
 }
 
-fn locked(begun: &Mutex<Option<Arc<Begun>>>) -> MutexGuard<'_, Option<Arc<Begun>>> {
+fn locked(begun: &Mutex<Option<Arc<OpenConnection>>>) -> MutexGuard<'_, Option<Arc<OpenConnection>>> {
     begun.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Handshake<'_> {
     /// A connection on which nothing was sent.
-    async fn open(&self, sse: bool) -> Result<Arc<Begun>, ClientError> {
+    async fn open(&self, sse: bool) -> Result<Arc<OpenConnection>, ClientError> {
         let connection = self.builder.target.open(sse, self.builder.timeout).await?;
         let ClientBuilder { answers, tap, clean, .. } = self.builder;
-        let (conversation, reading) = Conversation::start(connection, answers.clone(), tap.clone(), clean.clone());
-        let begun = Arc::new(Begun { conversation, reading });
+        let (conversation, reading) = ClientConnection::start(connection, answers.clone(), tap.clone(), clean.clone());
+        let begun = Arc::new(OpenConnection { conversation, reading });
         *locked(self.begun) = Some(begun.clone());
         Ok(begun)
     }
 
     /// The era by its probe, then as that era does it.
-    async fn auto(&self) -> Result<(Arc<Begun>, Negotiated), ClientError> {
+    async fn auto(&self) -> Result<(Arc<OpenConnection>, HandshakeResult), ClientError> {
         let begun = self.open(false).await?;
         let verdict = match self.probe(&begun).await {
-            Verdict::Legacy => outcome(self.initialize(&begun, Revision::LATEST_LEGACY).await),
+            ProbeResult::Legacy => outcome(self.initialize(&begun, Revision::LATEST_LEGACY).await),
             verdict => verdict,
         };
         match verdict {
-            Verdict::Agreed(negotiated) => Ok((begun, negotiated)),
-            Verdict::Failed(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => {
+            ProbeResult::Agreed(negotiated) => Ok((begun, negotiated)),
+            ProbeResult::Failed(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => {
                 self.sse(error).await
             }
-            Verdict::Legacy => Err(ClientError::NoCommonVersion { theirs: Vec::new(), ours: None }),
+            ProbeResult::Legacy => Err(ClientError::NoCommonVersion { theirs: Vec::new(), ours: None }),
             // Some old servers die of a request before `initialize`; they get a second life without the probe.
-            Verdict::Died(_) if self.builder.target.can_reopen() => {
+            ProbeResult::ServerExited(_) if self.builder.target.can_reopen() => {
                 *locked(self.begun) = None;
                 drop(begun);
                 self.legacy(Revision::LATEST_LEGACY).await
             }
-            Verdict::Died(error) | Verdict::Failed(error) => Err(error),
+            ProbeResult::ServerExited(error) | ProbeResult::Failed(error) => Err(error),
         }
     }
 
-    async fn probe(&self, begun: &Begun) -> Verdict {
+    async fn probe(&self, begun: &OpenConnection) -> ProbeResult {
         let mut probe = Box::pin(self.discover(begun));
         if let Some(answer) = begun.conversation.in_time(self.builder.probe, &mut probe).await {
             return era(answer);
@@ -150,7 +150,7 @@ impl Handshake<'_> {
         let mut handshake = Box::pin(self.initialize(begun, Revision::LATEST_LEGACY));
         tokio::select! {
             answer = &mut probe => match era(answer) {
-                Verdict::Legacy => outcome(handshake.await),
+                ProbeResult::Legacy => outcome(handshake.await),
                 verdict => verdict,
             },
             negotiated = &mut handshake => match negotiated {
@@ -161,7 +161,7 @@ impl Handshake<'_> {
         }
     }
 
-    async fn legacy(&self, revision: Revision) -> Result<(Arc<Begun>, Negotiated), ClientError> {
+    async fn legacy(&self, revision: Revision) -> Result<(Arc<OpenConnection>, HandshakeResult), ClientError> {
         let begun = self.open(false).await?;
         match self.initialize(&begun, revision).await {
             Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(error).await,
@@ -170,7 +170,7 @@ impl Handshake<'_> {
     }
 
     /// HTTP+SSE, after Streamable HTTP was refused.
-    async fn sse(&self, refused: ClientError) -> Result<(Arc<Begun>, Negotiated), ClientError> {
+    async fn sse(&self, refused: ClientError) -> Result<(Arc<OpenConnection>, HandshakeResult), ClientError> {
         let revision = match self.builder.protocol {
             Protocol::Legacy(revision) => revision,
             Protocol::Auto | Protocol::Modern => Revision::LATEST_LEGACY,
@@ -187,7 +187,7 @@ impl Handshake<'_> {
 
     /// Sends `server/discover`. If the server refuses the version and lists a modern one as supported, it is sent once
     /// more.
-    async fn discover(&self, begun: &Begun) -> Result<Answered, ClientError> {
+    async fn discover(&self, begun: &OpenConnection) -> Result<CompletedRequest, ClientError> {
         let answered = self.discover_once(begun).answered().await?;
         let again = match answered.exchange.reply() {
             Some(Reply::Error(error)) => refused_versions(error).is_some_and(|theirs| speaks_modern(&theirs)),
@@ -196,7 +196,7 @@ impl Handshake<'_> {
         if again { self.discover_once(begun).answered().await } else { Ok(answered) }
     }
 
-    fn discover_once(&self, begun: &Begun) -> Running {
+    fn discover_once(&self, begun: &OpenConnection) -> PendingRequest {
         let mut meta = Map::new();
         meta.insert(meta::PROTOCOL_VERSION.into(), Revision::LATEST_MODERN.as_str().into());
         meta.insert(meta::CLIENT_CAPABILITIES.into(), self.capabilities.clone());
@@ -204,7 +204,7 @@ impl Handshake<'_> {
         self.ask(begun, Method::DISCOVER, &json!({"_meta": meta}), self.builder.timeout)
     }
 
-    async fn initialize(&self, begun: &Begun, revision: Revision) -> Result<Negotiated, ClientError> {
+    async fn initialize(&self, begun: &OpenConnection, revision: Revision) -> Result<HandshakeResult, ClientError> {
         let params = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities,
@@ -233,70 +233,70 @@ impl Handshake<'_> {
             None => return Err(ClientError::TimedOut { method, after, evidence: begun.conversation.evidence() }),
         }
         let server_info = result.get("serverInfo").cloned().unwrap_or_default();
-        Ok(Negotiated::new(revision, server_info, &result, answer.exchange.reply()))
+        Ok(HandshakeResult::new(revision, server_info, &result, answer.exchange.reply()))
     }
 
-    fn ask(&self, begun: &Begun, method: Method, params: &Value, limit: Duration) -> Running {
+    fn ask(&self, begun: &OpenConnection, method: Method, params: &Value, limit: Duration) -> PendingRequest {
         let id = begun.conversation.next_id().into();
         let message = Message::request(id, method, Some(params)).expect("a JSON value can always be written");
-        begun.conversation.begin(Ask {
+        begun.conversation.begin(OutgoingRequest {
             message,
             token: None,
             headers: None,
             limit,
             watch: None,
-            on_give_up: GiveUp::Silently,
+            on_give_up: CancelMode::Silent,
         })
     }
 }
 
 /// The result of a probe.
-enum Verdict {
+enum ProbeResult {
     /// A version was agreed on.
-    Agreed(Negotiated),
+    Agreed(HandshakeResult),
     /// A handshake is needed.
     Legacy,
     /// The server ended when it saw the probe.
-    Died(ClientError),
+    ServerExited(ClientError),
     /// The probe failed without deciding the era.
     Failed(ClientError),
 }
 
 /// What the end of a handshake means.
-fn outcome(negotiated: Result<Negotiated, ClientError>) -> Verdict {
+fn outcome(negotiated: Result<HandshakeResult, ClientError>) -> ProbeResult {
     match negotiated {
-        Ok(negotiated) => Verdict::Agreed(negotiated),
-        Err(error @ ClientError::ServerGone { .. }) => Verdict::Died(error),
-        Err(error) => Verdict::Failed(error),
+        Ok(negotiated) => ProbeResult::Agreed(negotiated),
+        Err(error @ ClientError::ServerClosed { .. }) => ProbeResult::ServerExited(error),
+        Err(error) => ProbeResult::Failed(error),
     }
 }
 
-fn era(answer: Result<Answered, ClientError>) -> Verdict {
+fn era(answer: Result<CompletedRequest, ClientError>) -> ProbeResult {
     let answered = match answer {
         Ok(answered) => answered,
-        Err(error @ ClientError::ServerGone { .. }) => return Verdict::Died(error),
-        Err(error) if is_no(&error) => return Verdict::Legacy,
-        Err(error) => return Verdict::Failed(error),
+        Err(error @ ClientError::ServerClosed { .. }) => return ProbeResult::ServerExited(error),
+        Err(error) if is_no(&error) => return ProbeResult::Legacy,
+        Err(error) => return ProbeResult::Failed(error),
     };
     match answered.exchange.reply() {
         Some(Reply::Error(error)) if error.code == code::UNSUPPORTED_VERSION => {
             let theirs = refused_versions(error).unwrap_or_default();
             let legacy = |version: &String| version.parse::<Revision>().is_ok_and(Revision::has_handshake);
             if theirs.iter().any(legacy) {
-                Verdict::Legacy
+                ProbeResult::Legacy
             } else {
-                Verdict::Failed(ClientError::NoCommonVersion { theirs, ours: None })
+                ProbeResult::Failed(ClientError::NoCommonVersion { theirs, ours: None })
             }
         }
         // An error of the stateless era is returned as it is. Statuses such as 401 and 503 do not decide the era.
         Some(Reply::Error(error)) if code::is_modern(error.code) || says_nothing(answered.status) => {
             let (error, status) = (error.clone(), answered.status);
-            Verdict::Failed(ClientError::ErrorReply { method: Method::DISCOVER, error, status })
+            ProbeResult::Failed(ClientError::ErrorReply { method: Method::DISCOVER, error, status })
         }
-        Some(Reply::Error(_)) | None => Verdict::Legacy,
+        Some(Reply::Error(_)) | None => ProbeResult::Legacy,
         // Some servers return a result for every method.
-        Some(Reply::Result(result)) if !is_discovery(result) => Verdict::Legacy,
-        Some(Reply::Result(_)) => modern(&answered).map_or_else(Verdict::Failed, Verdict::Agreed),
+        Some(Reply::Result(result)) if !is_discovery(result) => ProbeResult::Legacy,
+        Some(Reply::Result(_)) => modern(&answered).map_or_else(ProbeResult::Failed, ProbeResult::Agreed),
     }
 }
 
@@ -319,7 +319,7 @@ fn says_nothing(status: Option<u16>) -> bool {
     matches!(status, Some(401 | 403 | 429 | 500..))
 }
 
-fn modern(discovered: &Answered) -> Result<Negotiated, ClientError> {
+fn modern(discovered: &CompletedRequest) -> Result<HandshakeResult, ClientError> {
     let result = result(discovered, Method::DISCOVER)?;
     let theirs = versions(result.get("supportedVersions"));
     if !speaks_modern(&theirs) {
@@ -328,7 +328,7 @@ fn modern(discovered: &Answered) -> Result<Negotiated, ClientError> {
     let in_meta = result.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO));
     // Early drafts had it in the body, and some servers still do.
     let server_info = in_meta.or_else(|| result.get("serverInfo")).cloned().unwrap_or_default();
-    Ok(Negotiated::new(Revision::LATEST_MODERN, server_info, &result, discovered.exchange.reply()))
+    Ok(HandshakeResult::new(Revision::LATEST_MODERN, server_info, &result, discovered.exchange.reply()))
 }
 
 /// The versions that a server lists in its error for an unsupported version.
@@ -346,7 +346,7 @@ fn versions(list: Option<&Value>) -> Vec<String> {
     list.filter_map(|version| version.as_str().map(str::to_owned)).collect()
 }
 
-fn result(answered: &Answered, method: Method) -> Result<Value, ClientError> {
+fn result(answered: &CompletedRequest, method: Method) -> Result<Value, ClientError> {
     match answered.exchange.reply() {
         Some(Reply::Result(result)) => {
             result.value().map_err(|error| ClientError::BadResult { method, what: error.to_string() })

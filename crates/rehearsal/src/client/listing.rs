@@ -10,9 +10,9 @@ use rehearsal_core::protocol::tool::{Listed, Unnamed};
 use rehearsal_core::protocol::{Prompt, Resource, ResourceTemplate, Tool, header};
 use serde_json::{Value, json};
 
+use super::client::Client;
 use super::error::ClientError;
-use super::response::Response;
-use super::session::Client;
+use super::response::ServerResponse;
 
 /// How many pages a list may have.
 const PAGES: usize = 10_000;
@@ -23,13 +23,13 @@ pub struct Listing<T> {
     /// What can be used.
     pub items: Vec<T>,
     /// What cannot.
-    pub unusable: Vec<Unusable>,
+    pub unusable: Vec<UnusableItem>,
 }
 
 /// An element of a list that cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{method}{}: {at}: {why}", page_shown(*.page))]
-pub struct Unusable {
+pub struct UnusableItem {
     /// The list.
     pub method: Method,
     /// The page that it is on, from 1.
@@ -37,12 +37,12 @@ pub struct Unusable {
     /// The place in the result.
     pub at: Path,
     /// What is wrong with it.
-    pub why: WhyUnusable,
+    pub why: UnusableReason,
 }
 
 /// What is wrong with an element of a list.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum WhyUnusable {
+pub enum UnusableReason {
     /// There is nothing to call it by.
     #[error(transparent)]
     Unnamed(#[from] Unnamed),
@@ -65,9 +65,9 @@ fn page_shown(page: usize) -> String {
 impl<T: Listed> Listing<T> {
     /// What was listed, if all of it has a name.
     fn sound(self) -> Result<Vec<T>, ClientError> {
-        let unnamed = self.unusable.iter().find(|bad| matches!(bad.why, WhyUnusable::Unnamed(_)));
+        let unnamed = self.unusable.iter().find(|bad| matches!(bad.why, UnusableReason::Unnamed(_)));
         match unnamed {
-            Some(Unusable { at, why, .. }) => {
+            Some(UnusableItem { at, why, .. }) => {
                 Err(ClientError::BadResult { method: T::METHOD, what: format!("{at}: {why}") })
             }
             None => Ok(self.items),
@@ -125,7 +125,7 @@ impl Client {
                     Ok(item) => listing.items.push(item),
                     Err(why) => {
                         let at = Path::root().join(T::KEY).join(index);
-                        listing.unusable.push(Unusable { method: T::METHOD, page, at, why });
+                        listing.unusable.push(UnusableItem { method: T::METHOD, page, at, why });
                     }
                 }
             }
@@ -143,12 +143,12 @@ impl Client {
         Err(bad(format!("more than {PAGES} pages")))
     }
 
-    fn usable<T: Listed>(&self, item: Value) -> Result<T, WhyUnusable> {
+    fn usable<T: Listed>(&self, item: Value) -> Result<T, UnusableReason> {
         let item = T::read(item)?;
         match item.schema().filter(|_| self.revision().has_request_headers()) {
             Some((tool, schema)) => match header::annotations(schema) {
                 Ok(_) => Ok(item),
-                Err(cause) => Err(WhyUnusable::BadHeader { tool: tool.to_owned(), cause }),
+                Err(cause) => Err(UnusableReason::BadHeader { tool: tool.to_owned(), cause }),
             },
             None => Ok(item),
         }
@@ -165,7 +165,7 @@ impl Client {
     }
 }
 
-impl Response {
+impl ServerResponse {
     /// The result, or the server's error as a [`ClientError`].
     pub fn into_result(self) -> Result<Value, ClientError> {
         match self.error() {

@@ -1,9 +1,9 @@
 //! A client that drives any MCP server from a test.
 //!
 //! ```text
-//! Target ──► Connection ──► handshake (era, version) ──► Client ──► Call ──► Response
+//! ConnectTarget ──► Connection ──► handshake (era, version) ──► Client ──► RequestBuilder ──► ServerResponse
 //!                                                          │
-//!                         requests of the server ──► Answers
+//!                         requests of the server ──► ClientHandlers
 //! ```
 //!
 //! ```no_run
@@ -20,33 +20,33 @@
 //! # }
 //! ```
 
-mod answers;
 mod builder;
-mod call;
-mod conversation;
+mod client;
+mod connection;
 mod error;
+mod handlers;
 mod handshake;
-mod listening;
+mod listening_server;
 mod listing;
 mod params;
 mod pending_request;
+mod request_builder;
 mod response;
-mod session;
 mod subscription;
 mod target;
 #[cfg(feature = "oauth")]
 mod token;
 
-pub use answers::{Answer, Answers, Asked};
 pub use builder::ClientBuilder;
-pub use call::{Call, InFlight};
-pub use error::{ClientError, Evidence, NoiseOn};
+pub use client::Client;
+pub use error::{ClientError, Evidence, NoiseSource};
+pub use handlers::{ClientHandlers, HandlerResult, ServerRequest};
 pub use handshake::Connecting;
 pub(crate) use handshake::is_discovery;
-pub use listing::{Listing, Unusable, WhyUnusable};
-pub use response::{LogMessage, Progress, Response};
-pub use session::Client;
-pub use subscription::{Listen, Subscription};
+pub use listing::{Listing, UnusableItem, UnusableReason};
+pub use request_builder::{InFlightRequest, RequestBuilder};
+pub use response::{LogMessage, ProgressUpdate, ServerResponse};
+pub use subscription::{ListenFilter, Subscription};
 pub use target::{HttpTransport, Protocol};
 #[cfg(feature = "oauth")]
-pub use token::Token;
+pub use token::RenewingToken;

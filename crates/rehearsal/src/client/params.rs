@@ -13,24 +13,24 @@ pub(super) enum Params {
     /// Anything. Boxed, so that the future of a call is small.
     Any(Box<Value>),
     /// A name and its arguments, which is what tools and prompts are called with.
-    Named(Named),
+    Named(NamedParams),
     /// Something that cannot be written as JSON.
-    Bad(serde_json::Error),
+    Unwritable(serde_json::Error),
 }
 
 /// `{"name":…,"arguments":…` as text, without the brace at the end: what else is in the object is written behind it.
-pub(super) struct Named(Vec<u8>);
+pub(super) struct NamedParams(Vec<u8>);
 
-impl Named {
+impl NamedParams {
     const NAME: &'static [u8] = b"{\"name\":";
 
-    fn write(name: &str, arguments: &impl Serialize) -> Result<Named, serde_json::Error> {
+    fn write(name: &str, arguments: &impl Serialize) -> Result<NamedParams, serde_json::Error> {
         let mut text = Vec::with_capacity(128);
-        text.extend_from_slice(Named::NAME);
+        text.extend_from_slice(NamedParams::NAME);
         serde_json::to_writer(&mut text, name)?;
         text.extend_from_slice(b",\"arguments\":");
         serde_json::to_writer(&mut text, arguments)?;
-        Ok(Named(text))
+        Ok(NamedParams(text))
     }
 
     /// The request that calls it; `meta` is what [`written`] gave.
@@ -39,7 +39,7 @@ impl Named {
     }
 
     fn name(&self) -> Option<String> {
-        let name = self.0.get(Named::NAME.len()..)?;
+        let name = self.0.get(NamedParams::NAME.len()..)?;
         serde_json::Deserializer::from_slice(name).into_iter().next()?.ok()
     }
 
@@ -52,7 +52,7 @@ impl Named {
 impl Params {
     /// A name and its arguments.
     pub(super) fn named(name: &str, arguments: &impl Serialize) -> Params {
-        Named::write(name, arguments).map_or_else(Params::Bad, Params::Named)
+        NamedParams::write(name, arguments).map_or_else(Params::Unwritable, Params::Named)
     }
 
     /// Puts `arguments` where they belong; params that are no object have no place for them.
@@ -61,10 +61,10 @@ impl Params {
             Params::Named(named) => *self = Params::named(&named.name().unwrap_or_default(), given),
             Params::Any(params) => match (params.as_object_mut(), serde_json::to_value(given)) {
                 (Some(params), Ok(given)) => drop(params.insert("arguments".into(), given)),
-                (Some(_), Err(error)) => *self = Params::Bad(error),
+                (Some(_), Err(error)) => *self = Params::Unwritable(error),
                 (None, _) => {}
             },
-            Params::Bad(_) => {}
+            Params::Unwritable(_) => {}
         }
     }
 
@@ -73,18 +73,18 @@ impl Params {
         match self {
             Params::Named(named) => named.name(),
             Params::Any(params) => params.get("name")?.as_str().map(str::to_owned),
-            Params::Bad(_) => None,
+            Params::Unwritable(_) => None,
         }
     }
 
     /// As an object that can be added to.
     pub(super) fn as_object_mut(&mut self) -> Option<&mut Map<String, Value>> {
         if let Params::Named(named) = self {
-            *self = named.value().map_or_else(Params::Bad, |value| Params::Any(Box::new(value)));
+            *self = named.value().map_or_else(Params::Unwritable, |value| Params::Any(Box::new(value)));
         }
         match self {
             Params::Any(params) => params.as_object_mut(),
-            Params::Named(_) | Params::Bad(_) => None,
+            Params::Named(_) | Params::Unwritable(_) => None,
         }
     }
 }

@@ -13,7 +13,7 @@ use rehearsal_wire::{ChannelEnd, Ending, Outgoing, SendError};
 use serde_json::Value;
 use tokio::time::{Instant, Sleep};
 
-use super::conversation::{Answered, Conversation};
+use super::connection::{ClientConnection, CompletedRequest};
 use super::error::ClientError;
 
 /// How long a cancellation may take to be sent.
@@ -23,17 +23,17 @@ const CLOSED_CHECK: Duration = Duration::from_secs(2);
 
 /// Whether a request could be sent.
 #[derive(Debug)]
-enum Sent {
-    Yes,
+enum SendState {
+    Sent,
     /// The transport failed. The reader may be about to report how the server ended.
     Failed(SendError),
 }
 
 /// How a request is cancelled when its future is dropped or times out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GiveUp {
+pub(super) enum CancelMode {
     /// Sends nothing: `initialize` must not be cancelled.
-    Silently,
+    Silent,
     /// Send `notifications/cancelled`.
     Notify,
     /// Close the response stream, which is how 2026-07-28 cancels over HTTP; over a pipe, notify.
@@ -41,7 +41,7 @@ pub(super) enum GiveUp {
 }
 
 /// A request that is not with the server yet.
-pub(super) enum Unsent {
+pub(super) enum UnsentRequest {
     /// The transport would have had to wait. Boxed, like everything large that a future would carry along.
     Waiting(Box<Outgoing>),
     /// The transport would not take it.
@@ -49,13 +49,13 @@ pub(super) enum Unsent {
 }
 
 /// A pending request; dropping it cancels it.
-pub(super) struct Running {
-    conversation: Arc<Conversation>,
+pub(super) struct PendingRequest {
+    conversation: Arc<ClientConnection>,
     pub(super) key: Key,
     method: Method,
     /// `None` once it was sent.
-    unsent: Option<Unsent>,
-    slot: Arc<Slot>,
+    unsent: Option<UnsentRequest>,
+    slot: Arc<ResponseSlot>,
     limit: Duration,
     /// `None` if the limit is beyond what an `Instant` can hold.
     deadline: Option<Instant>,
@@ -63,25 +63,25 @@ pub(super) struct Running {
     timer: Option<Pin<Box<Sleep>>>,
     /// Whether it may never have reached the server.
     lost: bool,
-    on_give_up: GiveUp,
+    on_give_up: CancelMode,
     /// Whether it has ended, so that dropping it cancels nothing.
     over: bool,
 }
 
-impl Running {
+impl PendingRequest {
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "its fields, from the one place that makes it")]
     pub(super) fn new(
-        conversation: Arc<Conversation>,
+        conversation: Arc<ClientConnection>,
         key: Key,
         method: Method,
-        unsent: Option<Unsent>,
-        slot: Arc<Slot>,
+        unsent: Option<UnsentRequest>,
+        slot: Arc<ResponseSlot>,
         limit: Duration,
         deadline: Option<Instant>,
-        on_give_up: GiveUp,
-    ) -> Running {
-        Running {
+        on_give_up: CancelMode,
+    ) -> PendingRequest {
+        PendingRequest {
             conversation,
             key,
             method,
@@ -97,13 +97,13 @@ impl Running {
     }
 
     /// Sends the request, if that has not been done; a server that reads nothing runs into the time-out.
-    pub(super) async fn started(mut self) -> Result<Running, ClientError> {
+    pub(super) async fn started(mut self) -> Result<PendingRequest, ClientError> {
         self.sent().await?;
         Ok(self)
     }
 
     /// Restarts the timeout.
-    pub(super) fn counted_anew(mut self) -> Running {
+    pub(super) fn counted_anew(mut self) -> PendingRequest {
         self.deadline = Instant::now().checked_add(self.limit);
         self.timer = None;
         self
@@ -118,11 +118,11 @@ impl Running {
         ClientError::TimedOut { method: self.method.clone(), after: self.limit, evidence }
     }
 
-    async fn sent(&mut self) -> Result<Sent, ClientError> {
+    async fn sent(&mut self) -> Result<SendState, ClientError> {
         let sent = match self.unsent.take() {
-            None => return Ok(Sent::Yes),
-            Some(Unsent::Refused(cause)) => Err(cause),
-            Some(Unsent::Waiting(outgoing)) => {
+            None => return Ok(SendState::Sent),
+            Some(UnsentRequest::Refused(cause)) => Err(cause),
+            Some(UnsentRequest::Waiting(outgoing)) => {
                 let sender = self.conversation.sender.clone();
                 let mut sending = sender.send(*outgoing);
                 let in_time = poll_fn(|context| match sending.as_mut().poll(context) {
@@ -133,8 +133,8 @@ impl Running {
             }
         };
         match sent {
-            Ok(()) => Ok(Sent::Yes),
-            Err(cause @ (SendError::Closed | SendError::Failed { .. })) => Ok(Sent::Failed(cause)),
+            Ok(()) => Ok(SendState::Sent),
+            Err(cause @ (SendError::Closed | SendError::Failed { .. })) => Ok(SendState::Failed(cause)),
             Err(cause) => {
                 let evidence = self.conversation.evidence();
                 Err(ClientError::NotSent { method: self.method.clone(), cause, evidence })
@@ -166,7 +166,7 @@ impl Running {
     }
 
     /// The answer, or `None` when there is no time left.
-    fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<Option<Settled>> {
+    fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<Option<RequestOutcome>> {
         match self.slot.poll(context) {
             Poll::Ready(settled) => Poll::Ready(Some(settled)),
             Poll::Pending => self.poll_deadline(context).map(|()| None),
@@ -174,7 +174,7 @@ impl Running {
     }
 
     /// Sends the request, if that has not been done, and waits for the answer, as long as it may take.
-    pub(super) async fn answered(&mut self) -> Result<Answered, ClientError> {
+    pub(super) async fn answered(&mut self) -> Result<CompletedRequest, ClientError> {
         let settled = match self.unsent {
             None => poll_fn(|context| self.poll_settled(context)).await,
             // Boxed, because it is large and rare.
@@ -190,10 +190,10 @@ impl Running {
     }
 
     /// Turns the end of the request into the caller's result.
-    fn outcome(&self, settled: Settled) -> Result<Answered, ClientError> {
+    fn outcome(&self, settled: RequestOutcome) -> Result<CompletedRequest, ClientError> {
         let (method, evidence) = (self.method.clone(), || self.conversation.evidence());
         match settled {
-            Settled::Answered(answered) => match answered.exchange.answer().map(|answer| &answer.message) {
+            RequestOutcome::Completed(answered) => match answered.exchange.answer().map(|answer| &answer.message) {
                 Some(message) if message.as_garbled().is_some() => {
                     let reason = message.as_garbled().map(|garbled| garbled.reason.clone());
                     let found = self.conversation.shown(&message.text());
@@ -202,30 +202,32 @@ impl Running {
                 }
                 _ => Ok(answered),
             },
-            Settled::Repeated => Err(ClientError::Repeated { method, evidence: evidence() }),
-            Settled::ChannelEnded(ChannelEnd::Refused { head, body }) => {
+            RequestOutcome::Echoed => Err(ClientError::Echoed { method, evidence: evidence() }),
+            RequestOutcome::ChannelEnded(ChannelEnd::Refused { head, body }) => {
                 let status = head.status.map_or(0, |status| status.as_u16());
                 Err(ClientError::Refused { method, status, said: refusal(&head, &body), evidence: evidence() })
             }
-            Settled::ChannelEnded(ChannelEnd::Unauthorized { why }) => Err(ClientError::NotAuthorized { method, why }),
-            Settled::ChannelEnded(ChannelEnd::Broken { why }) => {
-                Err(ClientError::Lost { method, why, evidence: evidence() })
+            RequestOutcome::ChannelEnded(ChannelEnd::Unauthorized { why }) => {
+                Err(ClientError::NotAuthorized { method, why })
             }
-            Settled::ChannelEnded(ChannelEnd::Done) => {
+            RequestOutcome::ChannelEnded(ChannelEnd::Broken { why }) => {
+                Err(ClientError::StreamBroken { method, why, evidence: evidence() })
+            }
+            RequestOutcome::ChannelEnded(ChannelEnd::Done) => {
                 let why = "the stream ended without an answer".to_owned();
-                Err(ClientError::Lost { method, why, evidence: evidence() })
+                Err(ClientError::StreamBroken { method, why, evidence: evidence() })
             }
-            Settled::Ended(ending) => Err(ClientError::ServerGone { method, ending, evidence: evidence() }),
+            RequestOutcome::Ended(ending) => Err(ClientError::ServerClosed { method, ending, evidence: evidence() }),
         }
     }
 
-    async fn send_and_settle(&mut self) -> Result<Option<Settled>, ClientError> {
+    async fn send_and_settle(&mut self) -> Result<Option<RequestOutcome>, ClientError> {
         let sent = self.sent().await?;
         let settled = poll_fn(|context| self.poll_settled(context));
         match sent {
-            Sent::Yes => Ok(settled.await),
+            SendState::Sent => Ok(settled.await),
             // How the server ended explains more; but it may only have closed its stdin.
-            Sent::Failed(cause) => tokio::time::timeout(LAST_WORDS, settled).await.map_err(|_| {
+            SendState::Failed(cause) => tokio::time::timeout(LAST_WORDS, settled).await.map_err(|_| {
                 let evidence = self.conversation.evidence();
                 ClientError::NotSent { method: self.method.clone(), cause, evidence }
             }),
@@ -245,12 +247,12 @@ impl Running {
         let unsent = self.unsent.is_some();
         let has_stream = self.key.channel != Channel::MAIN;
         match self.on_give_up {
-            GiveUp::CloseStream if has_stream => {
+            CancelMode::CloseStream if has_stream => {
                 self.conversation.state().pairing.abandon(&self.key);
                 self.conversation.sender.close_channel(self.key.channel);
                 None
             }
-            GiveUp::Notify | GiveUp::CloseStream if !unsent => {
+            CancelMode::Notify | CancelMode::CloseStream if !unsent => {
                 let params = match reason {
                     Some(reason) => serde_json::json!({"requestId": &self.key.id, "reason": reason}),
                     None => serde_json::json!({"requestId": &self.key.id}),
@@ -262,7 +264,7 @@ impl Running {
                 let step = state.pairing.step(Side::Client, self.key.channel, at, message.clone());
                 matches!(step, Step::Cancelled { .. }).then_some(message)
             }
-            GiveUp::Silently | GiveUp::Notify | GiveUp::CloseStream => {
+            CancelMode::Silent | CancelMode::Notify | CancelMode::CloseStream => {
                 self.conversation.state().pairing.abandon(&self.key);
                 if has_stream {
                     self.conversation.sender.close_channel(self.key.channel);
@@ -275,14 +277,14 @@ impl Running {
 
 /// Sends the cancellation, then closes the channel. A server need not respond to a cancelled request, and over HTTP a
 /// stream without a pending request must not be resumed for ever.
-async fn farewell(conversation: &Conversation, channel: Channel, message: Message) {
+async fn farewell(conversation: &ClientConnection, channel: Channel, message: Message) {
     let _ = tokio::time::timeout(LAST_WORDS, conversation.tell(channel, message)).await;
     if channel != Channel::MAIN {
         conversation.sender.close_channel(channel);
     }
 }
 
-impl Drop for Running {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if self.over {
             return;
@@ -296,32 +298,32 @@ impl Drop for Running {
 }
 
 /// How a pending request ended.
-pub(super) enum Settled {
-    Answered(Answered),
+pub(super) enum RequestOutcome {
+    Completed(CompletedRequest),
     /// The server sent the request itself back.
-    Repeated,
+    Echoed,
     ChannelEnded(ChannelEnd),
     Ended(Ending),
 }
 
 /// A place for one answer.
-pub(super) struct Slot {
-    state: Mutex<State>,
+pub(super) struct ResponseSlot {
+    state: Mutex<SlotState>,
 }
 
 #[derive(Default)]
-struct State {
-    settled: Option<Settled>,
+struct SlotState {
+    settled: Option<RequestOutcome>,
     waker: Option<Waker>,
 }
 
-impl Slot {
-    pub(super) fn new() -> Arc<Slot> {
-        Arc::new(Slot { state: Mutex::default() })
+impl ResponseSlot {
+    pub(super) fn new() -> Arc<ResponseSlot> {
+        Arc::new(ResponseSlot { state: Mutex::default() })
     }
 
     /// Puts the answer here, and wakes the task that waits for it.
-    pub(super) fn settle(&self, settled: Settled) {
+    pub(super) fn settle(&self, settled: RequestOutcome) {
         let waker = {
             let mut state = self.state();
             state.settled = Some(settled);
@@ -331,7 +333,7 @@ impl Slot {
     }
 
     /// Takes the answer, if it is there; otherwise wakes the task when it is.
-    pub(super) fn poll(&self, context: &mut Context<'_>) -> Poll<Settled> {
+    pub(super) fn poll(&self, context: &mut Context<'_>) -> Poll<RequestOutcome> {
         let mut state = self.state();
         if let Some(settled) = state.settled.take() {
             return Poll::Ready(settled);
@@ -343,7 +345,7 @@ impl Slot {
         Poll::Pending
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

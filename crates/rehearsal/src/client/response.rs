@@ -11,22 +11,22 @@ use rehearsal_core::protocol::Content;
 use rehearsal_core::protocol::content::ResourceContents;
 use serde_json::Value;
 
-use super::conversation::Answered;
+use super::connection::CompletedRequest;
 
 /// A response: a result, or an error of the protocol.
 ///
 /// A tool that fails *responds*: its result has `isError`. That is distinct from a protocol error, but neither is a
-/// [success](Response::success).
+/// [success](ServerResponse::success).
 #[derive(Debug)]
-pub struct Response {
-    answered: Answered,
+pub struct ServerResponse {
+    answered: CompletedRequest,
     /// `Err` where a `Value` cannot hold it.
     result: OnceLock<Result<Value, String>>,
 }
 
-impl Response {
-    pub(super) fn new(answered: Answered) -> Response {
-        Response { answered, result: OnceLock::new() }
+impl ServerResponse {
+    pub(super) fn new(answered: CompletedRequest) -> ServerResponse {
+        ServerResponse { answered, result: OnceLock::new() }
     }
 
     /// Whether the request succeeded: a complete result that is not a tool's failure.
@@ -64,7 +64,7 @@ impl Response {
         }
     }
 
-    /// The whole message, read; `null` in the rare case that it is nested too deep for a [`Value`]: see [`Response::bytes`],
+    /// The whole message, read; `null` in the rare case that it is nested too deep for a [`Value`]: see [`ServerResponse::bytes`],
     /// which also has every digit of every number.
     pub fn raw(&self) -> Value {
         RawJson::parse(self.bytes()).and_then(|raw| raw.value()).unwrap_or_default()
@@ -151,8 +151,13 @@ impl Response {
     }
 
     /// The progress notifications that arrived before the response.
-    pub fn progress(&self) -> Vec<Progress> {
-        self.answered.exchange.notifications.iter().filter_map(|stamped| Progress::read(&stamped.message)).collect()
+    pub fn progress(&self) -> Vec<ProgressUpdate> {
+        self.answered
+            .exchange
+            .notifications
+            .iter()
+            .filter_map(|stamped| ProgressUpdate::read(&stamped.message))
+            .collect()
     }
 
     /// The log messages that came before the answer.
@@ -176,7 +181,7 @@ impl Response {
 
 /// How far a request has come.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
+pub struct ProgressUpdate {
     /// Grows with every notification.
     pub progress: f64,
     /// Where it will end, if that is known.
@@ -185,12 +190,12 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-impl Progress {
+impl ProgressUpdate {
     /// Reads a `notifications/progress`; `None` for anything else.
-    pub fn read(message: &Message) -> Option<Progress> {
+    pub fn read(message: &Message) -> Option<ProgressUpdate> {
         let notification = message.as_notification().filter(|told| told.method == Method::PROGRESS)?;
         let params = notification.params.as_ref()?.value().ok()?;
-        Some(Progress {
+        Some(ProgressUpdate {
             progress: params.get("progress")?.as_f64()?,
             total: params.get("total").and_then(Value::as_f64),
             message: params.get("message").and_then(Value::as_str).map(str::to_owned),
@@ -228,13 +233,13 @@ mod tests {
     use rehearsal_core::exchange::{Channel, Pairing, Side, Step};
     use serde_json::json;
 
-    fn response(answer: Value) -> Response {
+    fn response(answer: Value) -> ServerResponse {
         let mut pairing = Pairing::<()>::default();
         let ask = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
         pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
         let message = Message::parse(answer.to_string());
         match pairing.step(Side::Server, Channel::MAIN, Duration::from_millis(7), message) {
-            Step::Settled { exchange, .. } => Response::new(Answered { exchange, status: None }),
+            Step::Settled { exchange, .. } => ServerResponse::new(CompletedRequest { exchange, status: None }),
             other => panic!("{other:?}"),
         }
     }
@@ -273,7 +278,7 @@ mod tests {
         let Step::Settled { exchange, .. } = pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, message) else {
             panic!("not settled")
         };
-        let response = Response::new(Answered { exchange, status: None });
+        let response = ServerResponse::new(CompletedRequest { exchange, status: None });
         assert!(!response.success());
         let told = response.error_message().unwrap();
         assert!(told.starts_with("the result cannot be read, though it is JSON: recursion limit"), "{told}");

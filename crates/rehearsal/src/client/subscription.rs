@@ -7,13 +7,13 @@ use rehearsal_core::message::{Message, Method, RequestId};
 use rehearsal_core::protocol::{Era, meta};
 use serde_json::{Map, Value, json};
 
-use super::call::InFlight;
+use super::client::Client;
 use super::error::ClientError;
-use super::session::Client;
+use super::request_builder::InFlightRequest;
 
 /// A subscription filter of 2026-07-28.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listen {
+pub struct ListenFilter {
     /// The list of tools.
     pub tools: bool,
     /// The list of prompts.
@@ -28,7 +28,7 @@ pub struct Listen {
 #[must_use = "dropping it ends the subscription"]
 pub struct Subscription {
     /// Resolves when the server ends it; dropping it takes the request back.
-    _open: <InFlight as IntoFuture>::IntoFuture,
+    _open: <InFlightRequest as IntoFuture>::IntoFuture,
     /// The filter that the server acknowledged.
     pub accepted: Value,
 }
@@ -44,7 +44,8 @@ impl Client {
                 self.request(Method::RESOURCES_SUBSCRIBE, json!({"uri": uri})).await?.into_result()?;
             }
             Era::Modern => {
-                let subscription = self.listen(Listen { uris: vec![uri.to_owned()], ..Listen::default() }).await?;
+                let subscription =
+                    self.listen(ListenFilter { uris: vec![uri.to_owned()], ..ListenFilter::default() }).await?;
                 let mut open = self.inner.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
                 open.insert(uri.to_owned(), subscription);
             }
@@ -66,11 +67,11 @@ impl Client {
     }
 
     /// Opens a subscription of 2026-07-28 and waits until the server acknowledges it.
-    pub async fn listen(&self, listen: Listen) -> Result<Subscription, ClientError> {
+    pub async fn listen(&self, listen: ListenFilter) -> Result<Subscription, ClientError> {
         if self.revision().era() == Era::Legacy {
             let hint = "use `subscribe`; changes of lists are told without being asked for";
             let (method, revision) = (Method::SUBSCRIPTIONS_LISTEN, self.revision());
-            return Err(ClientError::NotInVersion { method, revision, hint });
+            return Err(ClientError::UnsupportedInVersion { method, revision, hint });
         }
         let params = json!({"notifications": listen.filter()});
         let in_flight = self.request(Method::SUBSCRIPTIONS_LISTEN, params).timeout(FOR_EVER).start().await?;
@@ -88,7 +89,7 @@ impl Client {
                         let params = message.params().and_then(|params| params.field("notifications")?.value().ok());
                         Ok(Subscription { _open: open, accepted: params.unwrap_or_default() })
                     }
-                    Ok(Err(ending)) => Err(ClientError::ServerGone { method, ending, evidence: self.evidence() }),
+                    Ok(Err(ending)) => Err(ClientError::ServerClosed { method, ending, evidence: self.evidence() }),
                     Err(_) => Err(ClientError::TimedOut { method, after, evidence: self.evidence() }),
                 }
             }
@@ -100,7 +101,7 @@ impl Client {
     }
 }
 
-impl Listen {
+impl ListenFilter {
     fn filter(&self) -> Value {
         let mut filter = Map::new();
         let kinds = [

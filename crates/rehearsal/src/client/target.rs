@@ -13,7 +13,7 @@ use rehearsal_wire::{Connection, container};
 use tokio::sync::OnceCell;
 
 use super::error::ClientError;
-use super::listening::Listening;
+use super::listening_server::ListeningServer;
 #[cfg(feature = "oauth")]
 use crate::oauth::{Authority, OAuth};
 
@@ -75,7 +75,7 @@ pub(super) struct Endpoint {
 
 /// What to connect to.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(super) enum ConnectTarget {
     Command(ServerCommand),
     Container(container::Container),
     Url(Endpoint),
@@ -84,43 +84,45 @@ pub(super) enum Target {
         command: ServerCommand,
         endpoint: Endpoint,
         /// Started with the first connection, and reused for further connections of the handshake.
-        started: OnceCell<Arc<Listening>>,
+        started: OnceCell<Arc<ListeningServer>>,
     },
     /// `None` once it was taken.
     Connection(Mutex<Option<Connection>>),
 }
 
-impl Target {
+impl ConnectTarget {
     /// Whether a second connection can be made where the first one broke.
     pub(super) fn can_reopen(&self) -> bool {
         match self {
-            Target::Command(_) | Target::Container(_) | Target::Url(_) => true,
+            ConnectTarget::Command(_) | ConnectTarget::Container(_) | ConnectTarget::Url(_) => true,
             // The process or connection that broke cannot be replaced.
-            Target::Listening { .. } | Target::Connection(_) => false,
+            ConnectTarget::Listening { .. } | ConnectTarget::Connection(_) => false,
         }
     }
 
     /// Whether HTTP+SSE should be tried where Streamable HTTP was refused.
     pub(super) fn may_be_sse(&self) -> bool {
         match self {
-            Target::Url(endpoint) | Target::Listening { endpoint, .. } => endpoint.transport == HttpTransport::Auto,
-            Target::Command(_) | Target::Container(_) | Target::Connection(_) => false,
+            ConnectTarget::Url(endpoint) | ConnectTarget::Listening { endpoint, .. } => {
+                endpoint.transport == HttpTransport::Auto
+            }
+            ConnectTarget::Command(_) | ConnectTarget::Container(_) | ConnectTarget::Connection(_) => false,
         }
     }
 
     /// Connects; `sse` selects HTTP+SSE after Streamable HTTP was refused.
     pub(super) async fn open(&self, sse: bool, limit: Duration) -> Result<Connection, ClientError> {
         match self {
-            Target::Command(command) => stdio::spawn(command).await.map_err(ClientError::Start),
-            Target::Container(container) => container::spawn(container).await.map_err(ClientError::Engine),
-            Target::Url(endpoint) => endpoint.open(&endpoint.url, sse, limit).await,
-            Target::Listening { command, endpoint, started } => {
+            ConnectTarget::Command(command) => stdio::spawn(command).await.map_err(ClientError::Start),
+            ConnectTarget::Container(container) => container::spawn(container).await.map_err(ClientError::Engine),
+            ConnectTarget::Url(endpoint) => endpoint.open(&endpoint.url, sse, limit).await,
+            ConnectTarget::Listening { command, endpoint, started } => {
                 let path = Some(endpoint.url.as_str()).filter(|path| !path.is_empty());
-                let start = || async { Listening::start(command, path, limit).await.map(Arc::new) };
+                let start = || async { ListeningServer::start(command, path, limit).await.map(Arc::new) };
                 let listening = started.get_or_try_init(start).await?;
                 Ok(listening.behind(endpoint.open(listening.url(), sse, limit).await?))
             }
-            Target::Connection(connection) => {
+            ConnectTarget::Connection(connection) => {
                 let taken = connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
                 taken.ok_or_else(|| ClientError::BadTarget { what: "this connection was already used".to_owned() })
             }

@@ -16,14 +16,14 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// A token that is refreshed until this is dropped.
 #[derive(Debug)]
-pub struct Token {
+pub struct RenewingToken {
     header: watch::Receiver<Option<HeaderValue>>,
     renewing: JoinHandle<()>,
 }
 
-impl Token {
+impl RenewingToken {
     /// Logs in to a server if it requires that. For this, connects once and closes the connection.
-    pub async fn get(url: &str, oauth: OAuth) -> Result<Token, ClientError> {
+    pub async fn get(url: &str, oauth: OAuth) -> Result<RenewingToken, ClientError> {
         let bad = |what: String| ClientError::BadTarget { what };
         let options = Options::new(url).map_err(|error| bad(error.to_string()))?;
         let authority = Authority::new(oauth, options).await.map_err(|error| bad(error.to_string()))?;
@@ -39,7 +39,7 @@ impl Token {
                 }
             }
         });
-        Ok(Token { header, renewing })
+        Ok(RenewingToken { header, renewing })
     }
 
     /// The current value of `Authorization`; `None` if the server requires none.
@@ -48,7 +48,7 @@ impl Token {
     }
 }
 
-impl Drop for Token {
+impl Drop for RenewingToken {
     fn drop(&mut self) {
         self.renewing.abort();
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rehearsal::client::Response;
+use rehearsal::client::ServerResponse;
 use rehearsal::core::protocol::Content;
 use rehearsal::core::protocol::content::{ResourceContents, ResourceData};
 use serde_json::Value;
@@ -19,7 +19,7 @@ use super::screen::{lines, one_line};
 /// ```
 ///
 /// Structured content is printed where no block says the same, and a result that has neither as it is.
-pub(crate) fn tool_answer(answer: &Response, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn tool_answer(answer: &ServerResponse, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
     let blocks = answer.blocks();
     for block in &blocks {
         print_block(block, screen, out)?;
@@ -72,7 +72,7 @@ pub(crate) fn resource(contents: &[Content], screen: &Screen, out: &mut dyn Writ
 /// assistant:
 /// Rain.
 /// ```
-pub(crate) fn messages(answer: &Response, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn messages(answer: &ServerResponse, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
     let messages = answer.result().get("messages").and_then(Value::as_array);
     for (at, message) in messages.into_iter().flatten().enumerate() {
         let role = message.get("role").and_then(Value::as_str).unwrap_or("nobody");

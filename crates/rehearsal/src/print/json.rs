@@ -2,19 +2,19 @@
 
 use std::io::{self, Write};
 
-use rehearsal::client::Response;
+use rehearsal::client::ServerResponse;
 use rehearsal::core::json::RawJson;
 
 use super::screen::Screen;
 use super::screen::lines;
 
 /// Prints the result, or the error, exactly as the server wrote it.
-pub(crate) fn raw_json(answer: &Response, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn raw_json(answer: &ServerResponse, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", substance(answer).as_ref().map_or("null", RawJson::as_str))
 }
 
 /// Prints the result with one member a line; numbers and strings are printed as they were written.
-pub(crate) fn pretty_json(answer: &Response, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn pretty_json(answer: &ServerResponse, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
     let pretty = substance(answer).as_ref().map_or("null".to_owned(), |json| indented(json.as_str()));
     match screen.width {
         Some(_) => writeln!(out, "{}", lines(&pretty)),
@@ -22,7 +22,7 @@ pub(crate) fn pretty_json(answer: &Response, screen: &Screen, out: &mut dyn Writ
     }
 }
 
-fn substance(answer: &Response) -> Option<RawJson> {
+fn substance(answer: &ServerResponse) -> Option<RawJson> {
     let key = if answer.error().is_some() { "error" } else { "result" };
     RawJson::parse(answer.bytes()).ok()?.field(key)
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rehearsal::client::{ClientError, Listing, Unusable};
+use rehearsal::client::{ClientError, Listing, UnusableItem};
 use rehearsal::core::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ pub(crate) struct Lists {
     /// The prompts.
     pub(crate) prompts: Option<Vec<Prompt>>,
     /// What is listed and cannot be used.
-    pub(crate) unusable: Vec<Unusable>,
+    pub(crate) unusable: Vec<UnusableItem>,
     /// Lists that the server answered with an error, or with something that is no list.
     pub(crate) refused: Vec<ClientError>,
 }

@@ -1,6 +1,6 @@
 //! Messages in their printed form: progress, log messages, and every message of the wire.
 
-use rehearsal::client::{LogMessage, Progress};
+use rehearsal::client::{LogMessage, ProgressUpdate};
 use rehearsal::core::exchange::Side;
 use rehearsal::core::message::Message;
 use serde_json::Value;
@@ -18,8 +18,8 @@ pub(crate) fn log_line(log: &LogMessage) -> String {
 }
 
 /// The progress of a call: `40 % (2 of 5) reading`, or `2 reading` if the total is unknown.
-pub(crate) fn progress_line(progress: &Progress) -> String {
-    let Progress { progress, total, message } = progress;
+pub(crate) fn progress_line(progress: &ProgressUpdate) -> String {
+    let ProgressUpdate { progress, total, message } = progress;
     let message = message.as_ref().map(|message| format!(" {}", one_line(message))).unwrap_or_default();
     match total.filter(|total| *total > 0.0) {
         Some(total) => {
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn progress_is_a_share_where_the_total_is_known() {
         let line = |progress, total, message: Option<&str>| {
-            progress_line(&Progress { progress, total, message: message.map(str::to_owned) })
+            progress_line(&ProgressUpdate { progress, total, message: message.map(str::to_owned) })
         };
         assert_eq!(line(2.0, Some(5.0), Some("reading")), "40 % (2 of 5) reading");
         assert_eq!(line(0.5, None, None), "0.5");

@@ -8,14 +8,14 @@ use rehearsal_core::matcher::Matcher;
 use rehearsal_core::protocol::Tool;
 use rehearsal_core::suggest::closest;
 
-use crate::client::Response;
+use crate::client::ServerResponse;
 
 /// How much of a response a failure shows.
 const SHOWN: usize = 2000;
 
 /// Fails unless the response is a success with content: text, structured content, or any other block.
 #[track_caller]
-pub fn assert_success(response: &Response) {
+pub fn assert_success(response: &ServerResponse) {
     if !response.success() {
         fail("a success", outcome(response), response);
     }
@@ -30,7 +30,7 @@ pub fn assert_success(response: &Response) {
 
 /// Fails unless the response failed: with an error of the protocol, or with `isError` of a tool.
 #[track_caller]
-pub fn assert_failure(response: &Response) {
+pub fn assert_failure(response: &ServerResponse) {
     if response.success() {
         fail("a failure", "a success", response);
     }
@@ -38,7 +38,7 @@ pub fn assert_failure(response: &Response) {
 
 /// Fails unless the response failed with a message that contains exactly `text`.
 #[track_caller]
-pub fn assert_failure_contains(response: &Response, text: &str) {
+pub fn assert_failure_contains(response: &ServerResponse, text: &str) {
     let expected = format!("a failure that says {text:?}");
     if response.success() {
         fail(expected, "a success", response);
@@ -50,7 +50,7 @@ pub fn assert_failure_contains(response: &Response, text: &str) {
 
 /// Fails unless the response is a success whose text contains exactly `text`.
 #[track_caller]
-pub fn assert_contains(response: &Response, text: &str) {
+pub fn assert_contains(response: &ServerResponse, text: &str) {
     let expected = format!("a success whose text contains {text:?}");
     if !response.success() {
         fail(expected, outcome(response), response);
@@ -63,7 +63,7 @@ pub fn assert_contains(response: &Response, text: &str) {
 
 /// Fails unless the response is an error of the protocol with this code.
 #[track_caller]
-pub fn assert_error_code(response: &Response, code: i64) {
+pub fn assert_error_code(response: &ServerResponse, code: i64) {
     if response.error_code() != Some(code) {
         fail(format!("the protocol error {code}"), outcome(response), response);
     }
@@ -84,7 +84,7 @@ pub fn assert_tool_exists<T: Borrow<Tool>>(tools: impl IntoIterator<Item = T>, n
 
 /// Fails unless the result of a successful response matches; every mismatch is shown with its place.
 #[track_caller]
-pub fn assert_matches(response: &Response, matcher: &Matcher) {
+pub fn assert_matches(response: &ServerResponse, matcher: &Matcher) {
     if !response.success() {
         fail(format!("a success whose result is {matcher}"), outcome(response), response);
     }
@@ -96,7 +96,7 @@ pub fn assert_matches(response: &Response, matcher: &Matcher) {
 }
 
 /// The outcome of a request, as text.
-pub(super) fn outcome(response: &Response) -> String {
+pub(super) fn outcome(response: &ServerResponse) -> String {
     match (response.error(), response.error_message()) {
         (Some(error), _) => format!("the protocol error {error}"),
         (None, Some(message)) if response.is_tool_error() => format!("a tool that failed: {message}"),
@@ -111,7 +111,7 @@ pub(super) fn outcome(response: &Response) -> String {
 /// response: {"jsonrpc":"2.0",…}
 /// ```
 #[track_caller]
-pub(super) fn fail(expected: impl fmt::Display, got: impl fmt::Display, response: &Response) -> ! {
+pub(super) fn fail(expected: impl fmt::Display, got: impl fmt::Display, response: &ServerResponse) -> ! {
     let text = String::from_utf8_lossy(response.bytes());
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };

@@ -7,7 +7,7 @@ use rehearsal_wire::Stopped;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::client::{Call, Client, ClientBuilder, ClientError, Response};
+use crate::client::{Client, ClientBuilder, ClientError, RequestBuilder, ServerResponse};
 
 /// A client for a plain `#[test]`: every call waits for its answer.
 ///
@@ -57,22 +57,22 @@ impl BlockingClient {
     }
 
     /// Calls a tool.
-    pub fn call_tool(&self, tool: &str, arguments: Value) -> Result<Response, ClientError> {
+    pub fn call_tool(&self, tool: &str, arguments: Value) -> Result<ServerResponse, ClientError> {
         self.wait(self.client.call_tool(tool, arguments))
     }
 
     /// A tool call with more options; pass it to [`wait`](BlockingClient::wait).
-    pub fn call(&self, tool: &str) -> Call {
+    pub fn call(&self, tool: &str) -> RequestBuilder {
         self.client.call(tool)
     }
 
     /// Reads a resource.
-    pub fn read_resource(&self, uri: &str) -> Result<Response, ClientError> {
+    pub fn read_resource(&self, uri: &str) -> Result<ServerResponse, ClientError> {
         self.wait(self.client.read_resource(uri))
     }
 
     /// Gets a prompt.
-    pub fn get_prompt(&self, name: &str, arguments: Value) -> Result<Response, ClientError> {
+    pub fn get_prompt(&self, name: &str, arguments: Value) -> Result<ServerResponse, ClientError> {
         self.wait(self.client.get_prompt(name, arguments))
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use rehearsal_core::matcher::{Matcher, MatcherError};
 
 use super::assertions::{fail, outcome};
-use crate::client::Response;
+use crate::client::ServerResponse;
 
 /// An expectation of a response's text: all its patterns occur in it.
 ///
@@ -119,7 +119,7 @@ impl ContentMatcher {
     ///
     /// If a regular expression is invalid, with the place.
     #[track_caller]
-    pub fn matches(&self, response: &Response) -> bool {
+    pub fn matches(&self, response: &ServerResponse) -> bool {
         response.success() && self.matches_text(&response.content())
     }
 
@@ -139,7 +139,7 @@ impl ContentMatcher {
     ///
     /// That is what it is for.
     #[track_caller]
-    pub fn assert_matches(&self, response: &Response) {
+    pub fn assert_matches(&self, response: &ServerResponse) {
         if !response.success() {
             fail(format!("a success whose text is {self}"), outcome(response), response);
         }

@@ -6,7 +6,7 @@ use rehearsal_core::json::PathQuery;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::client::Response;
+use crate::client::ServerResponse;
 
 /// The stable part of a response: the result or the error, without ids, times and other values that change.
 ///
@@ -25,7 +25,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Takes a snapshot. `_meta` is left out: it is about the conversation, not about the answer.
-    pub fn of(response: &Response) -> Snapshot {
+    pub fn of(response: &ServerResponse) -> Snapshot {
         let value = match response.error() {
             Some(error) => {
                 let data = error.data.as_ref().and_then(|data| data.value().ok());

@@ -100,7 +100,7 @@ pub(super) fn with_reply(call: &Call, reply: &Reply) -> Call {
     call
 }
 
-pub(super) fn reply_of(response: &crate::client::Response) -> Result<Reply, ClientError> {
+pub(super) fn reply_of(response: &crate::client::ServerResponse) -> Result<Reply, ClientError> {
     match Message::parse(response.bytes().clone()).as_response() {
         Some(response) => Ok(response.reply.clone()),
         None => Err(ClientError::BadResult {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::passed_over::PassedOver;
 use super::secrets::Secrets;
-use crate::client::{Answer, Answers, Asked};
+use crate::client::{ClientHandlers, HandlerResult, ServerRequest};
 
 const ADDED: &str = "added: the server asks";
 const REMOVED: &str = "removed: the server no longer asks";
@@ -93,7 +93,7 @@ impl Questions {
     }
 
     /// Answers from the recording first, and otherwise as was given.
-    pub(super) fn before(&self, given: Answers) -> Answers {
+    pub(super) fn before(&self, given: ClientHandlers) -> ClientHandlers {
         let questions = self.clone();
         given.before_all(move |asked| questions.answer(asked))
     }
@@ -125,7 +125,7 @@ impl Questions {
         finding.message.starts_with(ADDED) || finding.message.starts_with(REMOVED)
     }
 
-    fn answer(&self, asked: &Asked) -> Option<Answer> {
+    fn answer(&self, asked: &ServerRequest) -> Option<HandlerResult> {
         let mut state = self.state();
         let clean = |params: &Value| stable(&self.secrets.clean_params(&asked.method, params));
         let live = clean(&asked.params);
@@ -171,7 +171,7 @@ fn next(recorded: &mut Vec<Recorded>, wanted: impl Fn(&Recorded) -> bool) -> Opt
 }
 
 /// The recorded answer to a server request.
-fn given(recorded: &Recorded) -> Answer {
+fn given(recorded: &Recorded) -> HandlerResult {
     match &recorded.reply {
         Some(Reply::Result(result)) => Ok(result.value().unwrap_or_default()),
         Some(Reply::Error(error)) => Err(error.clone()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::client::Call as Request;
+use crate::client::RequestBuilder;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::matcher::Matcher;
 use rehearsal_core::message::{Method, Reply};
@@ -249,7 +249,7 @@ impl Verification {
                     return Ok(());
                 }
                 let mut request = self.request(&asked, questions, &client);
-                request = rounds.into_iter().fold(request, Request::rounds);
+                request = rounds.into_iter().fold(request, RequestBuilder::rounds);
                 self.answered(&asked, &answered, request, &client).await
             }
         };
@@ -268,7 +268,7 @@ impl Verification {
                 }
             }
             Err(error) => {
-                if matches!(error, ClientError::ServerGone { .. }) || !self.heard && is_unreachable(&error) {
+                if matches!(error, ClientError::ServerClosed { .. }) || !self.heard && is_unreachable(&error) {
                     self.live = Live::Gone;
                 }
                 case.findings = self.questions.findings().0;
@@ -329,7 +329,7 @@ impl Verification {
     }
 
     /// A recorded request to send again, with the server requests that are expected.
-    fn request(&self, asked: &Call, questions: Vec<Recorded>, client: &Client) -> Request {
+    fn request(&self, asked: &Call, questions: Vec<Recorded>, client: &Client) -> RequestBuilder {
         self.questions.expect(questions);
         let method = asked.request.message.method().cloned().unwrap_or(Method::PING);
         // After a handshake, a request that claims a version of the other era does so on purpose.
@@ -345,7 +345,7 @@ impl Verification {
         &self,
         asked: &Call,
         answered: &Call,
-        request: Request,
+        request: RequestBuilder,
         client: &Client,
     ) -> Result<Found, ClientError> {
         let live = reply_of(&request.await?)?;
@@ -398,9 +398,9 @@ pub enum Unanswered {
 pub(super) fn is_unreachable(error: &ClientError) -> bool {
     matches!(
         error,
-        ClientError::ServerGone { .. }
+        ClientError::ServerClosed { .. }
             | ClientError::Refused { .. }
             | ClientError::NotAuthorized { .. }
-            | ClientError::Lost { .. }
+            | ClientError::StreamBroken { .. }
     )
 }

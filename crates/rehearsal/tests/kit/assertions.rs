@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use rehearsal::client::Response;
+use rehearsal::client::ServerResponse;
 use rehearsal::core::matcher::Matcher;
 use rehearsal::testing::{
     ContentMatcher, assert_contains, assert_error_code, assert_failure, assert_failure_contains, assert_matches,
@@ -21,7 +21,7 @@ fn said(assertion: impl FnOnce()) -> String {
     text.split("\nresponse: ").next().unwrap().to_owned()
 }
 
-async fn echo(text: &str) -> Response {
+async fn echo(text: &str) -> ServerResponse {
     let client = mock_client().connect().await.unwrap();
     client.call_tool("echo", json!({"message": text})).await.unwrap()
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rehearsal::Client;
-use rehearsal::client::{Answers, ClientBuilder};
+use rehearsal::client::{ClientBuilder, ClientHandlers};
 use rehearsal::core::exchange::{Channel, Side};
 use rehearsal::core::message::{Message, Method};
 use rehearsal::core::protocol::{Era, Revision};
@@ -55,12 +55,12 @@ async fn tour(builder: ClientBuilder, revision: Revision, mock: &str) {
         let body = What::Message { from, channel: Channel::MAIN, message: message.clone(), event_id: None };
         entries.push(Entry::new(seq, Duration::from_millis(seq), body));
     };
-    let form = |request: &rehearsal::client::Asked| {
+    let form = |request: &rehearsal::client::ServerRequest| {
         let form = example(&request.params["requestedSchema"]).unwrap_or_else(|| json!({}));
         Ok(json!({"action": "accept", "content": form}))
     };
     let answers =
-        Answers::new().roots([("file:///stage", "stage")]).sampling_text("to be").on(Method::ELICITATION, form);
+        ClientHandlers::new().roots([("file:///stage", "stage")]).sampling_text("to be").on(Method::ELICITATION, form);
     let builder = match revision.era() {
         Era::Legacy => builder.legacy(revision),
         Era::Modern => builder.modern(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rehearsal::Client;
-use rehearsal::client::{Answers, ClientBuilder, Listen};
+use rehearsal::client::{ClientBuilder, ClientHandlers, ListenFilter};
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
 use rehearsal::mock::MockServer;
@@ -157,7 +157,7 @@ async fn a_client_over_http_is_not_asked_what_the_server_asks_another() {
     let (held, asked) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
     let client = |name: &'static str| {
         let (held, asked) = (Arc::clone(&held), Arc::clone(&asked));
-        let answers = Answers::new().on_later(Method::ELICITATION, move |question| {
+        let answers = ClientHandlers::new().on_later(Method::ELICITATION, move |question| {
             asked.lock().unwrap().push(format!("{name}: {}", question.params["message"].as_str().unwrap()));
             let held = Arc::clone(&held);
             // Not before the server works for the other, too.
@@ -189,7 +189,7 @@ async fn what_changes_between_calls_is_told_to_clients_of_2026_that_listen() {
     let mock = Arc::new(MockServer::from_text(ASKING).unwrap());
     let forwarding = before(Arc::clone(&mock));
     let client = forwarding.client().connect().await.unwrap();
-    let _listening = client.listen(Listen { tools: true, ..Listen::default() }).await.unwrap();
+    let _listening = client.listen(ListenFilter { tools: true, ..ListenFilter::default() }).await.unwrap();
     assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
     let other = Client::connection(mock.connection()).timeout(TIMEOUT).connect().await.unwrap();
     assert_eq!(other.call_tool("change", json!({})).await.unwrap().content(), "changed");

@@ -1,6 +1,6 @@
 //! What the server asked on the way: by requests, and in rounds of `input_required`, some of which nobody came back to.
 
-use rehearsal::client::{Answers, Protocol};
+use rehearsal::client::{ClientHandlers, Protocol};
 use rehearsal::core::protocol::Revision;
 use rehearsal::core::report::Verdict;
 use rehearsal::replay::{Options, Replay};
@@ -29,7 +29,7 @@ const REFUSAL: &str =
     "the recording of tools/call book ends with an input request that the client never answered: session a, call 2";
 
 async fn error(replay: &Replay, protocol: Protocol, tool: &str) -> (i64, String, Value) {
-    let answers = Answers::new().elicitation_accept(json!({}));
+    let answers = ClientHandlers::new().elicitation_accept(json!({}));
     let client = client(replay).protocol(protocol).answering(|_| answers).connect().await.unwrap();
     let response = client.call_tool(tool, json!({})).await.unwrap();
     let error = response.error().unwrap_or_else(|| panic!("{response:?}"));
@@ -146,7 +146,7 @@ fn transcript(said: &[(char, &str, u32)], state: &str) -> String {
 
 /// What a client hears that makes the same call again and again, and answers whatever it is asked.
 async fn heard(replay: &Replay, calls: usize) -> Vec<String> {
-    let answers = Answers::new().roots([("file:///a", "a")]).elicitation_accept(json!({}));
+    let answers = ClientHandlers::new().roots([("file:///a", "a")]).elicitation_accept(json!({}));
     let client = client(replay).protocol(Protocol::Modern).answering(|_| answers).connect().await.unwrap();
     let mut heard = Vec::new();
     for _ in 0..calls {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rehearsal::client::Answers;
+use rehearsal::client::ClientHandlers;
 use rehearsal::core::message::Method;
 use rehearsal::core::suggest::closest;
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub(super) struct AnswerOptions {
 
 /// What was prepared, and for which questions.
 pub(super) struct Prepared {
-    pub(super) answers: Answers,
+    pub(super) answers: ClientHandlers,
     pub(super) methods: Vec<Method>,
 }
 
@@ -46,7 +46,7 @@ impl AnswerOptions {
                 None => given.push((method, vec![answer])),
             }
         }
-        let mut answers = Answers::new();
+        let mut answers = ClientHandlers::new();
         let mut methods: Vec<Method> = given.iter().map(|(method, _)| method.clone()).collect();
         for (method, turns) in given {
             answers = in_turn(answers, method, turns);
@@ -63,7 +63,7 @@ impl AnswerOptions {
 }
 
 /// Gives one answer after the other, and the last one from then on.
-fn in_turn(answers: Answers, method: Method, turns: Vec<Value>) -> Answers {
+fn in_turn(answers: ClientHandlers, method: Method, turns: Vec<Value>) -> ClientHandlers {
     let asked = AtomicUsize::new(0);
     answers.on(method, move |_| {
         let turn = asked.fetch_add(1, Ordering::Relaxed).min(turns.len().saturating_sub(1));

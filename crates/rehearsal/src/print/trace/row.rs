@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rehearsal::client::{LogMessage, Progress};
+use rehearsal::client::{LogMessage, ProgressUpdate};
 use rehearsal::core::exchange::{Channel, Side};
 use rehearsal::core::json::RawJson;
 use rehearsal::core::message::{Body, Message, Reply};
@@ -178,7 +178,7 @@ fn about(message: &Message) -> (&'static str, Option<String>) {
     match message.body() {
         Body::Request(_) => ("request", None),
         Body::Notification(notification) => {
-            let said = Progress::read(message).map(|progress| progress_line(&progress));
+            let said = ProgressUpdate::read(message).map(|progress| progress_line(&progress));
             let said = said.or_else(|| LogMessage::read(message).map(|log| log_line(&log)));
             let why = || notification.param(&["reason"]).and_then(|reason| reason.text());
             let which = || notification.param(&["requestId"]).map(|id| format!("request {id}"));

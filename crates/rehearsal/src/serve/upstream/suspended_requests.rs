@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::upstream_connection::ForwardedCall;
-use crate::client::Answer as ClientAnswer;
+use crate::client::HandlerResult;
 use crate::serve::random;
 
 /// How many input requests are open; beyond it the oldest requests are cancelled. Fewer than a [`Client`](crate::Client) leaves
@@ -24,7 +24,7 @@ const STATE_LIFETIME: Duration = Duration::from_secs(15 * 60);
 const STATE_PREFIX: &str = "live-";
 
 /// A server request of the live server, and where its response goes.
-pub(super) type OpenInput = (InputRequest, oneshot::Sender<ClientAnswer>);
+pub(super) type OpenInput = (InputRequest, oneshot::Sender<HandlerResult>);
 
 /// A request whose client must send input first.
 pub(super) struct SuspendedRequest {

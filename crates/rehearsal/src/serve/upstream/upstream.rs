@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use super::suspended_requests::{OpenInput, SuspendedRequest, SuspendedRequests};
 use super::upstream_connection::{ForwardedCall, UpstreamConnection, UpstreamEvent, UpstreamSpec};
-use crate::client::{Answer as ClientAnswer, Asked as ServerRequest, Client, ClientBuilder, Response};
+use crate::client::{Client, ClientBuilder, HandlerResult, ServerRequest, ServerResponse};
 use crate::record::Recorder;
 use crate::serve::handler::RequestHandle;
 
@@ -291,7 +291,7 @@ impl Upstream {
 }
 
 /// The answer in the version of the live server; the chain brings it into the client's.
-fn live_answer(response: &Response, client: &Client) -> Answer {
+fn live_answer(response: &ServerResponse, client: &Client) -> Answer {
     let reply = match response.error() {
         Some(error) => Reply::Error(error.clone()),
         None => {
@@ -308,7 +308,7 @@ fn live_answer(response: &Response, client: &Client) -> Answer {
 
 /// The server requests that the client supports. The others are answered with the reason why they cannot be sent.
 fn supported_inputs(
-    requested: Vec<(ServerRequest, oneshot::Sender<ClientAnswer>)>,
+    requested: Vec<(ServerRequest, oneshot::Sender<HandlerResult>)>,
     call: &ForwardedCall,
 ) -> Vec<OpenInput> {
     let mut inputs = Vec::new();

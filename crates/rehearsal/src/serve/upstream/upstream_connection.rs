@@ -22,7 +22,7 @@ use rehearsal_core::trace::{End, What};
 use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, mpsc, oneshot};
 
-use crate::client::{Answer, Answers, Asked, Client, ClientBuilder, ClientError, Response};
+use crate::client::{Client, ClientBuilder, ClientError, ClientHandlers, HandlerResult, ServerRequest, ServerResponse};
 use crate::record::Tape;
 use crate::serve::ConnectionHandle;
 
@@ -46,7 +46,7 @@ pub(super) struct UpstreamSpec<'a> {
 /// A message of the live server that is no response.
 pub(super) enum UpstreamEvent {
     Notification(Method, Value),
-    Request(Asked, oneshot::Sender<Answer>),
+    Request(ServerRequest, oneshot::Sender<HandlerResult>),
 }
 
 tokio::task_local! {
@@ -84,7 +84,7 @@ struct CallChannel {
 
 /// A request that was sent to the live server; dropping it cancels the request.
 pub(super) struct ForwardedCall {
-    pub(super) response: Pin<Box<dyn Future<Output = Result<Response, ClientError>> + Send>>,
+    pub(super) response: Pin<Box<dyn Future<Output = Result<ServerResponse, ClientError>> + Send>>,
     sender: mpsc::UnboundedSender<UpstreamEvent>,
     pub(super) events: mpsc::UnboundedReceiver<UpstreamEvent>,
     connection: Arc<UpstreamConnection>,
@@ -171,7 +171,7 @@ impl UpstreamConnection {
     }
 
     /// A server request in the version of the client; `Err` says why the client cannot get it.
-    pub(super) fn input_request(&self, request: Asked, name: String) -> Result<InputRequest, String> {
+    pub(super) fn input_request(&self, request: ServerRequest, name: String) -> Result<InputRequest, String> {
         let mut params = request.params;
         // `_meta` belongs to the connection with the live server.
         params.as_object_mut().map(|params| params.shift_remove("_meta"));
@@ -229,10 +229,10 @@ impl UpstreamConnection {
     }
 
     /// Passes every server request to the call or the client that can answer it.
-    fn answers(&self) -> Answers {
+    fn answers(&self) -> ClientHandlers {
         let has = |capability: &str| self.capabilities.get(capability).is_some();
         let supported = INPUT_CAPABILITIES.into_iter().filter(|(capability, _)| has(capability));
-        supported.fold(Answers::new(), |answers, (_, method)| {
+        supported.fold(ClientHandlers::new(), |answers, (_, method)| {
             let router = Arc::clone(&self.router);
             answers.on_later(method, move |request| {
                 let (answer, answered) = oneshot::channel();

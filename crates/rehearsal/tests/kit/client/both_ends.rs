@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rehearsal::Client;
-use rehearsal::client::{Answers, ClientBuilder, HttpTransport, Listen};
+use rehearsal::client::{ClientBuilder, ClientHandlers, HttpTransport, ListenFilter};
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::{Content, Era, Revision};
 use rehearsal::mock::MockServer;
@@ -15,7 +15,7 @@ fn mock() -> MockServer {
 }
 
 fn prepared(builder: ClientBuilder, revision: Revision) -> ClientBuilder {
-    let answers = Answers::new()
+    let answers = ClientHandlers::new()
         .roots([("file:///stage", "stage")])
         .sampling_text("to be or not to be")
         .elicitation_accept(json!({"name": "Ada"}));
@@ -136,7 +136,7 @@ async fn tour(client: Client, revision: Revision) {
 async fn subscription(client: &Client) {
     let listening = match client.revision().era() {
         Era::Legacy => None,
-        Era::Modern => Some(client.listen(Listen { tools: true, ..Listen::default() }).await.unwrap()),
+        Era::Modern => Some(client.listen(ListenFilter { tools: true, ..ListenFilter::default() }).await.unwrap()),
     };
     client.subscribe("tiny://greeting").await.unwrap();
     client.call_tool("touch", json!({})).await.unwrap();

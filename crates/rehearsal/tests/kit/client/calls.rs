@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rehearsal::client::{ClientError, Listen};
+use rehearsal::client::{ClientError, ListenFilter};
 use rehearsal::core::message::Reason;
 use serde_json::json;
 
@@ -97,7 +97,7 @@ async fn progress_and_logs_reach_the_call_that_they_belong_to() {
     let response = call.await.unwrap();
     assert_eq!((response.progress().len(), response.logs().len()), (1, 1));
     let expected = [
-        "Progress { progress: 1.0, total: Some(2.0), message: None }",
+        "ProgressUpdate { progress: 1.0, total: Some(2.0), message: None }",
         "LogMessage { level: \"info\", logger: None, data: String(\"half way\") }",
     ];
     assert_eq!(*seen.lock().unwrap(), expected);
@@ -185,7 +185,8 @@ async fn anything_can_be_sent() {
 async fn a_subscription_is_open_once_it_is_acknowledged() {
     let (client, mut peer) = modern().await;
     let listening = client.clone();
-    let listen = meanwhile(async move { listening.listen(Listen { tools: true, ..Listen::default() }).await });
+    let listen =
+        meanwhile(async move { listening.listen(ListenFilter { tools: true, ..ListenFilter::default() }).await });
     let asked = r#"{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"#;
     peer.play(&format!("> {asked}{META}}}}}")).await;
     let tag = r#""_meta":{"io.modelcontextprotocol/subscriptionId":2}"#;

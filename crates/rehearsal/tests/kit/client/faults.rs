@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use rehearsal::Client;
-use rehearsal::client::{ClientBuilder, ClientError, HttpTransport, Response};
+use rehearsal::client::{ClientBuilder, ClientError, HttpTransport, ServerResponse};
 use rehearsal::core::exchange::Side;
 use rehearsal::core::message::{Body, Message, Method};
 use rehearsal::core::protocol::Revision;
@@ -117,7 +117,7 @@ async fn tapped_stage(fault: &str, way: Way, tap: impl Fn(Side, &Message) + Send
 }
 
 /// What a client sees, in a few words.
-fn seen(result: Result<Response, ClientError>) -> String {
+fn seen(result: Result<ServerResponse, ClientError>) -> String {
     match result {
         Ok(response) => match response.error() {
             Some(error) => format!("error {}: {}", error.code, error.message),
@@ -128,14 +128,14 @@ fn seen(result: Result<Response, ClientError>) -> String {
             None => "the answer".to_owned(),
         },
         Err(error) => match error {
-            ClientError::ServerGone { ending, .. } => match ending.to_string().split_once(':') {
+            ClientError::ServerClosed { ending, .. } => match ending.to_string().split_once(':') {
                 Some((words, _)) => format!("the server {words}"),
                 None => format!("the server {ending}"),
             },
             ClientError::TimedOut { .. } => "silence".to_owned(),
             ClientError::Refused { status, .. } => format!("status {status}"),
-            ClientError::Repeated { .. } => "the request came back".to_owned(),
-            ClientError::Lost { .. } => "the stream is lost".to_owned(),
+            ClientError::Echoed { .. } => "the request came back".to_owned(),
+            ClientError::StreamBroken { .. } => "the stream is lost".to_owned(),
             ClientError::Garbled { reason, .. } => {
                 let reason = reason.to_string();
                 format!("garbled: {}", reason.split([':', ' ']).take(2).collect::<Vec<_>>().join(" "))

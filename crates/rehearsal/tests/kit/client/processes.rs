@@ -113,7 +113,7 @@ fn a_dropped_client_ends_its_server_at_once_even_where_nothing_runs_any_more() {
 async fn a_server_that_asks_without_end_and_never_reads_ends_with_its_client() {
     let question = r#"{"jsonrpc":"2.0","id":'$i',"method":"roots/list"}"#;
     let flood = format!("echo $$ >&2; i=0; while :; do i=$((i+1)); echo '{question}'; done");
-    let answers = rehearsal::client::Answers::new().roots([("file:///x".repeat(1000), "x")]);
+    let answers = rehearsal::client::ClientHandlers::new().roots([("file:///x".repeat(1000), "x")]);
     let client = server(&flood).answers(answers).timeout(Duration::from_millis(300)).connect().await.unwrap();
     assert!(client.ping().await.is_err());
     let pid = client.evidence().last_stderr[0].clone();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use rehearsal::client::Token;
+use rehearsal::client::RenewingToken;
 use rehearsal::oauth::TokenStore;
 
 use super::clients::{call, connect, person};
@@ -89,7 +89,7 @@ async fn a_login_goes_to_nobody_but_who_gave_it() {
 async fn whoever_makes_its_own_requests_gets_a_token_too() {
     let house = House::open().await;
     let (oauth, _) = person();
-    let token = Token::get(&house.url(), oauth).await.unwrap();
+    let token = RenewingToken::get(&house.url(), oauth).await.unwrap();
     let header = token.header().borrow().clone().unwrap();
     assert!(house.books().scopes_of(header.to_str().unwrap()).is_some());
     assert!(!format!("{header:?} {token:?}").contains("token-"), "it is not shown");

@@ -14,20 +14,20 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
-use super::answers::Asked;
-use super::conversation::{Ask, Watch};
+use super::client::Client;
+use super::connection::{NotificationObserver, OutgoingRequest};
 use super::error::ClientError;
+use super::handlers::ServerRequest;
 use super::params::{MetaField, Params, WithMeta, written};
-use super::pending_request::{GiveUp, Running};
-use super::response::{LogMessage, Progress, Response};
-use super::session::Client;
+use super::pending_request::{CancelMode, PendingRequest};
+use super::response::{LogMessage, ProgressUpdate, ServerResponse};
 
 /// The `_meta` that this client sends.
-enum OurMeta<'a> {
+enum MetaFields<'a> {
     /// The `_meta` of every request of this client.
-    Usual,
+    Standard,
     /// That and more.
-    Fields(Vec<MetaField<'a>>),
+    Extended(Vec<MetaField<'a>>),
 }
 
 /// At most this many input rounds are followed for one request.
@@ -37,82 +37,82 @@ const ROUNDS: usize = 16;
 ///
 /// Dropping the future while it waits takes the request back, as the protocol of the day does that.
 #[must_use = "nothing is sent before `.await` or `start`"]
-pub struct Call {
+pub struct RequestBuilder {
     client: Client,
     method: Method,
     params: Params,
-    wishes: Option<Box<Wishes>>,
+    wishes: Option<Box<RequestOptions>>,
 }
 
 /// What most calls do without.
 #[derive(Default)]
-struct Wishes {
+struct RequestOptions {
     timeout: Option<Duration>,
     headers: Vec<(String, String)>,
-    on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    on_progress: Option<Arc<dyn Fn(ProgressUpdate) + Send + Sync>>,
     on_log: Option<Arc<dyn Fn(LogMessage) + Send + Sync>>,
-    on_told: Option<Watch>,
+    on_told: Option<NotificationObserver>,
     progress: bool,
     rounds: Option<usize>,
 }
 
-impl Call {
-    pub(super) fn new(client: Client, method: Method, params: Params) -> Call {
-        Call { client, method, params, wishes: None }
+impl RequestBuilder {
+    pub(super) fn new(client: Client, method: Method, params: Params) -> RequestBuilder {
+        RequestBuilder { client, method, params, wishes: None }
     }
 
-    fn wish(mut self, wish: impl FnOnce(&mut Wishes)) -> Call {
+    fn wish(mut self, wish: impl FnOnce(&mut RequestOptions)) -> RequestBuilder {
         wish(self.wishes.get_or_insert_default());
         self
     }
 
     /// The arguments of a tool or prompt.
-    pub fn arguments(mut self, arguments: impl Serialize) -> Call {
+    pub fn arguments(mut self, arguments: impl Serialize) -> RequestBuilder {
         self.params.set_arguments(&arguments);
         self
     }
 
     /// How long to wait for the answer.
-    pub fn timeout(self, timeout: Duration) -> Call {
+    pub fn timeout(self, timeout: Duration) -> RequestBuilder {
         self.wish(|wishes| wishes.timeout = Some(timeout))
     }
 
     /// Requests progress; the response contains it.
-    pub fn with_progress(self) -> Call {
+    pub fn with_progress(self) -> RequestBuilder {
         self.wish(|wishes| wishes.progress = true)
     }
 
     /// Requests progress, and passes it to `see` as it arrives.
-    pub fn on_progress(self, see: impl Fn(Progress) + Send + Sync + 'static) -> Call {
+    pub fn on_progress(self, see: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> RequestBuilder {
         self.with_progress().wish(|wishes| wishes.on_progress = Some(Arc::new(see)))
     }
 
     /// Sees the log messages of this request as they come.
-    pub fn on_log(self, see: impl Fn(LogMessage) + Send + Sync + 'static) -> Call {
+    pub fn on_log(self, see: impl Fn(LogMessage) + Send + Sync + 'static) -> RequestBuilder {
         self.wish(|wishes| wishes.on_log = Some(Arc::new(see)))
     }
 
     /// Requests progress, and passes every notification of this request to `see`, exactly as on the wire.
-    pub(crate) fn on_told(self, see: impl Fn(&Message) + Send + Sync + 'static) -> Call {
+    pub(crate) fn on_told(self, see: impl Fn(&Message) + Send + Sync + 'static) -> RequestBuilder {
         self.with_progress().wish(|wishes| wishes.on_told = Some(Arc::new(see)))
     }
 
     /// An HTTP header for this request alone; it replaces one that we would send ourselves.
-    pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Call {
+    pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> RequestBuilder {
         self.wish(|wishes| wishes.headers.push((name.into(), value.into())))
     }
 
     /// Follows at most this many input rounds; after that, `input_required` is returned as the response.
-    pub fn rounds(self, rounds: usize) -> Call {
+    pub fn rounds(self, rounds: usize) -> RequestBuilder {
         self.wish(|wishes| wishes.rounds = Some(rounds))
     }
 
     /// Sends the request and returns while the server works on it. Rounds of `input_required` are not followed.
-    pub async fn start(self) -> Result<InFlight, ClientError> {
-        Ok(InFlight { running: self.begin()?.started().await? })
+    pub async fn start(self) -> Result<InFlightRequest, ClientError> {
+        Ok(InFlightRequest { running: self.begin()?.started().await? })
     }
 
-    pub(super) async fn run(&mut self) -> Result<Response, ClientError> {
+    pub(super) async fn run(&mut self) -> Result<ServerResponse, ClientError> {
         if self.client.revision().era() == Era::Legacy {
             return self.once().await;
         }
@@ -144,18 +144,18 @@ impl Call {
         Err(ClientError::BadResult { method: self.method.clone(), what })
     }
 
-    async fn once(&self) -> Result<Response, ClientError> {
+    async fn once(&self) -> Result<ServerResponse, ClientError> {
         // In a place of its own: a future that takes it along would keep two places for it.
         let mut running = self.begin()?;
-        Ok(Response::new(running.answered().await?))
+        Ok(ServerResponse::new(running.answered().await?))
     }
 
-    fn begin(&self) -> Result<Running, ClientError> {
+    fn begin(&self) -> Result<PendingRequest, ClientError> {
         let inner = &self.client.inner;
         let number = inner.conversation.next_id();
         let message = self.message(number);
         let message = message.map_err(|cause| ClientError::BadParams { method: self.method.clone(), cause })?;
-        Ok(inner.conversation.begin(Ask {
+        Ok(inner.conversation.begin(OutgoingRequest {
             headers: self.http_headers(&message)?,
             message,
             token: self.wants_progress().then(|| RawJson::from_value(&number.into())),
@@ -169,18 +169,18 @@ impl Call {
         let (id, method) = (number.into(), self.method.clone());
         match &self.params {
             Params::Named(named) => Ok(match self.meta(number) {
-                OurMeta::Usual => named.request(id, method, &self.client.inner.written_meta),
-                OurMeta::Fields(meta) => named.request(id, method, &written(&meta)?),
+                MetaFields::Standard => named.request(id, method, &self.client.inner.written_meta),
+                MetaFields::Extended(meta) => named.request(id, method, &written(&meta)?),
             }),
             Params::Any(params) => {
                 let meta = match self.meta(number) {
-                    OurMeta::Usual => self.usual_meta(),
-                    OurMeta::Fields(meta) => meta,
+                    MetaFields::Standard => self.usual_meta(),
+                    MetaFields::Extended(meta) => meta,
                 };
                 let whole = WithMeta { params, meta };
                 Message::request(id, method, whole.is_some().then_some(&whole))
             }
-            Params::Bad(error) => Err(serde::ser::Error::custom(error)),
+            Params::Unwritable(error) => Err(serde::ser::Error::custom(error)),
         }
     }
 
@@ -189,13 +189,13 @@ impl Call {
     }
 
     /// The `_meta` of this request.
-    fn meta(&self, number: i64) -> OurMeta<'_> {
+    fn meta(&self, number: i64) -> MetaFields<'_> {
         let level = match self.client.revision().era() {
             Era::Legacy => None,
             Era::Modern => self.client.inner.log_level.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         };
         if level.is_none() && !self.wants_progress() {
-            return OurMeta::Usual;
+            return MetaFields::Standard;
         }
         let mut fields = self.usual_meta();
         if let Some(level) = level {
@@ -205,22 +205,22 @@ impl Call {
             let token = to_raw_value(&number).expect("an integer can always be written");
             fields.push((meta::PROGRESS_TOKEN, Cow::Owned(token)));
         }
-        OurMeta::Fields(fields)
+        MetaFields::Extended(fields)
     }
 
     fn wants_progress(&self) -> bool {
         self.wishes.as_ref().is_some_and(|wishes| wishes.progress)
     }
 
-    fn give_up(&self) -> GiveUp {
+    fn give_up(&self) -> CancelMode {
         match self.client.revision().era() {
-            _ if self.method == Method::INITIALIZE => GiveUp::Silently,
-            Era::Modern => GiveUp::CloseStream,
-            Era::Legacy => GiveUp::Notify,
+            _ if self.method == Method::INITIALIZE => CancelMode::Silent,
+            Era::Modern => CancelMode::CloseStream,
+            Era::Legacy => CancelMode::Notify,
         }
     }
 
-    fn watch(&self) -> Option<Watch> {
+    fn watch(&self) -> Option<NotificationObserver> {
         let wishes = self.wishes.as_ref()?;
         if let Some(see) = &wishes.on_told {
             return Some(Arc::clone(see));
@@ -230,7 +230,7 @@ impl Call {
             return None;
         }
         Some(Arc::new(move |message| {
-            if let (Some(see), Some(progress)) = (&on_progress, Progress::read(message)) {
+            if let (Some(see), Some(progress)) = (&on_progress, ProgressUpdate::read(message)) {
                 see(progress);
             }
             if let (Some(see), Some(log)) = (&on_log, LogMessage::read(message)) {
@@ -276,11 +276,11 @@ impl Call {
 
     /// The input responses and the request state for an `input_required` result. `None` if an input request has no
     /// answer.
-    async fn fulfilled(&self, response: &Response) -> Option<(Map<String, Value>, Option<Value>)> {
+    async fn fulfilled(&self, response: &ServerResponse) -> Option<(Map<String, Value>, Option<Value>)> {
         let result = response.result();
         let mut given = Vec::new();
         for (key, asked) in result.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
-            let asked = Asked {
+            let asked = ServerRequest {
                 method: asked.get("method")?.as_str()?.into(),
                 params: asked.get("params").cloned().unwrap_or_default(),
             };
@@ -301,8 +301,8 @@ impl Call {
     }
 }
 
-impl IntoFuture for Call {
-    type Output = Result<Response, ClientError>;
+impl IntoFuture for RequestBuilder {
+    type Output = Result<ServerResponse, ClientError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(mut self) -> Self::IntoFuture {
@@ -312,11 +312,11 @@ impl IntoFuture for Call {
 
 /// A request that the server works on; `.await` waits for its answer.
 #[must_use = "dropping it takes the request back"]
-pub struct InFlight {
-    running: Running,
+pub struct InFlightRequest {
+    running: PendingRequest,
 }
 
-impl InFlight {
+impl InFlightRequest {
     /// Takes the request back.
     pub async fn cancel(self, reason: &str) {
         self.running.cancel(Some(reason)).await;
@@ -328,12 +328,12 @@ impl InFlight {
     }
 }
 
-impl IntoFuture for InFlight {
-    type Output = Result<Response, ClientError>;
+impl IntoFuture for InFlightRequest {
+    type Output = Result<ServerResponse, ClientError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
         let mut running = self.running.counted_anew();
-        Box::pin(async move { Ok(Response::new(running.answered().await?)) })
+        Box::pin(async move { Ok(ServerResponse::new(running.answered().await?)) })
     }
 }

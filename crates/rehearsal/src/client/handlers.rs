@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 /// A server request or an input request.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ServerRequest {
     /// `sampling/createMessage`, `elicitation/create`, `roots/list` or anything else.
     pub method: Method,
     /// With what.
@@ -24,22 +24,22 @@ pub struct Asked {
 }
 
 /// The client's answer: a result or an error.
-pub type Answer = Result<Value, ErrorReply>;
+pub type HandlerResult = Result<Value, ErrorReply>;
 
-type Handler = Arc<dyn Fn(&Asked) -> Given + Send + Sync>;
+type Handler = Arc<dyn Fn(&ServerRequest) -> HandlerReply + Send + Sync>;
 
 /// An answer, or one that will come.
-pub(super) enum Given {
-    Now(Answer),
-    Later(Pin<Box<dyn Future<Output = Answer> + Send>>),
+pub(super) enum HandlerReply {
+    Ready(HandlerResult),
+    Future(Pin<Box<dyn Future<Output = HandlerResult> + Send>>),
 }
 
-impl Given {
+impl HandlerReply {
     /// The reply that is sent to the server.
     pub(super) async fn reply(self) -> Reply {
         let answer = match self {
-            Given::Now(answer) => answer,
-            Given::Later(answer) => answer.await,
+            HandlerReply::Ready(answer) => answer,
+            HandlerReply::Future(answer) => answer.await,
         };
         match answer {
             Ok(result) => Reply::Result(RawJson::from_value(&result)),
@@ -50,52 +50,72 @@ impl Given {
 
 /// Scripted answers to requests of servers. A client declares the capabilities that it has answers for.
 #[derive(Clone, Default)]
-pub struct Answers {
+pub struct ClientHandlers {
     handlers: Vec<(Method, Handler)>,
     /// Comes before all others.
     first: Option<Handler>,
 }
 
-impl Answers {
+impl ClientHandlers {
     /// Answers `ping` only.
-    pub fn new() -> Answers {
-        Answers::default()
+    pub fn new() -> ClientHandlers {
+        ClientHandlers::default()
     }
 
     /// Answers a method by a function; the last one given for a method counts.
-    pub fn on(self, method: Method, answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Answers {
-        self.handled(method, move |asked| Given::Now(answer(asked)))
+    pub fn on(
+        self,
+        method: Method,
+        answer: impl Fn(&ServerRequest) -> HandlerResult + Send + Sync + 'static,
+    ) -> ClientHandlers {
+        self.handled(method, move |asked| HandlerReply::Ready(answer(asked)))
     }
 
     /// Answers a method by a function that takes its time; the server waits.
-    pub fn on_later<F>(self, method: Method, answer: impl Fn(&Asked) -> F + Send + Sync + 'static) -> Answers
+    pub fn on_later<F>(
+        self,
+        method: Method,
+        answer: impl Fn(&ServerRequest) -> F + Send + Sync + 'static,
+    ) -> ClientHandlers
     where
-        F: Future<Output = Answer> + Send + 'static,
+        F: Future<Output = HandlerResult> + Send + 'static,
     {
-        self.handled(method, move |asked| Given::Later(Box::pin(answer(asked))))
+        self.handled(method, move |asked| HandlerReply::Future(Box::pin(answer(asked))))
     }
 
-    fn handled(mut self, method: Method, answer: impl Fn(&Asked) -> Given + Send + Sync + 'static) -> Answers {
+    fn handled(
+        mut self,
+        method: Method,
+        answer: impl Fn(&ServerRequest) -> HandlerReply + Send + Sync + 'static,
+    ) -> ClientHandlers {
         self.handlers.retain(|(other, _)| *other != method);
         self.handlers.push((method, Arc::new(answer)));
         self
     }
 
     /// Answers a method by a function where it has an answer, otherwise as before.
-    pub fn before(self, method: Method, answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Answers {
+    pub fn before(
+        self,
+        method: Method,
+        answer: impl Fn(&ServerRequest) -> Option<HandlerResult> + Send + Sync + 'static,
+    ) -> ClientHandlers {
         let otherwise = self.clone();
-        self.handled(method, move |asked| answer(asked).map_or_else(|| otherwise.given(asked), Given::Now))
+        self.handled(method, move |asked| answer(asked).map_or_else(|| otherwise.given(asked), HandlerReply::Ready))
     }
 
     /// Answers every method but `ping` by a function where it has an answer, otherwise as before.
-    pub(crate) fn before_all(self, answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Answers {
+    pub(crate) fn before_all(
+        self,
+        answer: impl Fn(&ServerRequest) -> Option<HandlerResult> + Send + Sync + 'static,
+    ) -> ClientHandlers {
         let otherwise = self.clone();
-        let first = move |asked: &Asked| answer(asked).map_or_else(|| otherwise.given(asked), Given::Now);
-        Answers { first: Some(Arc::new(first)), ..self }
+        let first =
+            move |asked: &ServerRequest| answer(asked).map_or_else(|| otherwise.given(asked), HandlerReply::Ready);
+        ClientHandlers { first: Some(Arc::new(first)), ..self }
     }
 
     /// Answers a method with these, one after the other. After the last one, the client refuses.
-    pub fn in_order(self, method: Method, answers: impl IntoIterator<Item = Value>) -> Answers {
+    pub fn in_order(self, method: Method, answers: impl IntoIterator<Item = Value>) -> ClientHandlers {
         let queue: Mutex<VecDeque<Value>> = Mutex::new(answers.into_iter().collect());
         self.on(method, move |asked| {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -107,14 +127,14 @@ impl Answers {
     }
 
     /// Lists these as the roots: pairs of URI and name.
-    pub fn roots<U: Into<String>, N: Into<String>>(self, roots: impl IntoIterator<Item = (U, N)>) -> Answers {
+    pub fn roots<U: Into<String>, N: Into<String>>(self, roots: impl IntoIterator<Item = (U, N)>) -> ClientHandlers {
         let root = |(uri, name): (U, N)| json!({"uri": uri.into(), "name": name.into()});
         let roots: Vec<Value> = roots.into_iter().map(root).collect();
         self.on(Method::ROOTS_LIST, move |_| Ok(json!({"roots": roots})))
     }
 
     /// Samples this text whatever the prompt.
-    pub fn sampling_text(self, text: impl Into<String>) -> Answers {
+    pub fn sampling_text(self, text: impl Into<String>) -> ClientHandlers {
         let text = text.into();
         self.on(Method::SAMPLING, move |_| {
             Ok(json!({
@@ -127,12 +147,12 @@ impl Answers {
     }
 
     /// Accepts every elicitation with this content.
-    pub fn elicitation_accept(self, content: Value) -> Answers {
+    pub fn elicitation_accept(self, content: Value) -> ClientHandlers {
         self.on(Method::ELICITATION, move |_| Ok(json!({"action": "accept", "content": content})))
     }
 
     /// Accepts every elicitation with the defaults that its schema gives.
-    pub fn elicitation_defaults(self) -> Answers {
+    pub fn elicitation_defaults(self) -> ClientHandlers {
         self.on(Method::ELICITATION, |asked| {
             let properties = asked.params.pointer("/requestedSchema/properties").and_then(Value::as_object);
             let default = |(key, schema): (&String, &Value)| Some((key.clone(), schema.get("default")?.clone()));
@@ -142,7 +162,7 @@ impl Answers {
     }
 
     /// Declines every elicitation.
-    pub fn elicitation_decline(self) -> Answers {
+    pub fn elicitation_decline(self) -> ClientHandlers {
         self.on(Method::ELICITATION, |_| Ok(json!({"action": "decline"})))
     }
 
@@ -166,24 +186,24 @@ impl Answers {
     }
 
     /// The answer to a server request or an input request.
-    pub(super) fn given(&self, asked: &Asked) -> Given {
+    pub(super) fn given(&self, asked: &ServerRequest) -> HandlerReply {
         let of_method = || self.handlers.iter().find(|(method, _)| *method == asked.method).map(|(_, handler)| handler);
         match self.first.as_ref().filter(|_| asked.method != Method::PING).or_else(of_method) {
             // A server that waits for an answer must not wait for one that panicked.
             Some(handler) => catch_unwind(AssertUnwindSafe(|| handler(asked))).unwrap_or_else(|_| {
                 let message = format!("the scripted answer to {} panicked", asked.method);
-                Given::Now(Err(ErrorReply::new(code::INTERNAL_ERROR, message)))
+                HandlerReply::Ready(Err(ErrorReply::new(code::INTERNAL_ERROR, message)))
             }),
-            None if asked.method == Method::PING => Given::Now(Ok(json!({}))),
+            None if asked.method == Method::PING => HandlerReply::Ready(Ok(json!({}))),
             None => {
                 let message = format!("this client has no answer to {}", asked.method);
-                Given::Now(Err(ErrorReply::new(code::METHOD_NOT_FOUND, message)))
+                HandlerReply::Ready(Err(ErrorReply::new(code::METHOD_NOT_FOUND, message)))
             }
         }
     }
 }
 
-impl fmt::Debug for Answers {
+impl fmt::Debug for ClientHandlers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.handlers.iter().map(|(method, _)| method)).finish()
     }

@@ -14,9 +14,9 @@ use rehearsal_wire::{ChannelEnd, Connection, Ending, Event, Outgoing, Receiver, 
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::answers::{Answers, Asked};
-use super::error::{Evidence, NoiseOn};
-use super::pending_request::{GiveUp, Running, Settled, Slot, Unsent};
+use super::error::{Evidence, NoiseSource};
+use super::handlers::{ClientHandlers, ServerRequest};
+use super::pending_request::{CancelMode, PendingRequest, RequestOutcome, ResponseSlot, UnsentRequest};
 
 /// What one answer carries, and what waits unread.
 const NOTIFICATIONS: Limit = Limit { notifications: 10_000, bytes: 64 * 1024 * 1024 };
@@ -34,30 +34,30 @@ const EVIDENCE_LIMIT: usize = 20;
 const EVIDENCE_WIDTH: usize = 300;
 
 /// Receives every message of either side, with its sender.
-pub(super) type Tap = Arc<dyn Fn(Side, &Message) + Send + Sync>;
+pub(super) type MessageObserver = Arc<dyn Fn(Side, &Message) + Send + Sync>;
 /// Sees the notifications that belong to one request.
-pub(super) type Watch = Arc<dyn Fn(&Message) + Send + Sync>;
+pub(super) type NotificationObserver = Arc<dyn Fn(&Message) + Send + Sync>;
 
 /// Redacts a text of the server.
-pub(super) type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
+pub(super) type RedactText = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// A conversation with one server.
-pub(super) struct Conversation {
+pub(super) struct ClientConnection {
     pub(super) sender: Arc<dyn Sender>,
     pub(super) started: Instant,
     next_id: AtomicI64,
-    answers: Answers,
-    tap: Option<Tap>,
-    clean: Option<Clean>,
-    state: Mutex<State>,
+    answers: ClientHandlers,
+    tap: Option<MessageObserver>,
+    clean: Option<RedactText>,
+    state: Mutex<ClientConnectionState>,
     /// Notified when a message arrives that belongs to no request, and when the connection ends.
     arrived: Notify,
     /// Changes each time a response to `roots/list` was written.
     roots_sent: watch::Sender<()>,
 }
 
-pub(super) struct State {
-    pub(super) pairing: Pairing<Option<Waiter>>,
+pub(super) struct ClientConnectionState {
+    pub(super) pairing: Pairing<Option<WaitingRequest>>,
     inbox: VecDeque<Message>,
     inbox_bytes: usize,
     noise: VecDeque<String>,
@@ -65,47 +65,47 @@ pub(super) struct State {
     pub(super) ended: Option<Ending>,
 }
 
-pub(super) struct Waiter {
-    slot: Arc<Slot>,
-    watch: Option<Watch>,
+pub(super) struct WaitingRequest {
+    slot: Arc<ResponseSlot>,
+    watch: Option<NotificationObserver>,
 }
 
 /// An answered request.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct CompletedRequest {
     pub(super) exchange: Box<Exchange>,
     /// The HTTP status that the answer came with, where there was one.
     pub(super) status: Option<u16>,
 }
 
 /// A request to send.
-pub(super) struct Ask {
+pub(super) struct OutgoingRequest {
     pub(super) message: Message,
     pub(super) token: Option<RawJson>,
     /// Boxed, because most requests have none.
     pub(super) headers: Option<Box<HeaderMap>>,
     pub(super) limit: Duration,
-    pub(super) watch: Option<Watch>,
-    pub(super) on_give_up: GiveUp,
+    pub(super) watch: Option<NotificationObserver>,
+    pub(super) on_give_up: CancelMode,
 }
 
-impl Conversation {
+impl ClientConnection {
     /// Starts to read.
     pub(super) fn start(
         connection: Connection,
-        answers: Answers,
-        tap: Option<Tap>,
-        clean: Option<Clean>,
-    ) -> (Arc<Conversation>, JoinHandle<()>) {
+        answers: ClientHandlers,
+        tap: Option<MessageObserver>,
+        clean: Option<RedactText>,
+    ) -> (Arc<ClientConnection>, JoinHandle<()>) {
         let Connection { sender, receiver } = connection;
-        let conversation = Arc::new(Conversation {
+        let conversation = Arc::new(ClientConnection {
             sender,
             started: Instant::now(),
             next_id: AtomicI64::new(1),
             answers,
             tap,
             clean,
-            state: Mutex::new(State {
+            state: Mutex::new(ClientConnectionState {
                 pairing: Pairing::new(NOTIFICATIONS),
                 inbox: VecDeque::new(),
                 inbox_bytes: 0,
@@ -132,17 +132,17 @@ impl Conversation {
             exit_status: self.sender.exit_status(),
             last_stderr: self.sender.last_stderr(),
             noise: state.noise.iter().cloned().collect(),
-            noise_on: if self.sender.takes_headers() { NoiseOn::Http } else { NoiseOn::Stdout },
+            noise_on: if self.sender.takes_headers() { NoiseSource::Http } else { NoiseSource::Stdout },
             strays: state.strays.iter().cloned().collect(),
             trouble: None,
         })
     }
 
     /// Begins an exchange. The request is sent at once where the transport takes it without waiting, and otherwise by
-    /// [`Running::started`] or [`Running::answered`].
+    /// [`PendingRequest::started`] or [`PendingRequest::answered`].
     #[inline]
-    pub(super) fn begin(self: &Arc<Self>, ask: Ask) -> Running {
-        let Ask { message, token, headers, limit, watch, on_give_up } = ask;
+    pub(super) fn begin(self: &Arc<Self>, ask: OutgoingRequest) -> PendingRequest {
+        let OutgoingRequest { message, token, headers, limit, watch, on_give_up } = ask;
         let (id, method) = match message.body() {
             Body::Request(Request { id, method, .. }) => (id.clone(), method.clone()),
             _ => unreachable!("only requests are asked"),
@@ -151,33 +151,33 @@ impl Conversation {
         let key = Key { channel, asker: Side::Client, id };
         let now = tokio::time::Instant::now();
         let at = now.into_std().duration_since(self.started);
-        let slot = Slot::new();
+        let slot = ResponseSlot::new();
         let raw = message.raw().clone();
         self.tapped(Side::Client, &message);
         let ended = {
             let mut state = self.state();
             if state.ended.is_none() {
-                let waiter = Waiter { slot: slot.clone(), watch };
+                let waiter = WaitingRequest { slot: slot.clone(), watch };
                 state.pairing.open(key.clone(), Stamped { at, message }, token.as_ref(), Some(waiter));
             }
             state.ended.clone()
         };
         let unsent = match ended {
             Some(ending) => {
-                slot.settle(Settled::Ended(ending));
+                slot.settle(RequestOutcome::Ended(ending));
                 None
             }
             None => match headers.is_none().then(|| self.sender.try_send(channel, &raw)).flatten() {
                 Some(Ok(())) => None,
-                Some(Err(error)) => Some(Unsent::Refused(error)),
+                Some(Err(error)) => Some(UnsentRequest::Refused(error)),
                 None => self.state().pairing.request(&key).map(|request| {
                     let headers = headers.map(|headers| *headers).unwrap_or_default();
-                    Unsent::Waiting(Box::new(Outgoing { channel, message: request.message.clone(), headers }))
+                    UnsentRequest::Waiting(Box::new(Outgoing { channel, message: request.message.clone(), headers }))
                 }),
             },
         };
         let deadline = now.checked_add(limit);
-        Running::new(self.clone(), key, method, unsent, slot, limit, deadline, on_give_up)
+        PendingRequest::new(self.clone(), key, method, unsent, slot, limit, deadline, on_give_up)
     }
 
     /// Sends a message that has no response: a notification or a response.
@@ -224,7 +224,7 @@ impl Conversation {
         state.inbox.drain(..).collect()
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, ClientConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -242,17 +242,17 @@ impl Conversation {
         if let Some(repeated) = repeated(&state.pairing, channel, &message) {
             let waiter = state.pairing.abandon(&repeated).and_then(|(_, waiter)| waiter);
             drop(state);
-            return waiter.into_iter().for_each(|waiter| waiter.slot.settle(Settled::Repeated));
+            return waiter.into_iter().for_each(|waiter| waiter.slot.settle(RequestOutcome::Echoed));
         }
         let step = state.pairing.step(Side::Server, channel, at, message);
         drop(state);
         self.take(step, status, asked);
     }
 
-    fn take(&self, step: Step<Option<Waiter>>, status: Option<u16>, asked: &mut Vec<Key>) {
+    fn take(&self, step: Step<Option<WaitingRequest>>, status: Option<u16>, asked: &mut Vec<Key>) {
         match step {
             Step::Settled { exchange, tag: Some(waiter) } => {
-                waiter.slot.settle(Settled::Answered(Answered { exchange, status }));
+                waiter.slot.settle(RequestOutcome::Completed(CompletedRequest { exchange, status }));
             }
             Step::Attached { key } => {
                 let mut state = self.state();
@@ -275,7 +275,7 @@ impl Conversation {
         let asked = self.state().pairing.request(&key).and_then(|request| {
             let request = request.message.as_request()?;
             let params = request.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
-            Some(Asked { method: request.method.clone(), params })
+            Some(ServerRequest { method: request.method.clone(), params })
         });
         let Some(asked) = asked else { return };
         let message = Message::reply(key.id.clone(), &self.answers.given(&asked).reply().await);
@@ -344,7 +344,7 @@ impl Conversation {
         }
         let lost = self.state().pairing.abandon_channel(channel);
         for waiter in lost.into_iter().filter_map(|(_, waiter)| waiter) {
-            waiter.slot.settle(Settled::ChannelEnded(end.clone()));
+            waiter.slot.settle(RequestOutcome::ChannelEnded(end.clone()));
         }
     }
 
@@ -356,7 +356,7 @@ impl Conversation {
             state.pairing.finish()
         };
         for waiter in lost.into_iter().filter_map(|(_, waiter)| waiter) {
-            waiter.slot.settle(Settled::Ended(ending.clone()));
+            waiter.slot.settle(RequestOutcome::Ended(ending.clone()));
         }
         self.arrived.notify_waiters();
     }
@@ -370,7 +370,7 @@ fn push(ring: &mut VecDeque<String>, item: String) {
 }
 
 /// The key of a pending request that the server sends back unchanged, as `cat` does.
-fn repeated(pairing: &Pairing<Option<Waiter>>, channel: Channel, message: &Message) -> Option<Key> {
+fn repeated(pairing: &Pairing<Option<WaitingRequest>>, channel: Channel, message: &Message) -> Option<Key> {
     let key = Key { channel, asker: Side::Client, id: message.as_request()?.id.clone() };
     let ours = pairing.request(&key)?.message.raw();
     (message.raw().trim_ascii_end() == &ours[..]).then_some(key)
@@ -381,7 +381,7 @@ fn harmlessly(call: impl FnOnce()) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
 }
 
-async fn read(conversation: Arc<Conversation>, mut receiver: Box<dyn Receiver>) {
+async fn read(conversation: Arc<ClientConnection>, mut receiver: Box<dyn Receiver>) {
     // Aborted with this task, so that an answer that is still computed does not keep the connection alive.
     let mut answering = JoinSet::new();
     let mut asked = Vec::new();
@@ -404,7 +404,7 @@ async fn read(conversation: Arc<Conversation>, mut receiver: Box<dyn Receiver>) 
     }
 }
 
-impl fmt::Debug for Conversation {
+impl fmt::Debug for ClientConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Conversation").field("sender", &self.sender).finish_non_exhaustive()
     }

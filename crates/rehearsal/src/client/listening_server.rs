@@ -33,26 +33,26 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// A server that listens; it is killed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct ListeningServer {
     process: Arc<dyn Sender>,
     /// Reads its stdout, so that the server never waits for us.
     reading: JoinHandle<Ending>,
     url: String,
 }
 
-impl Listening {
+impl ListeningServer {
     /// Starts the command. Waits until it has printed its address and accepts connections there.
     pub(super) async fn start(
         command: &ServerCommand,
         path: Option<&str>,
         limit: Duration,
-    ) -> Result<Listening, ClientError> {
+    ) -> Result<ListeningServer, ClientError> {
         let (found, mut places) = mpsc::unbounded_channel();
         let lines = Arc::new(Mutex::new(VecDeque::new()));
         let Connection { sender, receiver } =
             stdio::spawn(&overheard(command, found.clone())).await.map_err(ClientError::Start)?;
         let reading = tokio::spawn(read(receiver, found, lines.clone()));
-        let mut listening = Listening { process: sender, reading, url: String::new() };
+        let mut listening = ListeningServer { process: sender, reading, url: String::new() };
         let waited = tokio::time::timeout(limit, listening.reach(&mut places, path)).await;
         let why = match waited {
             Ok(Ok(())) => return Ok(listening),
@@ -75,7 +75,7 @@ impl Listening {
     }
 
     /// A connection that keeps the process running.
-    pub(super) fn behind(self: &Arc<Listening>, connection: Connection) -> Connection {
+    pub(super) fn behind(self: &Arc<ListeningServer>, connection: Connection) -> Connection {
         let Connection { sender, receiver } = connection;
         let sender = ListeningSender { http: sender, listening: Mutex::new(Some(self.clone())) };
         Connection { sender: Arc::new(sender), receiver }
@@ -101,7 +101,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for ListeningServer {
     fn drop(&mut self) {
         self.process.abort();
         self.reading.abort();
@@ -207,11 +207,11 @@ impl Place {
 struct ListeningSender {
     http: Arc<dyn Sender>,
     /// `None` once this connection has ended. Closing it ends the process; dropping it does, too, if it is the last one.
-    listening: Mutex<Option<Arc<Listening>>>,
+    listening: Mutex<Option<Arc<ListeningServer>>>,
 }
 
 impl ListeningSender {
-    fn taken(&self) -> Option<Arc<Listening>> {
+    fn taken(&self) -> Option<Arc<ListeningServer>> {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 

@@ -15,13 +15,13 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::answers::Answers;
-use super::call::Call;
-use super::conversation::Conversation;
+use super::connection::ClientConnection;
 use super::error::{ClientError, Evidence};
-use super::handshake::Begun;
+use super::handlers::ClientHandlers;
+use super::handshake::OpenConnection;
 use super::params::{Params, written};
-use super::response::Response;
+use super::request_builder::RequestBuilder;
+use super::response::ServerResponse;
 use super::subscription::Subscription;
 
 /// A connected client; clones share the connection.
@@ -30,15 +30,15 @@ use super::subscription::Subscription;
 /// [`close`](Client::close) shuts it down.
 #[derive(Clone)]
 pub struct Client {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<ClientInner>,
 }
 
-pub(super) struct Inner {
-    pub(super) conversation: Arc<Conversation>,
-    _begun: Arc<Begun>,
-    pub(super) negotiated: Negotiated,
+pub(super) struct ClientInner {
+    pub(super) conversation: Arc<ClientConnection>,
+    _begun: Arc<OpenConnection>,
+    pub(super) negotiated: HandshakeResult,
     pub(super) timeout: Duration,
-    pub(super) answers: Answers,
+    pub(super) answers: ClientHandlers,
     /// The `_meta` that every request carries in the stateless era; empty before that.
     pub(super) meta: Vec<(&'static str, Box<RawValue>)>,
     /// This `_meta` as text, as it is appended to the other params.
@@ -51,7 +51,7 @@ pub(super) struct Inner {
 }
 
 /// What was agreed on.
-pub(super) struct Negotiated {
+pub(super) struct HandshakeResult {
     pub(super) revision: Revision,
     server_info: Value,
     capabilities: Value,
@@ -60,9 +60,9 @@ pub(super) struct Negotiated {
     said: Option<Reply>,
 }
 
-impl Negotiated {
-    pub(super) fn new(revision: Revision, server_info: Value, result: &Value, said: Option<&Reply>) -> Negotiated {
-        Negotiated {
+impl HandshakeResult {
+    pub(super) fn new(revision: Revision, server_info: Value, result: &Value, said: Option<&Reply>) -> HandshakeResult {
+        HandshakeResult {
             revision,
             server_info,
             said: said.cloned(),
@@ -72,17 +72,17 @@ impl Negotiated {
     }
 
     /// What is taken for granted.
-    pub(super) fn assumed(revision: Revision) -> Negotiated {
-        Negotiated::new(revision, Value::Null, &Value::Null, None)
+    pub(super) fn assumed(revision: Revision) -> HandshakeResult {
+        HandshakeResult::new(revision, Value::Null, &Value::Null, None)
     }
 }
 
 impl Client {
     pub(super) fn new(
-        begun: Arc<Begun>,
-        negotiated: Negotiated,
+        begun: Arc<OpenConnection>,
+        negotiated: HandshakeResult,
         timeout: Duration,
-        answers: Answers,
+        answers: ClientHandlers,
         capabilities: &Value,
         client_info: &Value,
     ) -> Client {
@@ -97,7 +97,7 @@ impl Client {
         let fields: Vec<_> = meta.iter().map(|(key, text)| (*key, Cow::Borrowed(&**text))).collect();
         let written_meta = written(&fields).expect("JSON can always be written");
         let (schemas, log_level, subscriptions) = Default::default();
-        let inner = Inner {
+        let inner = ClientInner {
             conversation: begun.conversation.clone(),
             _begun: begun,
             negotiated,
@@ -149,16 +149,16 @@ impl Client {
     }
 
     /// Any request. Its envelope is valid in the negotiated version.
-    pub fn request(&self, method: impl Into<Method>, params: Value) -> Call {
-        Call::new(self.clone(), method.into(), Params::Any(Box::new(params)))
+    pub fn request(&self, method: impl Into<Method>, params: Value) -> RequestBuilder {
+        RequestBuilder::new(self.clone(), method.into(), Params::Any(Box::new(params)))
     }
 
-    fn named(&self, method: Method, name: &str, arguments: &impl Serialize) -> Call {
-        Call::new(self.clone(), method, Params::named(name, arguments))
+    fn named(&self, method: Method, name: &str, arguments: &impl Serialize) -> RequestBuilder {
+        RequestBuilder::new(self.clone(), method, Params::named(name, arguments))
     }
 
     /// A tool call with more options: its own timeout, a callback for progress, and so on.
-    pub fn call(&self, tool: &str) -> Call {
+    pub fn call(&self, tool: &str) -> RequestBuilder {
         self.named(Method::TOOLS_CALL, tool, &json!({}))
     }
 
@@ -167,13 +167,13 @@ impl Client {
         &self,
         tool: &str,
         arguments: A,
-    ) -> impl Future<Output = Result<Response, ClientError>> + Send + use<A> {
+    ) -> impl Future<Output = Result<ServerResponse, ClientError>> + Send + use<A> {
         let mut call = self.named(Method::TOOLS_CALL, tool, &arguments);
         async move { call.run().await }
     }
 
     /// Reads a resource.
-    pub async fn read_resource(&self, uri: &str) -> Result<Response, ClientError> {
+    pub async fn read_resource(&self, uri: &str) -> Result<ServerResponse, ClientError> {
         self.request(Method::RESOURCES_READ, json!({"uri": uri})).await
     }
 
@@ -182,7 +182,7 @@ impl Client {
         &self,
         name: &str,
         arguments: A,
-    ) -> impl Future<Output = Result<Response, ClientError>> + Send + use<A> {
+    ) -> impl Future<Output = Result<ServerResponse, ClientError>> + Send + use<A> {
         let mut call = self.named(Method::PROMPTS_GET, name, &arguments);
         async move { call.run().await }
     }
@@ -202,7 +202,7 @@ impl Client {
     }
 
     /// Checks that the server responds. 2026-07-28 has no `ping`, so `server/discover` is sent instead.
-    pub async fn ping(&self) -> Result<Response, ClientError> {
+    pub async fn ping(&self) -> Result<ServerResponse, ClientError> {
         match self.revision().era() {
             Era::Legacy => self.request(Method::PING, Value::Null).await,
             Era::Modern => self.request(Method::DISCOVER, json!({})).await,
@@ -262,7 +262,7 @@ impl Client {
         let after = self.inner.timeout;
         match tokio::time::timeout(after, self.inner.conversation.notification(wanted)).await {
             Ok(Ok(message)) => Ok(message),
-            Ok(Err(ending)) => Err(ClientError::ServerGone { method, ending, evidence: self.evidence() }),
+            Ok(Err(ending)) => Err(ClientError::ServerClosed { method, ending, evidence: self.evidence() }),
             Err(_) => Err(ClientError::TimedOut { method, after, evidence: self.evidence() }),
         }
     }
