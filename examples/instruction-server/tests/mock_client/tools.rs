@@ -1,14 +1,14 @@
 //! The "Convenience Methods" of the specification: every argument of every tool, and its default.
 
 use instruction_server::InstructionClient;
-use rehearsal::client::Response;
+use rehearsal::client::ServerResponse;
 use rehearsal::testing::{assert_contains, assert_success};
 use serde_json::{Value, json};
 
 use crate::fixture::in_every_setting;
 
 /// The names of the instructions in an answer, in their order.
-fn names(response: &Response) -> Vec<String> {
+fn names(response: &ServerResponse) -> Vec<String> {
     assert_success(response);
     let instructions = response.structured_content().unwrap()["instructions"].as_array().unwrap();
     instructions.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
