@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use rehearsal_core::answer::fault::{Aftermath, Misdeed};
+use rehearsal_core::answer::fault::{AfterFault, TransportFault};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Message;
 
@@ -65,7 +65,7 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// nearest one that it has.
     ///
     /// Only the server side of a transport has faults; the other side returns [`Impossible`](SendError::Impossible).
-    fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> BoxFuture<'_, Result<Aftermath, SendError>> {
+    fn misbehave(&self, channel: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
         let _ = (channel, misdeed);
         Box::pin(async { Err(SendError::Impossible) })
     }

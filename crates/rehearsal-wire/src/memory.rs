@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use rehearsal_core::answer::fault::{Aftermath, Misdeed, Moment, half};
+use rehearsal_core::answer::fault::{AfterFault, DisconnectAt, TransportFault, first_half};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Message;
 use tokio::sync::mpsc;
@@ -38,30 +38,31 @@ impl MemorySender {
     }
 
     /// Carries out a fault. This transport has no lines, no stderr and no HTTP status: a message is whole or garbled.
-    async fn wrong(&self, misdeed: Misdeed) -> Result<Aftermath, SendError> {
-        let ends = matches!(misdeed, Misdeed::Disconnect { .. } | Misdeed::Cut(_));
+    async fn wrong(&self, misdeed: TransportFault) -> Result<AfterFault, SendError> {
+        let ends = matches!(misdeed, TransportFault::Disconnect { .. } | TransportFault::CutStream(_));
         let said = match misdeed {
-            Misdeed::Answer(answers) => answers,
-            Misdeed::Half(answer) | Misdeed::Cut(answer) => vec![half(&answer)],
-            Misdeed::Disconnect { moment: Moment::Before, .. } | Misdeed::Flood(_) => Vec::new(),
-            Misdeed::Disconnect { answer, moment: Moment::During } => vec![half(&answer)],
-            Misdeed::Disconnect { answer, moment: Moment::After } | Misdeed::ContentType { answer, .. } => vec![answer],
-            Misdeed::Noise(lines) => lines.into_iter().map(Bytes::from).collect(),
-            Misdeed::Drip { answer, piece, pause } => {
+            TransportFault::RawAnswers(answers) => answers,
+            TransportFault::Truncate(answer) | TransportFault::CutStream(answer) => vec![first_half(&answer)],
+            TransportFault::Disconnect { at: DisconnectAt::Before, .. } | TransportFault::Flood(_) => Vec::new(),
+            TransportFault::Disconnect { answer, at: DisconnectAt::During } => vec![first_half(&answer)],
+            TransportFault::Disconnect { answer, at: DisconnectAt::After }
+            | TransportFault::ContentType { answer, .. } => vec![answer],
+            TransportFault::Noise(lines) => lines.into_iter().map(Bytes::from).collect(),
+            TransportFault::SlowWrite { answer, piece, pause } => {
                 let pieces = u32::try_from(answer.len().div_ceil(piece.max(1))).unwrap_or(u32::MAX);
                 tokio::time::sleep(pause.saturating_mul(pieces)).await;
                 vec![answer]
             }
-            Misdeed::Refuse(refused) => vec![refused.instead],
+            TransportFault::HttpStatus(refused) => vec![refused.fallback_error],
         };
         for bytes in said {
             self.deliver(Message::parse(bytes)).await?;
         }
         if ends {
             self.abort();
-            return Ok(Aftermath::Over);
+            return Ok(AfterFault::Closed);
         }
-        Ok(Aftermath::GoesOn)
+        Ok(AfterFault::Continue)
     }
 }
 
@@ -83,7 +84,7 @@ impl Sender for MemorySender {
         Box::pin(self.deliver(Message::parse(bytes)))
     }
 
-    fn misbehave(&self, _: Channel, misdeed: Misdeed) -> BoxFuture<'_, Result<Aftermath, SendError>> {
+    fn misbehave(&self, _: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
         Box::pin(self.wrong(misdeed))
     }
 
@@ -126,7 +127,7 @@ mod tests {
         assert!(left.sender.send_bytes(Channel::MAIN, Bytes::new()).await.is_err());
     }
 
-    async fn heard(misdeed: Misdeed) -> (Vec<String>, Aftermath) {
+    async fn heard(misdeed: TransportFault) -> (Vec<String>, AfterFault) {
         let (left, mut right) = pair();
         let aftermath = left.sender.misbehave(Channel::MAIN, misdeed).await.unwrap();
         left.sender.close().await;
@@ -140,16 +141,16 @@ mod tests {
     #[tokio::test]
     async fn misdeeds_are_messages_or_an_end() {
         let answer = || Bytes::from_static(b"{\"a\":1}");
-        let disconnect = |moment| Misdeed::Disconnect { answer: answer(), moment };
+        let disconnect = |at| TransportFault::Disconnect { answer: answer(), at };
         let table = [
-            (Misdeed::Answer(vec![answer(), answer()]), vec!["{\"a\":1}"; 2], Aftermath::GoesOn),
-            (Misdeed::Half(answer()), vec!["{\"a"], Aftermath::GoesOn),
-            (Misdeed::Noise(vec!["Listening".to_owned()]), vec!["Listening"], Aftermath::GoesOn),
-            (Misdeed::Flood(10), vec![], Aftermath::GoesOn),
-            (disconnect(Moment::Before), vec![], Aftermath::Over),
-            (disconnect(Moment::During), vec!["{\"a"], Aftermath::Over),
-            (disconnect(Moment::After), vec!["{\"a\":1}"], Aftermath::Over),
-            (Misdeed::Cut(answer()), vec!["{\"a"], Aftermath::Over),
+            (TransportFault::RawAnswers(vec![answer(), answer()]), vec!["{\"a\":1}"; 2], AfterFault::Continue),
+            (TransportFault::Truncate(answer()), vec!["{\"a"], AfterFault::Continue),
+            (TransportFault::Noise(vec!["Listening".to_owned()]), vec!["Listening"], AfterFault::Continue),
+            (TransportFault::Flood(10), vec![], AfterFault::Continue),
+            (disconnect(DisconnectAt::Before), vec![], AfterFault::Closed),
+            (disconnect(DisconnectAt::During), vec!["{\"a"], AfterFault::Closed),
+            (disconnect(DisconnectAt::After), vec!["{\"a\":1}"], AfterFault::Closed),
+            (TransportFault::CutStream(answer()), vec!["{\"a"], AfterFault::Closed),
         ];
         for (misdeed, expected, aftermath) in table {
             assert_eq!(

@@ -4,49 +4,49 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use rehearsal_core::answer::fault::{Aftermath, Misdeed, Moment, half};
+use rehearsal_core::answer::fault::{AfterFault, DisconnectAt, TransportFault, first_half};
 
 use super::write::LineWriter;
 use crate::SendError;
 
 /// Carries out a fault. After a fault that ends the connection, nothing more reaches the client.
-pub(super) async fn misbehave(writer: &LineWriter, misdeed: Misdeed) -> Result<Aftermath, SendError> {
+pub(super) async fn misbehave(writer: &LineWriter, misdeed: TransportFault) -> Result<AfterFault, SendError> {
     match misdeed {
-        Misdeed::Answer(answers) => {
+        TransportFault::RawAnswers(answers) => {
             for answer in answers {
                 writer.bytes(&line(&answer)).await?;
             }
         }
-        Misdeed::Half(answer) => writer.bytes(&half(&answer)).await?,
-        Misdeed::Disconnect { answer, moment } => {
-            match moment {
-                Moment::Before => {}
-                Moment::During => writer.bytes(&half(&answer)).await?,
-                Moment::After => writer.bytes(&line(&answer)).await?,
+        TransportFault::Truncate(answer) => writer.bytes(&first_half(&answer)).await?,
+        TransportFault::Disconnect { answer, at } => {
+            match at {
+                DisconnectAt::Before => {}
+                DisconnectAt::During => writer.bytes(&first_half(&answer)).await?,
+                DisconnectAt::After => writer.bytes(&line(&answer)).await?,
             }
             return hang_up(writer).await;
         }
-        Misdeed::Noise(lines) => {
+        TransportFault::Noise(lines) => {
             for noise in lines {
                 writer.bytes(&line(noise.as_bytes())).await?;
             }
         }
-        Misdeed::Flood(bytes) => {
+        TransportFault::Flood(bytes) => {
             // If the client does not read stderr, this write blocks. That is the fault; the runtime must not block with
             // it.
             let flooded = tokio::task::spawn_blocking(move || flood(&mut io::stderr().lock(), bytes)).await;
             // If the client closed stderr, the rest is not written.
             let _ = flooded;
         }
-        Misdeed::Drip { answer, piece, pause } => writer.drip(&line(&answer), piece, pause).await?,
-        Misdeed::Refuse(refused) => writer.bytes(&line(&refused.instead)).await?,
-        Misdeed::Cut(answer) => {
-            writer.bytes(&half(&answer)).await?;
+        TransportFault::SlowWrite { answer, piece, pause } => writer.drip(&line(&answer), piece, pause).await?,
+        TransportFault::HttpStatus(refused) => writer.bytes(&line(&refused.fallback_error)).await?,
+        TransportFault::CutStream(answer) => {
+            writer.bytes(&first_half(&answer)).await?;
             return hang_up(writer).await;
         }
-        Misdeed::ContentType { answer, .. } => writer.bytes(&line(&answer)).await?,
+        TransportFault::ContentType { answer, .. } => writer.bytes(&line(&answer)).await?,
     }
-    Ok(Aftermath::GoesOn)
+    Ok(AfterFault::Continue)
 }
 
 /// Returns the bytes with a line end.
@@ -58,11 +58,11 @@ fn line(bytes: &[u8]) -> Bytes {
 }
 
 /// Closes stdout for good: otherwise it stays open as long as the process runs.
-async fn hang_up(writer: &LineWriter) -> Result<Aftermath, SendError> {
+async fn hang_up(writer: &LineWriter) -> Result<AfterFault, SendError> {
     writer.close().await;
     let closed = File::options().write(true).open("/dev/null").and_then(|null| Ok(nix::unistd::dup2_stdout(null)?));
     closed.map_err(|error| SendError::Failed { why: error.to_string() })?;
-    Ok(Aftermath::Over)
+    Ok(AfterFault::Closed)
 }
 
 /// Writes this number of bytes as lines.
@@ -79,7 +79,7 @@ fn flood(to: &mut impl Write, mut bytes: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearsal_core::answer::fault::Refused;
+    use rehearsal_core::answer::fault::HttpRefusal;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
@@ -95,10 +95,10 @@ mod tests {
     }
 
     /// Returns what a client reads. Faults that close our own stdout cannot be tested in this process.
-    async fn written(misdeed: Misdeed) -> String {
+    async fn written(misdeed: TransportFault) -> String {
         let (near, mut far) = tokio::io::duplex(1024);
         let writer = LineWriter::new(near, Arc::new(AtomicBool::new(true)));
-        assert_eq!(misbehave(&writer, misdeed).await.unwrap(), Aftermath::GoesOn);
+        assert_eq!(misbehave(&writer, misdeed).await.unwrap(), AfterFault::Continue);
         writer.close().await;
         let mut read = Vec::new();
         far.read_to_end(&mut read).await.unwrap();
@@ -108,14 +108,15 @@ mod tests {
     #[tokio::test]
     async fn misdeeds_are_lines_and_pieces_of_them() {
         let answer = || Bytes::from_static(b"{\"a\":1}");
-        let drip = Misdeed::Drip { answer: answer(), piece: 3, pause: Duration::from_millis(1) };
-        let refused = Refused { status: 500, headers: Vec::new(), body: None, instead: Bytes::from_static(b"sorry") };
+        let drip = TransportFault::SlowWrite { answer: answer(), piece: 3, pause: Duration::from_millis(1) };
+        let refused =
+            HttpRefusal { status: 500, headers: Vec::new(), body: None, fallback_error: Bytes::from_static(b"sorry") };
         let table = [
-            (Misdeed::Answer(vec![answer(), Bytes::from_static(b"\xff")]), "{\"a\":1}\n\u{fffd}\n"),
-            (Misdeed::Half(answer()), "{\"a"),
-            (Misdeed::Noise(vec!["Listening".to_owned(), String::new()]), "Listening\n\n"),
+            (TransportFault::RawAnswers(vec![answer(), Bytes::from_static(b"\xff")]), "{\"a\":1}\n\u{fffd}\n"),
+            (TransportFault::Truncate(answer()), "{\"a"),
+            (TransportFault::Noise(vec!["Listening".to_owned(), String::new()]), "Listening\n\n"),
             (drip, "{\"a\":1}\n"),
-            (Misdeed::Refuse(refused), "sorry\n"),
+            (TransportFault::HttpStatus(refused), "sorry\n"),
         ];
         for (misdeed, expected) in table {
             assert_eq!(written(misdeed.clone()).await, expected, "{misdeed:?}");

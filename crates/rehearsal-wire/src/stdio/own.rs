@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use rehearsal_core::answer::fault::{Aftermath, Misdeed};
+use rehearsal_core::answer::fault::{AfterFault, TransportFault};
 use rehearsal_core::exchange::Channel;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
@@ -115,7 +115,7 @@ impl Sender for OwnSender {
         Box::pin(async move { self.writer.bytes(&bytes).await })
     }
 
-    fn misbehave(&self, _: Channel, misdeed: Misdeed) -> BoxFuture<'_, Result<Aftermath, SendError>> {
+    fn misbehave(&self, _: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
         Box::pin(misbehave(&self.writer, misdeed))
     }
 

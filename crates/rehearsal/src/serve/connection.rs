@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rehearsal_core::answer::fault::{Aftermath, Misdeed};
+use rehearsal_core::answer::fault::{AfterFault, TransportFault};
 use rehearsal_core::answer::{ActiveResponder, Chain, ChangeNotice, ConnectionState, IncomingRequest};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
@@ -180,8 +180,8 @@ impl ServerConnection {
     }
 
     /// Carries out a transport fault, unless the client has disconnected.
-    pub(super) async fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> Aftermath {
-        self.sender.misbehave(channel, misdeed).await.unwrap_or(Aftermath::GoesOn)
+    pub(super) async fn misbehave(&self, channel: Channel, misdeed: TransportFault) -> AfterFault {
+        self.sender.misbehave(channel, misdeed).await.unwrap_or(AfterFault::Continue)
     }
 
     /// Notes that nothing can be sent any more.

@@ -1,6 +1,6 @@
 //! Answers with a fault, carried out.
 
-use rehearsal_core::answer::fault::{Aftermath, Honest, Misstep, missteps};
+use rehearsal_core::answer::fault::{AfterFault, FaultStep, NormalAnswer, fault_steps};
 use rehearsal_core::answer::{Answer, CallOutcome};
 use rehearsal_core::message::Message;
 use rehearsal_core::script::mock::FaultKind;
@@ -14,30 +14,30 @@ pub(super) async fn answer_with_fault(call: ActiveRequest, answer: Answer, fault
     let surface = call.chain.surface();
     let output_schema = call.request.subject().and_then(|name| surface.output_schema(name));
     let number = server.log.count() + 1;
-    let steps = missteps(fault, Honest { id: &call.id, answer: &message, output_schema, call: number });
+    let steps = fault_steps(fault, NormalAnswer { id: &call.id, answer: &message, output_schema, call: number });
     call.log(&answer, if fault.comes_first() { CallOutcome::Nothing } else { outcome(&answer.reply) });
     for step in steps {
         match step {
-            Misstep::Wait(time) => {
+            FaultStep::Wait(time) => {
                 if call.pause(time).await.is_err() {
                     return call.abandon().await;
                 }
             }
-            Misstep::UntilCancelled => {
+            FaultStep::UntilCancelled => {
                 if call.stopped().await == StopReason::Closing {
                     return call.abandon().await;
                 }
             }
-            Misstep::Never => {
+            FaultStep::Hang => {
                 call.stopped().await;
                 return call.abandon().await;
             }
-            Misstep::Answer => call.connection.send(call.channel, message.clone()).await,
-            Misstep::Misbehave(misdeed) => {
+            FaultStep::Answer => call.connection.send(call.channel, message.clone()).await,
+            FaultStep::Transport(misdeed) => {
                 tokio::select! {
                     biased;
                     aftermath = call.connection.misbehave(call.channel, misdeed) => {
-                        if aftermath == Aftermath::Over {
+                        if aftermath == AfterFault::Closed {
                             call.connection.stop_sending();
                         }
                     }
@@ -45,7 +45,7 @@ pub(super) async fn answer_with_fault(call: ActiveRequest, answer: Answer, fault
                     () = call.connection.closing() => {}
                 }
             }
-            Misstep::Exit(status) => server.exit(status),
+            FaultStep::Exit(status) => server.exit(status),
         }
     }
     call.connection.deactivate(call.channel, &call.id);

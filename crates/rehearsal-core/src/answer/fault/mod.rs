@@ -1,18 +1,18 @@
 //! Faults: a fault and the answer without it are converted into steps.
 //!
 //! ```text
-//! FaultRule ──compile──► Faults ──which (method, number of the call)──► FaultKind
-//! FaultKind + the answer ──missteps──► Misstep … ──► a transport carries it out
+//! FaultRule ──compile──► FaultRules ──next_fault (method, number of the call)──► FaultKind
+//! FaultKind + the answer ──fault_steps──► FaultStep … ──► a transport carries it out
 //! ```
 //!
 //! This module has no clock and no random numbers. Chance is a hash of a seed and the number of the call, so every run
 //! fails at the same calls.
 
-mod misdeed;
-mod misstep;
+mod corrupt;
+mod fault_step;
 mod rules;
-mod spoil;
+mod transport_fault;
 
-pub use misdeed::{Aftermath, Misdeed, Moment, Refused, half};
-pub use misstep::{Honest, Misstep, missteps};
-pub use rules::{Faults, between, happens};
+pub use fault_step::{FaultStep, NormalAnswer, fault_steps};
+pub use rules::{FaultRules, delay_at, happens};
+pub use transport_fault::{AfterFault, DisconnectAt, HttpRefusal, TransportFault, first_half};

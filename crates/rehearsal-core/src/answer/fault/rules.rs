@@ -8,10 +8,10 @@ use crate::script::{Located, Meant, Problem};
 
 /// Compiled rules for faults.
 #[derive(Clone, Debug, Default)]
-pub struct Faults(Vec<Fault>);
+pub struct FaultRules(Vec<CompiledFault>);
 
 #[derive(Clone, Debug)]
-struct Fault {
+struct CompiledFault {
     /// The index of the rule's request counter.
     number: usize,
     kind: FaultKind,
@@ -21,18 +21,18 @@ struct Fault {
     seed: u64,
 }
 
-impl Faults {
+impl FaultRules {
     /// Compiles rules. Each rule gets the index of a counter for the requests that it may apply to.
-    pub fn compile(rules: &[FaultRule], numbers: &mut usize, problems: &mut Vec<Problem>) -> Faults {
+    pub fn compile(rules: &[FaultRule], numbers: &mut usize, problems: &mut Vec<Problem>) -> FaultRules {
         let mut faults = Vec::with_capacity(rules.len());
         for rule in rules {
-            match Fault::compile(rule, *numbers) {
+            match CompiledFault::compile(rule, *numbers) {
                 Ok(fault) => faults.push(fault),
                 Err(problem) => problems.push(problem),
             }
             *numbers += 1;
         }
-        Faults(faults)
+        FaultRules(faults)
     }
 
     /// The faults of all rules.
@@ -40,10 +40,10 @@ impl Faults {
         self.0.iter().map(|fault| &fault.kind)
     }
 
-    /// The fault of a request: that of the first rule that applies.
+    /// The fault of a request: the one of the first rule that applies.
     ///
     /// A rule counts every request of its method, even if an earlier rule applies; the caller keeps `counts`.
-    pub fn which(&self, method: &str, counts: &mut [u64]) -> Option<&FaultKind> {
+    pub fn next_fault(&self, method: &str, counts: &mut [u64]) -> Option<&FaultKind> {
         let mut found = None;
         for fault in &self.0 {
             if fault.method.as_ref().is_some_and(|matcher| !matcher.matches(&method.into())) {
@@ -59,8 +59,8 @@ impl Faults {
     }
 }
 
-impl Fault {
-    fn compile(rule: &FaultRule, number: usize) -> Result<Fault, Problem> {
+impl CompiledFault {
+    fn compile(rule: &FaultRule, number: usize) -> Result<CompiledFault, Problem> {
         let matcher = |written: &Option<Located<Meant<Matcher>>>| match written {
             None => Ok(None),
             Some(written) => match written.meaning() {
@@ -72,12 +72,12 @@ impl Fault {
             None => 1.0,
             Some(given) if (0.0..=1.0).contains(&given.value) => given.value,
             Some(given) => {
-                let what = format!("a probability is from 0 to 1, and {} is not", given.value);
-                return Err(Problem::new(given.at, what));
+                let message = format!("a probability is from 0 to 1, and {} is not", given.value);
+                return Err(Problem::new(given.at, message));
             }
         };
-        rule.fault.check().map_err(|what| Problem::new(rule.fault.at, what))?;
-        Ok(Fault {
+        rule.fault.check().map_err(|message| Problem::new(rule.fault.at, message))?;
+        Ok(CompiledFault {
             number,
             kind: rule.fault.value.clone(),
             method: matcher(&rule.method)?,
@@ -115,7 +115,7 @@ pub fn happens(probability: f64, seed: u64, call: u64) -> bool {
 }
 
 /// The length of a delay at this call.
-pub fn between(delay: Delay, seed: u64, call: u64) -> Duration {
+pub fn delay_at(delay: Delay, seed: u64, call: u64) -> Duration {
     let jitter = delay.to.saturating_sub(delay.from);
     // The seed differs from that of the fault itself; otherwise rare faults would all have short delays.
     delay.from + jitter.mul_f64(fraction(!seed, call))
@@ -130,32 +130,32 @@ mod tests {
         read::<MockFile>("m.yaml", text).unwrap().faults
     }
 
-    fn faults(text: &str) -> (Faults, Vec<Problem>) {
+    fn faults(text: &str) -> (FaultRules, Vec<Problem>) {
         let mut problems = Vec::new();
-        let faults = Faults::compile(&rules(text), &mut 0, &mut problems);
+        let faults = FaultRules::compile(&rules(text), &mut 0, &mut problems);
         (faults, problems)
     }
 
     #[test]
-    fn a_fault_happens_to_its_method_and_its_call() {
+    fn a_fault_applies_to_its_method_and_its_call_number() {
         let text =
             "faults:\n  - { fault: hang, method: tools/call, call: 2 }\n  - { fault: wrong_id, call: { gte: 5 } }";
         let (faults, _) = faults(text);
         let mut counts = [0; 2];
-        let mut which = |method| faults.which(method, &mut counts).cloned();
-        assert_eq!(which("initialize"), None);
-        assert_eq!(which("tools/call"), None);
-        assert_eq!(which("tools/list"), None);
-        assert_eq!(which("tools/call"), Some(FaultKind::Hang), "the second of its method");
-        assert_eq!(which("tools/call"), Some(FaultKind::WrongId), "the fifth of all");
+        let mut next_fault = |method| faults.next_fault(method, &mut counts).cloned();
+        assert_eq!(next_fault("initialize"), None);
+        assert_eq!(next_fault("tools/call"), None);
+        assert_eq!(next_fault("tools/list"), None);
+        assert_eq!(next_fault("tools/call"), Some(FaultKind::Hang), "the second of its method");
+        assert_eq!(next_fault("tools/call"), Some(FaultKind::WrongId), "the fifth of all");
     }
 
     #[test]
-    fn by_chance_the_same_calls_fail_every_time() {
+    fn faults_with_a_probability_hit_the_same_calls_in_every_run() {
         let run = || {
             let (faults, _) = faults("faults: [{ fault: hang, probability: 0.3, seed: 11 }]");
             let mut counts = [0];
-            (1..=50).map(|_| faults.which("ping", &mut counts).is_some()).collect::<Vec<_>>()
+            (1..=50).map(|_| faults.next_fault("ping", &mut counts).is_some()).collect::<Vec<_>>()
         };
         assert_eq!(run(), run());
         let failed = run().into_iter().filter(|failed| *failed).count();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_says_nothing_sensible_has_a_place() {
+    fn an_invalid_fault_rule_is_reported_with_its_place() {
         let table = [
             ("faults: [{ fault: hang, probability: 2 }]", (1, 38), "a probability is from 0 to 1, and 2 is not"),
             ("faults: [{ fault: hang, method: { matches: \"(\" } }]", (1, 33), "not a regular expression"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_faults_and_another_one_others() {
+    fn the_same_seed_gives_the_same_faults_and_another_seed_others() {
         let run = |seed| (1..=64).map(|call| happens(0.5, seed, call)).collect::<Vec<_>>();
         assert_eq!(run(7), run(7));
         assert_ne!(run(7), run(8));
@@ -205,11 +205,11 @@ mod tests {
     #[test]
     fn jitter_stays_between_its_ends() {
         let delay = Delay { from: Duration::from_millis(10), to: Duration::from_millis(50) };
-        let times: Vec<_> = (1..1000).map(|call| between(delay, 3, call)).collect();
+        let times: Vec<_> = (1..1000).map(|call| delay_at(delay, 3, call)).collect();
         assert!(times.iter().all(|time| (delay.from..=delay.to).contains(time)));
         assert!(times.iter().any(|time| *time < Duration::from_millis(15)));
         assert!(times.iter().any(|time| *time > Duration::from_millis(45)));
         let fixed = Delay { from: delay.from, to: delay.from };
-        assert_eq!(between(fixed, 3, 9), delay.from);
+        assert_eq!(delay_at(fixed, 3, 9), delay.from);
     }
 }

@@ -35,7 +35,7 @@ pub enum Said {
 impl Response {
     /// The delay at this call.
     pub fn delay(&self, call: u64) -> Option<Duration> {
-        self.delay.map(|delay| fault::between(delay, 0, call))
+        self.delay.map(|delay| fault::delay_at(delay, 0, call))
     }
 }
 

@@ -11,7 +11,7 @@ use super::rule::{InTurn, Rule, Rules};
 use super::target::{Argument, Details, ResourceTemplate, Target, TargetKind, Tool};
 use super::template::TemplateValue;
 use super::uri_template::UriTemplate;
-use crate::answer::fault::Faults;
+use crate::answer::fault::FaultRules;
 use crate::answer::protocol::ListedForm;
 use crate::answer::respond::CompiledAnswer;
 use crate::matcher::Schema;
@@ -31,8 +31,8 @@ pub(super) fn compile_targets(file: &MockFile, shop: &mut Workshop<'_>) -> Vec<(
     all
 }
 
-pub(super) fn faults(written: &[FaultRule], shop: &mut Workshop<'_>) -> Faults {
-    Faults::compile(written, &mut shop.numbers.faults, shop.problems)
+pub(super) fn faults(written: &[FaultRule], shop: &mut Workshop<'_>) -> FaultRules {
+    FaultRules::compile(written, &mut shop.numbers.faults, shop.problems)
 }
 
 fn next(number: &mut usize) -> usize {
@@ -228,7 +228,7 @@ fn template(written: &InOrder<mock::ResourceTemplate>, validate: Validate, shop:
         needs: None,
         validate,
         rules: rules(&written.answers, &owner, shop),
-        faults: Faults::default(),
+        faults: FaultRules::default(),
         details: Details::ResourceTemplate(ResourceTemplate { pattern, complete }),
     })
 }
@@ -290,7 +290,7 @@ fn method(written: &mock::Request, shop: &mut Workshop<'_>) -> Target {
         needs: None,
         validate: Validate::Off,
         rules: rules(&written.answers, &Owner::new(TargetKind::Method), shop),
-        faults: Faults::default(),
+        faults: FaultRules::default(),
         details: Details::Method,
     }
 }

@@ -13,7 +13,7 @@ use super::state::State;
 use super::target::{Target, TargetKind};
 use super::template::Templates;
 use crate::answer::adapt::{strip_capabilities, strip_implementation};
-use crate::answer::fault::Faults;
+use crate::answer::fault::FaultRules;
 use crate::answer::protocol::{Introduction, Lists};
 use crate::answer::request_context::IncomingRequest;
 use crate::answer::respond::{CompiledAnswer, Step};
@@ -57,7 +57,7 @@ pub struct Mock {
     pub(in crate::answer) has_tasks: bool,
     /// Changes if request state that names a rule by its number would mean another rule.
     pub(in crate::answer) fingerprint: u64,
-    faults: Vec<Faults>,
+    faults: Vec<FaultRules>,
     /// How many rules count requests.
     pub(in crate::answer) fault_rules: usize,
     reads_headers: bool,
@@ -214,7 +214,7 @@ impl Mock {
             .and_then(|(kind, key)| self.find(kind, params.get(key).and_then(Value::as_str)?))
             .map(|target| &target.faults);
         let counts = state.fault_counts();
-        let all: Vec<_> = own.into_iter().chain(&self.faults).map(|faults| faults.which(method, counts)).collect();
+        let all: Vec<_> = own.into_iter().chain(&self.faults).map(|faults| faults.next_fault(method, counts)).collect();
         all.into_iter().flatten().next().cloned()
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::mock::Mock;
 use super::rule::Rules;
 use super::uri_template::UriTemplate;
-use crate::answer::fault::Faults;
+use crate::answer::fault::FaultRules;
 use crate::answer::protocol::{ListItem, ListKind, ListedForm, invalid};
 use crate::answer::request_context::IncomingRequest;
 use crate::matcher::{Matcher, Schema};
@@ -29,7 +29,7 @@ pub(in crate::answer) struct Target {
     /// What happens if its arguments, results or input responses are invalid.
     pub(in crate::answer) validate: Validate,
     pub(in crate::answer) rules: Rules,
-    pub(super) faults: Faults,
+    pub(super) faults: FaultRules,
     pub(super) details: Details,
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use rehearsal_core::answer::fault::Misdeed;
+use rehearsal_core::answer::fault::TransportFault;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, ErrorReply, Message, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code};
@@ -188,7 +188,7 @@ impl Outlet {
     pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<First> {
         let mut flow = self.flow();
         // A JSON body holds one response only, so messages from before the fault are dropped.
-        let wrecked = |frame: &Frame| frame.kind == Kind::Misdeed;
+        let wrecked = |frame: &Frame| frame.kind == Kind::TransportFault;
         let at = if self.terms.answers == Answers::Json { flow.queue.iter().position(wrecked) } else { Some(0) };
         if let Some(misdeed) = at.and_then(|at| flow.queue.get_mut(at)?.misdeed.take()) {
             let position = flow.position;
@@ -197,7 +197,7 @@ impl Outlet {
         }
         let code = flow.queue.iter().find_map(|frame| if let Kind::Answer { code } = frame.kind { code } else { None });
         let status = status_of(self.terms.era, code);
-        let aside = |frame: &Frame| matches!(frame.kind, Kind::Aside | Kind::Noise | Kind::Misdeed);
+        let aside = |frame: &Frame| matches!(frame.kind, Kind::Aside | Kind::Noise | Kind::TransportFault);
         let only_answers = !flow.queue.iter().any(aside);
         let streams = match self.terms.answers {
             Answers::Json => false,
@@ -274,7 +274,7 @@ impl Outlet {
             let frame = flow.take().expect("its front was just there");
             let next = match (frame.kind, self.keep(&frame), frame.misdeed) {
                 (_, _, Some(misdeed)) => Next::Wreck(Box::new(self.wreck_of_stream(frame.position, *misdeed))),
-                (Kind::Raw | Kind::Noise | Kind::Misdeed, _, None) => Next::Event(frame.bytes),
+                (Kind::Raw | Kind::Noise | Kind::TransportFault, _, None) => Next::Event(frame.bytes),
                 (Kind::Answer { .. } | Kind::Aside, id, None) => Next::Event(event_stream::message(id, frame.bytes)),
             };
             drop(flow);
@@ -353,7 +353,7 @@ impl Outlet {
     pub(super) fn keep(&self, frame: &Frame) -> Option<EventId> {
         let id = EventId { channel: self.channel, position: frame.position };
         let mut history = self.history()?;
-        if let Some(Misdeed::Cut(answer)) = frame.misdeed.as_deref() {
+        if let Some(TransportFault::CutStream(answer)) = frame.misdeed.as_deref() {
             history.keep(id, answer.clone());
         }
         if frame.kind.is_message() {

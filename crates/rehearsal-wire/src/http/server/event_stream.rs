@@ -14,7 +14,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body_util::Either;
 use hyper::body::{self, Body};
-use rehearsal_core::answer::fault::Misdeed;
+use rehearsal_core::answer::fault::TransportFault;
 use rehearsal_core::exchange::Channel;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
@@ -137,7 +137,7 @@ pub(super) struct Frame {
     /// The message, or the bytes to write unchanged.
     pub(super) bytes: Bytes,
     /// The fault to inject here.
-    pub(super) misdeed: Option<Box<Misdeed>>,
+    pub(super) misdeed: Option<Box<TransportFault>>,
 }
 
 /// The kind of a frame.
@@ -155,7 +155,7 @@ pub(super) enum Kind {
     /// Bytes without framing that carry no message: they never complete a body.
     Noise,
     /// An injected fault instead of bytes.
-    Misdeed,
+    TransportFault,
 }
 
 impl Kind {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use rehearsal_core::answer::fault::{Misdeed, Moment, Refused, half};
+use rehearsal_core::answer::fault::{DisconnectAt, HttpRefusal, TransportFault, first_half};
 use rehearsal_core::exchange::Channel;
 use tokio::time::Sleep;
 
@@ -29,9 +29,9 @@ const WAVE: usize = 32 * 1024;
 
 impl Outlet {
     /// Carries out a fault. Noise precedes the response; any other fault replaces it.
-    pub(super) async fn misbehave(&self, misdeed: Misdeed) -> Result<Spent, SendError> {
+    pub(super) async fn misbehave(&self, misdeed: TransportFault) -> Result<Spent, SendError> {
         match misdeed {
-            Misdeed::Noise(lines) => {
+            TransportFault::Noise(lines) => {
                 for line in lines {
                     self.noise(&match self.speaks_events() {
                         true => event_stream::message(None, Bytes::from(line)),
@@ -43,7 +43,7 @@ impl Outlet {
             }
             // The client does not read our stderr here. Comments, or spaces before JSON, are also bytes that it must
             // read and discard.
-            Misdeed::Flood(mut bytes) => {
+            TransportFault::Flood(mut bytes) => {
                 let wave = if self.speaks_events() { comments() } else { Bytes::from_static(&[b' '; WAVE]) };
                 while bytes > 0 {
                     let length = wave.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -63,16 +63,16 @@ impl Outlet {
     }
 
     /// Queues a fault that replaces the response.
-    fn replace(&self, misdeed: Misdeed) -> Result<Spent, SendError> {
+    fn replace(&self, misdeed: TransportFault) -> Result<Spent, SendError> {
         let mut flow = self.flow();
         if flow.life != Life::Open {
             return Err(SendError::NoChannel);
         }
         // A response that is kept for resumption has a position among the messages.
-        flow.position += u64::from(matches!(misdeed, Misdeed::Cut(_)));
+        flow.position += u64::from(matches!(misdeed, TransportFault::CutStream(_)));
         let position = flow.position;
         let misdeed = Some(Box::new(misdeed));
-        flow.put(Frame { position, kind: Kind::Misdeed, bytes: Bytes::new(), misdeed });
+        flow.put(Frame { position, kind: Kind::TransportFault, bytes: Bytes::new(), misdeed });
         if self.channel != Channel::MAIN {
             flow.life = Life::Done;
         }
@@ -90,7 +90,7 @@ impl Outlet {
     }
 
     /// Builds a fault as the whole HTTP response to a POST.
-    pub(super) fn wreck_of_post(&self, position: u64, misdeed: Misdeed) -> Wreck {
+    pub(super) fn wreck_of_post(&self, position: u64, misdeed: TransportFault) -> Wreck {
         let events = self.terms.answers == Answers::Events;
         let json = |answer: Bytes, end| Wreck::new(Head::Json { length: answer.len() }, [answer], end);
         let whole = |answer: Bytes, end| match events {
@@ -98,74 +98,82 @@ impl Outlet {
             false => json(answer, end),
         };
         let part = |answer: Bytes, end| match events {
-            true => Wreck::new(Head::Events, [half(&event_stream::message(None, answer))], end),
-            false => Wreck::new(Head::Json { length: answer.len() }, [half(&answer)], end),
+            true => Wreck::new(Head::Events, [first_half(&event_stream::message(None, answer))], end),
+            false => Wreck::new(Head::Json { length: answer.len() }, [first_half(&answer)], end),
         };
         match misdeed {
-            Misdeed::Answer(mut answers) if answers.len() == 1 => whole(answers.remove(0), End::Proper),
-            Misdeed::Answer(answers) if self.terms.answers == Answers::Json => {
+            TransportFault::RawAnswers(mut answers) if answers.len() == 1 => whole(answers.remove(0), End::Proper),
+            TransportFault::RawAnswers(answers) if self.terms.answers == Answers::Json => {
                 json(Bytes::from(answers.join(&b'\n')), End::Proper)
             }
-            Misdeed::Answer(answers) => Wreck::new(
+            TransportFault::RawAnswers(answers) => Wreck::new(
                 Head::Events,
                 answers.into_iter().map(|answer| event_stream::message(None, answer)),
                 End::Proper,
             ),
-            Misdeed::Half(answer) => part(answer, End::Silence),
-            Misdeed::Disconnect { moment: Moment::Before, .. } => Wreck::new(Head::None, [], End::Broken),
-            Misdeed::Disconnect { answer, moment: Moment::During } => part(answer, End::Broken),
-            Misdeed::Disconnect { answer, moment: Moment::After } => whole(answer, End::Closed),
-            Misdeed::Drip { answer, piece, pause } => whole(answer, End::Proper).dripping(piece, pause),
-            Misdeed::Refuse(refused) => refusal(refused, self.terms.history.is_some()),
-            Misdeed::Cut(answer) if self.terms.answers == Answers::Json => part(answer, End::Broken),
-            Misdeed::Cut(answer) => {
+            TransportFault::Truncate(answer) => part(answer, End::Silence),
+            TransportFault::Disconnect { at: DisconnectAt::Before, .. } => Wreck::new(Head::None, [], End::Broken),
+            TransportFault::Disconnect { answer, at: DisconnectAt::During } => part(answer, End::Broken),
+            TransportFault::Disconnect { answer, at: DisconnectAt::After } => whole(answer, End::Closed),
+            TransportFault::SlowWrite { answer, piece, pause } => whole(answer, End::Proper).dripping(piece, pause),
+            TransportFault::HttpStatus(refused) => refusal(refused, self.terms.history.is_some()),
+            TransportFault::CutStream(answer) if self.terms.answers == Answers::Json => part(answer, End::Broken),
+            TransportFault::CutStream(answer) => {
                 let head = if self.keep_cut(position, &answer) { Head::Resumable } else { Head::Events };
-                Wreck::new(head, [half(&event_stream::message(None, answer))], End::Broken)
+                Wreck::new(head, [first_half(&event_stream::message(None, answer))], End::Broken)
             }
-            Misdeed::ContentType { answer, content_type } => {
+            TransportFault::ContentType { answer, content_type } => {
                 let headers = HeaderMap::from_iter(HeaderValue::try_from(content_type).map(|it| (CONTENT_TYPE, it)));
                 Wreck::new(Head::Other { status: StatusCode::OK, headers }, [answer], End::Proper)
             }
-            Misdeed::Noise(_) | Misdeed::Flood(_) => unreachable!("noise has no place in the place of the answer"),
+            TransportFault::Noise(_) | TransportFault::Flood(_) => {
+                unreachable!("noise has no place in the place of the answer")
+            }
         }
     }
 
     /// Builds a fault within a stream.
-    pub(super) fn wreck_of_stream(&self, position: u64, misdeed: Misdeed) -> Wreck {
+    pub(super) fn wreck_of_stream(&self, position: u64, misdeed: TransportFault) -> Wreck {
         let usual = if self.channel == Channel::MAIN { End::GoesOn } else { End::Proper };
         // As over a pipe, the next message on the main channel follows the partial one directly.
         let silence = if self.channel == Channel::MAIN { End::GoesOn } else { End::Silence };
         let stream = |pieces: Vec<Bytes>, end| Wreck::new(Head::Events, pieces, end);
         let event = |answer: Bytes| event_stream::message(None, answer);
         match misdeed {
-            Misdeed::Answer(answers) => stream(answers.into_iter().map(event).collect(), usual),
-            Misdeed::Half(answer) => stream(vec![half(&event(answer))], silence),
-            Misdeed::Disconnect { moment: Moment::Before, .. } => stream(Vec::new(), End::Broken),
-            Misdeed::Disconnect { answer, moment: Moment::During } => stream(vec![half(&event(answer))], End::Broken),
-            Misdeed::Disconnect { answer, moment: Moment::After } => stream(vec![event(answer)], End::Broken),
-            Misdeed::Drip { answer, piece, pause } => stream(vec![event(answer)], usual).dripping(piece, pause),
-            Misdeed::Refuse(refused) => stream(vec![event(refused.instead)], usual),
-            Misdeed::Cut(answer) => {
+            TransportFault::RawAnswers(answers) => stream(answers.into_iter().map(event).collect(), usual),
+            TransportFault::Truncate(answer) => stream(vec![first_half(&event(answer))], silence),
+            TransportFault::Disconnect { at: DisconnectAt::Before, .. } => stream(Vec::new(), End::Broken),
+            TransportFault::Disconnect { answer, at: DisconnectAt::During } => {
+                stream(vec![first_half(&event(answer))], End::Broken)
+            }
+            TransportFault::Disconnect { answer, at: DisconnectAt::After } => stream(vec![event(answer)], End::Broken),
+            TransportFault::SlowWrite { answer, piece, pause } => {
+                stream(vec![event(answer)], usual).dripping(piece, pause)
+            }
+            TransportFault::HttpStatus(refused) => stream(vec![event(refused.fallback_error)], usual),
+            TransportFault::CutStream(answer) => {
                 let id = EventId { channel: self.channel, position: position.saturating_sub(1) };
-                let part = stream(vec![half(&event(answer))], End::Broken);
+                let part = stream(vec![first_half(&event(answer))], End::Broken);
                 if self.terms.history.is_some() { part.after(event_stream::bookmark(id)) } else { part }
             }
-            Misdeed::ContentType { answer, content_type } => {
+            TransportFault::ContentType { answer, content_type } => {
                 stream(vec![event_stream::named(&content_type, answer)], usual)
             }
-            Misdeed::Noise(_) | Misdeed::Flood(_) => unreachable!("noise has no place in the place of the answer"),
+            TransportFault::Noise(_) | TransportFault::Flood(_) => {
+                unreachable!("noise has no place in the place of the answer")
+            }
         }
     }
 }
 
 /// Builds a refusal as the whole HTTP response to a POST.
-fn refusal(refused: Refused, in_session: bool) -> Wreck {
+fn refusal(refused: HttpRefusal, in_session: bool) -> Wreck {
     let (status, headers, body) = status(refused, in_session);
     Wreck::new(Head::Other { status, headers }, [body], End::Proper)
 }
 
 /// Returns the status, headers and body of a refusal.
-pub(super) fn status(refused: Refused, in_session: bool) -> (StatusCode, HeaderMap, Bytes) {
+pub(super) fn status(refused: HttpRefusal, in_session: bool) -> (StatusCode, HeaderMap, Bytes) {
     let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = refused.body.unwrap_or_else(|| match status {
         // The message of the TypeScript SDK. Some clients check the code in addition to the status.

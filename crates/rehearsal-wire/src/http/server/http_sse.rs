@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
-use rehearsal_core::answer::fault::Refused;
+use rehearsal_core::answer::fault::HttpRefusal;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, RequestId};
 use rehearsal_core::protocol::code;
@@ -69,11 +69,11 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
 
 /// The POSTs that are not acknowledged yet, by request id.
 #[derive(Debug, Default)]
-pub(super) struct PendingPosts(Mutex<HashMap<RequestId, oneshot::Sender<Refused>>>);
+pub(super) struct PendingPosts(Mutex<HashMap<RequestId, oneshot::Sender<HttpRefusal>>>);
 
 impl PendingPosts {
     /// Adds a POST. The receiver gets its refusal, or an error if it will not be refused.
-    pub(super) fn hold(&self, id: RequestId) -> oneshot::Receiver<Refused> {
+    pub(super) fn hold(&self, id: RequestId) -> oneshot::Receiver<HttpRefusal> {
         let (sender, receiver) = oneshot::channel();
         self.posts().insert(id, sender);
         receiver
@@ -85,8 +85,8 @@ impl PendingPosts {
     }
 
     /// Refuses the POST of a request. Returns the refusal if that POST is not waiting.
-    pub(super) fn refuse(&self, refused: Refused) -> Option<Refused> {
-        let said = Message::parse(refused.instead.clone());
+    pub(super) fn refuse(&self, refused: HttpRefusal) -> Option<HttpRefusal> {
+        let said = Message::parse(refused.fallback_error.clone());
         let id = said.as_response().and_then(|response| response.id.clone());
         match id.and_then(|id| self.posts().remove(&id)) {
             Some(post) => post.send(refused).err(),
@@ -94,7 +94,7 @@ impl PendingPosts {
         }
     }
 
-    fn posts(&self) -> MutexGuard<'_, HashMap<RequestId, oneshot::Sender<Refused>>> {
+    fn posts(&self) -> MutexGuard<'_, HashMap<RequestId, oneshot::Sender<HttpRefusal>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use rehearsal_core::answer::fault::{Aftermath, Misdeed};
+use rehearsal_core::answer::fault::{AfterFault, TransportFault};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, Reply, RequestId};
 use rehearsal_core::protocol::{Era, Revision};
@@ -208,14 +208,14 @@ impl Session {
     }
 
     /// Carries out a fault. A refusal that reports an unknown session also ends the session.
-    pub(super) async fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> Result<Aftermath, SendError> {
+    pub(super) async fn misbehave(&self, channel: Channel, misdeed: TransportFault) -> Result<AfterFault, SendError> {
         let outlet = self.reach(channel)?;
         let misdeed = match misdeed {
-            Misdeed::Refuse(refused) if self.kind == Kind::TwoEndpoints => match self.held.refuse(refused) {
-                Some(refused) => Misdeed::Refuse(refused),
+            TransportFault::HttpStatus(refused) if self.kind == Kind::TwoEndpoints => match self.held.refuse(refused) {
+                Some(refused) => TransportFault::HttpStatus(refused),
                 None => {
                     self.answered(1);
-                    return Ok(Aftermath::GoesOn);
+                    return Ok(AfterFault::Continue);
                 }
             },
             other => other,
@@ -224,8 +224,8 @@ impl Session {
         if let Some(answer) = misdeed.answer() {
             self.note(channel, &Message::parse(answer.clone()));
         }
-        let is_answer = !matches!(misdeed, Misdeed::Noise(_) | Misdeed::Flood(_));
-        let is_unknown = matches!(&misdeed, Misdeed::Refuse(refused) if refused.status == 404);
+        let is_answer = !matches!(misdeed, TransportFault::Noise(_) | TransportFault::Flood(_));
+        let is_unknown = matches!(&misdeed, TransportFault::HttpStatus(refused) if refused.status == 404);
         if outlet.misbehave(misdeed).await? == Spent::Yes {
             self.forget(channel);
         }
@@ -234,7 +234,7 @@ impl Session {
             Kind::TwoEndpoints if is_answer => self.answered(1),
             Kind::Session | Kind::TwoEndpoints | Kind::SharedLegacy | Kind::SharedModern => {}
         }
-        Ok(Aftermath::GoesOn)
+        Ok(AfterFault::Continue)
     }
 
     fn answered(&self, answers: usize) {
@@ -469,7 +469,7 @@ impl Sender for SessionSender {
         Box::pin(self.open.0.send_bytes(channel, bytes))
     }
 
-    fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> BoxFuture<'_, Result<Aftermath, SendError>> {
+    fn misbehave(&self, channel: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
         Box::pin(self.open.0.misbehave(channel, misdeed))
     }
 

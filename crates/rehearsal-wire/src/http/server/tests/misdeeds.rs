@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use rehearsal_core::answer::fault::{Aftermath, Misdeed, Moment, Refused};
+use rehearsal_core::answer::fault::{AfterFault, DisconnectAt, HttpRefusal, TransportFault};
 use rehearsal_core::exchange::Channel;
 use serde_json::json;
 use tokio::io::AsyncReadExt;
@@ -22,14 +22,19 @@ fn event() -> String {
     format!("event: message\ndata: {ANSWER}\n\n")
 }
 
-fn refused(status: u16, headers: &[(&str, &str)]) -> Misdeed {
+fn refused(status: u16, headers: &[(&str, &str)]) -> TransportFault {
     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Misdeed::Refuse(Refused { status, headers, body: None, instead: Bytes::from_static(b"{\"instead\":1}") })
+    TransportFault::HttpStatus(HttpRefusal {
+        status,
+        headers,
+        body: None,
+        fallback_error: Bytes::from_static(b"{\"instead\":1}"),
+    })
 }
 
-async fn wrong(connection: &Connection, channel: Channel, misdeed: Misdeed) {
+async fn wrong(connection: &Connection, channel: Channel, misdeed: TransportFault) {
     let aftermath = soon(connection.sender.misbehave(channel, misdeed)).await.unwrap();
-    assert_eq!(aftermath, Aftermath::GoesOn, "a socket is not the conversation");
+    assert_eq!(aftermath, AfterFault::Continue, "a socket is not the conversation");
 }
 
 /// Reads a socket to its end.
@@ -69,7 +74,7 @@ const BOTH: &str = "application/json, text/event-stream";
 const JSON: &str = "application/json";
 
 /// Returns a fault as the response to a POST: the head, and every byte until the socket is closed.
-async fn seen(misdeed: Misdeed, accept: &str) -> String {
+async fn seen(misdeed: TransportFault, accept: &str) -> String {
     let mut stage = Stage::new(Options::default()).await;
     let mut connection = None;
     let (mut client, channel) = stateless(&mut stage, &mut connection, accept).await;
@@ -92,15 +97,15 @@ async fn a_post_is_answered_with_the_bytes_that_were_given() {
     let half = &ANSWER[..ANSWER.len() / 2];
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n", ANSWER.len());
     let table = [
-        (Misdeed::Answer(vec![answer()]), format!("{head}\r\n{ANSWER}")),
-        (Misdeed::Disconnect { answer: answer(), moment: Moment::Before }, String::new()),
-        (Misdeed::Disconnect { answer: answer(), moment: Moment::During }, format!("{head}\r\n{half}")),
-        (Misdeed::Disconnect { answer: answer(), moment: Moment::After }, format!("{head}\r\n{ANSWER}")),
+        (TransportFault::RawAnswers(vec![answer()]), format!("{head}\r\n{ANSWER}")),
+        (TransportFault::Disconnect { answer: answer(), at: DisconnectAt::Before }, String::new()),
+        (TransportFault::Disconnect { answer: answer(), at: DisconnectAt::During }, format!("{head}\r\n{half}")),
+        (TransportFault::Disconnect { answer: answer(), at: DisconnectAt::After }, format!("{head}\r\n{ANSWER}")),
     ];
     for (misdeed, expected) in table {
         for accept in [BOTH, JSON] {
             let seen = seen(misdeed.clone(), accept).await;
-            if matches!(misdeed, Misdeed::Disconnect { moment: Moment::After, .. }) {
+            if matches!(misdeed, TransportFault::Disconnect { at: DisconnectAt::After, .. }) {
                 assert!(seen.contains("connection: close\r\n"), "{seen}");
             }
             // The header depends on whether the server shuts down before the head is written.
@@ -135,15 +140,18 @@ async fn a_session_that_is_said_to_be_unknown_is_over() {
 #[tokio::test]
 async fn a_stream_that_runs_goes_wrong_in_the_middle() {
     let table = [
-        (Misdeed::Answer(vec![Bytes::from_static(b"oops")]), "event: message\ndata: oops\n\n".to_owned()),
-        (Misdeed::Disconnect { answer: answer(), moment: Moment::Before }, String::new()),
-        (Misdeed::Disconnect { answer: answer(), moment: Moment::During }, event()[..event().len() / 2].to_owned()),
-        (Misdeed::Disconnect { answer: answer(), moment: Moment::After }, event()),
-        (Misdeed::Cut(answer()), event()[..event().len() / 2].to_owned()),
-        (Misdeed::Drip { answer: answer(), piece: 9, pause: Duration::ZERO }, event()),
+        (TransportFault::RawAnswers(vec![Bytes::from_static(b"oops")]), "event: message\ndata: oops\n\n".to_owned()),
+        (TransportFault::Disconnect { answer: answer(), at: DisconnectAt::Before }, String::new()),
+        (
+            TransportFault::Disconnect { answer: answer(), at: DisconnectAt::During },
+            event()[..event().len() / 2].to_owned(),
+        ),
+        (TransportFault::Disconnect { answer: answer(), at: DisconnectAt::After }, event()),
+        (TransportFault::CutStream(answer()), event()[..event().len() / 2].to_owned()),
+        (TransportFault::SlowWrite { answer: answer(), piece: 9, pause: Duration::ZERO }, event()),
         (refused(500, &[]), "event: message\ndata: {\"instead\":1}\n\n".to_owned()),
         (
-            Misdeed::ContentType { answer: answer(), content_type: "text/html".to_owned() },
+            TransportFault::ContentType { answer: answer(), content_type: "text/html".to_owned() },
             event().replace("event: message", "event: text/html"),
         ),
     ];
@@ -181,8 +189,8 @@ async fn a_post_of_http_sse_can_be_refused_where_it_waits_for_the_application() 
     let (channel, _) = heard(&mut connection).await;
     let instead = Bytes::from(result(1).to_string());
     let headers = vec![("retry-after".to_owned(), "7".to_owned())];
-    let refused = Refused { status: 429, headers, body: None, instead: instead.clone() };
-    wrong(&connection, channel, Misdeed::Refuse(refused.clone())).await;
+    let refused = HttpRefusal { status: 429, headers, body: None, fallback_error: instead.clone() };
+    wrong(&connection, channel, TransportFault::HttpStatus(refused.clone())).await;
     let answer = client.answer().await;
     assert_eq!((answer.status, answer.body.as_str()), (429, "Too Many Requests"));
     assert_eq!(answer.headers["retry-after"], "7");
@@ -192,6 +200,6 @@ async fn a_post_of_http_sse_can_be_refused_where_it_waits_for_the_application() 
     say(&connection, channel, note("a word")).await;
     assert_eq!(client.answer().await.status, 202, "the first word lets it go");
     assert_eq!(listening.data().await, note("a word"));
-    wrong(&connection, channel, Misdeed::Refuse(refused)).await;
+    wrong(&connection, channel, TransportFault::HttpStatus(refused)).await;
     assert_eq!(listening.data().await, result(1), "too late for a status");
 }

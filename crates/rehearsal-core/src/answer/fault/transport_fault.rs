@@ -9,24 +9,24 @@ use bytes::Bytes;
 /// A transport that cannot carry out a fault carries out the closest one that it can; `docs/reference/faults.md` has
 /// the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misdeed {
+pub enum TransportFault {
     /// Sends these bytes as the answer, each framed like a message, even if they are not one.
-    Answer(Vec<Bytes>),
-    /// Sends half of the answer and of its frame, and then nothing.
-    Half(Bytes),
+    RawAnswers(Vec<Bytes>),
+    /// Sends half of the framed answer, and then nothing; the connection stays open.
+    Truncate(Bytes),
     /// Closes the connection.
     Disconnect {
         /// The answer.
         answer: Bytes,
         /// When the connection is closed.
-        moment: Moment,
+        at: DisconnectAt,
     },
-    /// Sends lines that are no messages, before the answer.
+    /// Sends lines that are not messages, before the answer.
     Noise(Vec<String>),
     /// Sends this many bytes of unrequested data, which the client must read, before the answer.
     Flood(u64),
     /// Sends the answer in small pieces.
-    Drip {
+    SlowWrite {
         /// The answer.
         answer: Bytes,
         /// The length of a piece, in bytes.
@@ -35,9 +35,9 @@ pub enum Misdeed {
         pause: Duration,
     },
     /// Sends an HTTP status instead of an answer.
-    Refuse(Refused),
+    HttpStatus(HttpRefusal),
     /// Closes the stream in the middle of the answer; a client that resumes the stream gets the rest.
-    Cut(Bytes),
+    CutStream(Bytes),
     /// Sends the answer with a wrong content type.
     ContentType {
         /// The answer.
@@ -47,24 +47,24 @@ pub enum Misdeed {
     },
 }
 
-impl Misdeed {
+impl TransportFault {
     /// The answer that the fault changes, if it has one.
     pub fn answer(&self) -> Option<&Bytes> {
         match self {
-            Misdeed::Half(answer)
-            | Misdeed::Cut(answer)
-            | Misdeed::Disconnect { answer, .. }
-            | Misdeed::Drip { answer, .. }
-            | Misdeed::ContentType { answer, .. } => Some(answer),
-            Misdeed::Answer(answers) => answers.first(),
-            Misdeed::Noise(_) | Misdeed::Flood(_) | Misdeed::Refuse(_) => None,
+            TransportFault::Truncate(answer)
+            | TransportFault::CutStream(answer)
+            | TransportFault::Disconnect { answer, .. }
+            | TransportFault::SlowWrite { answer, .. }
+            | TransportFault::ContentType { answer, .. } => Some(answer),
+            TransportFault::RawAnswers(answers) => answers.first(),
+            TransportFault::Noise(_) | TransportFault::Flood(_) | TransportFault::HttpStatus(_) => None,
         }
     }
 }
 
 /// When a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum DisconnectAt {
     /// Before the answer.
     Before,
     /// In the middle of the answer.
@@ -75,28 +75,28 @@ pub enum Moment {
 
 /// An HTTP status that is sent instead of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// From 100 to 999.
+pub struct HttpRefusal {
+    /// The status, from 100 to 999.
     pub status: u16,
     /// The names and values of the headers.
     pub headers: Vec<(String, String)>,
     /// The body, unless the transport chooses it.
     pub body: Option<Bytes>,
     /// A JSON-RPC error with the same meaning, for transports without statuses.
-    pub instead: Bytes,
+    pub fallback_error: Bytes,
 }
 
 /// The state of a connection after a transport fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a connection that is over is not served any more"]
-pub enum Aftermath {
+#[must_use = "a closed connection must not be served any more"]
+pub enum AfterFault {
     /// The connection stays open.
-    GoesOn,
+    Continue,
     /// The connection is closed: nothing more is received or sent.
-    Over,
+    Closed,
 }
 
-/// The first half of some bytes.
-pub fn half(whole: &Bytes) -> Bytes {
-    whole.slice(..whole.len() / 2)
+/// The first half of these bytes.
+pub fn first_half(bytes: &Bytes) -> Bytes {
+    bytes.slice(..bytes.len() / 2)
 }
