@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use rehearsal::Client;
 use rehearsal::client::Protocol;
 use rehearsal::core::protocol::Revision;
-use rehearsal::mock::{Files, http_options};
+use rehearsal::mock::{MockFiles, http_options};
 use rehearsal::serve::{self, Server};
-use rehearsal::wire::http::server::{HttpServer, Options};
+use rehearsal::wire::http::server::{HttpServer, HttpServerOptions};
 use rehearsal::wire::{MESSAGE_LIMIT, stdio};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
@@ -114,10 +114,10 @@ pub(crate) fn end_with_stdin() {
 
 /// Serves a file on stdin and stdout.
 pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
-    let server = Server::new(Files::new(file).load()?);
+    let server = Server::new(MockFiles::new(file).load()?);
     let runtime = runtime()?;
     runtime.block_on(async {
-        server.serve(stdio::own(MESSAGE_LIMIT)?).await;
+        server.serve(stdio::own_stdio(MESSAGE_LIMIT)?).await;
         Ok(())
     })
 }
@@ -125,13 +125,13 @@ pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
 /// Serves a file over HTTP, and says on stdout where; until stdin ends.
 pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     end_with_stdin();
-    let server = Server::new(Files::new(file).load()?);
+    let server = Server::new(MockFiles::new(file).load()?);
     let options = http_options(&server, None);
     on_http(server, options)
 }
 
 /// Serves over HTTP, and says on stdout where.
-pub(crate) fn on_http(server: Server, options: Options) -> Result<(), Box<dyn Error>> {
+pub(crate) fn on_http(server: Server, options: HttpServerOptions) -> Result<(), Box<dyn Error>> {
     runtime()?.block_on(async {
         let listener = HttpServer::bind(options).await?;
         writeln!(io::stdout(), "{}", listener.url())?;

@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use rehearsal::record::{HttpRecording, Recorder};
-use rehearsal::wire::http::proxy::Options;
+use rehearsal::wire::http::proxy::HttpProxyOptions;
 use tokio::runtime::Builder;
 
 use crate::http::{self, Server, end_with_stdin};
@@ -155,7 +155,7 @@ pub(crate) fn record(words: &[String]) -> Result<(), Box<dyn Error>> {
     let [there, trace] = words else { return Err("whom, and where to?".into()) };
     end_with_stdin();
     let recorder = Recorder::builder().trace(trace).build();
-    let options = Options::new("127.0.0.1:0".parse()?, &format!("http://{there}/mcp"))?;
+    let options = HttpProxyOptions::new("127.0.0.1:0".parse()?, &format!("http://{there}/mcp"))?;
     Builder::new_current_thread().enable_all().build()?.block_on(async {
         let recording = HttpRecording::start(&recorder, options).await?;
         writeln!(io::stdout(), "{}", recording.address())?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rehearsal::Client;
-use rehearsal::replay::{Options, Replay};
+use rehearsal::replay::{Replay, ReplayOptions};
 use rehearsal::serve::http_options;
 use rehearsal::store::Input;
 use rehearsal::wire::{MESSAGE_LIMIT, stdio};
@@ -130,7 +130,7 @@ pub(crate) fn trace(path: &Path, count: u32) -> Result<PathBuf, Box<dyn Error>> 
     out.write_all(b"],\"messages\":[],\"ended_at\":null,\"end\":null}\n")?;
     out.flush()?;
     // The index is there when it is measured.
-    Replay::open(&Input::File(path.to_owned()), Options::default())?;
+    Replay::open(&Input::File(path.to_owned()), ReplayOptions::default())?;
     Ok(path.to_owned())
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn trace(path: &Path, count: u32) -> Result<PathBuf, Box<dyn Error>> 
 pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     let server = open(file)?.server();
     Builder::new_current_thread().enable_all().build()?.block_on(async {
-        server.serve(stdio::own(MESSAGE_LIMIT)?).await;
+        server.serve(stdio::own_stdio(MESSAGE_LIMIT)?).await;
         Ok(())
     })
 }
@@ -153,5 +153,5 @@ pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
 
 fn open(file: Option<&String>) -> Result<Replay, Box<dyn Error>> {
     let path = file.ok_or("which trace?")?;
-    Ok(Replay::open(&Input::File(path.into()), Options::default())?)
+    Ok(Replay::open(&Input::File(path.into()), ReplayOptions::default())?)
 }

@@ -65,9 +65,9 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// nearest one that it has.
     ///
     /// Only the server side of a transport has faults; the other side returns [`Impossible`](SendError::Impossible).
-    fn misbehave(&self, channel: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
+    fn inject_fault(&self, channel: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
         let _ = (channel, misdeed);
-        Box::pin(async { Err(SendError::Impossible) })
+        Box::pin(async { Err(SendError::FaultsUnsupported) })
     }
 
     /// Closes a channel. Over HTTP that closes its response stream, which cancels the request in 2026-07-28.
@@ -82,7 +82,7 @@ pub trait Sender: fmt::Debug + Send + Sync {
     }
 
     /// Closes the connection: politely first, then by force. Returns when it is closed, and may be called again.
-    fn close(&self) -> BoxFuture<'_, Stopped>;
+    fn close(&self) -> BoxFuture<'_, StopOutcome>;
 
     /// Closes the connection at once, without waiting: a process is killed, sockets are closed.
     fn abort(&self);
@@ -94,13 +94,13 @@ pub trait Sender: fmt::Debug + Send + Sync {
 
     /// Returns as text what currently delays a response on a channel: a broken stream that is being resumed, or a line
     /// without its end. `None` if nothing is known.
-    fn trouble(&self, channel: Channel) -> Option<String> {
+    fn current_problem(&self, channel: Channel) -> Option<String> {
         let _ = channel;
         None
     }
 
     /// True while an action waits for the user, such as a login. Timeouts are suspended for that time.
-    fn is_held_up(&self) -> bool {
+    fn is_waiting_for_login(&self) -> bool {
         false
     }
 
@@ -151,7 +151,7 @@ pub enum Event {
         /// The message that was received.
         message: Message,
         /// The HTTP head that came with the message; `None` on other transports.
-        head: Option<Arc<HttpHead>>,
+        head: Option<Arc<HttpMeta>>,
     },
     /// A channel ended; nothing more arrives on it.
     ChannelEnded {
@@ -161,12 +161,12 @@ pub enum Event {
         end: ChannelEnd,
     },
     /// The connection ended.
-    Ended(Ending),
+    Ended(ConnectionEnd),
 }
 
 /// The HTTP status and headers of a message.
 #[derive(Clone, Debug)]
-pub struct HttpHead {
+pub struct HttpMeta {
     /// The HTTP status; only on a response.
     pub status: Option<StatusCode>,
     /// The headers of the response, or of the request on the server's side.
@@ -181,7 +181,7 @@ pub enum ChannelEnd {
     /// The peer responded with a status and a body that holds no message.
     Refused {
         /// The status and headers.
-        head: Arc<HttpHead>,
+        head: Arc<HttpMeta>,
         /// The first 64 KiB of the body.
         body: Bytes,
     },
@@ -199,7 +199,7 @@ pub enum ChannelEnd {
 
 /// How a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ConnectionEnd {
     /// We closed the connection.
     Closed,
     /// The peer closed its side, and there is no process with an exit status.
@@ -218,30 +218,32 @@ pub enum Ending {
     },
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for ConnectionEnd {
     /// Writes a predicate for `the server …`: `exited with status 3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ending::Closed => f.write_str("was closed by us"),
-            Ending::PeerClosed => f.write_str("closed the connection"),
-            Ending::Exited { status } => match (status.code(), std::os::unix::process::ExitStatusExt::signal(status)) {
-                (Some(code), _) => write!(f, "exited with status {code}"),
-                (None, Some(signal)) => write!(f, "was killed by signal {signal}"),
-                (None, None) => write!(f, "ended: {status}"),
-            },
-            Ending::StdoutClosed => f.write_str("closed its stdout but still runs"),
-            Ending::Failed { why } => write!(f, "can no longer be reached: {why}"),
+            ConnectionEnd::Closed => f.write_str("was closed by us"),
+            ConnectionEnd::PeerClosed => f.write_str("closed the connection"),
+            ConnectionEnd::Exited { status } => {
+                match (status.code(), std::os::unix::process::ExitStatusExt::signal(status)) {
+                    (Some(code), _) => write!(f, "exited with status {code}"),
+                    (None, Some(signal)) => write!(f, "was killed by signal {signal}"),
+                    (None, None) => write!(f, "ended: {status}"),
+                }
+            }
+            ConnectionEnd::StdoutClosed => f.write_str("closed its stdout but still runs"),
+            ConnectionEnd::Failed { why } => write!(f, "can no longer be reached: {why}"),
         }
     }
 }
 
 /// How a peer was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopOutcome {
     /// There was no process to stop, or it had exited before.
-    Gone,
+    AlreadyExited,
     /// The process exited after its stdin was closed.
-    Politely,
+    Exited,
     /// The process exited after SIGTERM.
     Terminated,
     /// The process was killed with SIGKILL.
@@ -267,7 +269,7 @@ pub enum SendError {
     LineEnd,
     /// This side of the transport cannot carry out faults.
     #[error("this end of the connection cannot misbehave")]
-    Impossible,
+    FaultsUnsupported,
     /// The channel does not exist, or was closed.
     #[error("the channel to answer on is gone")]
     NoChannel,

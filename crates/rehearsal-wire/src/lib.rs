@@ -14,7 +14,8 @@ pub mod memory;
 pub mod stdio;
 
 pub use connection::{
-    BoxFuture, ChannelEnd, Connection, Ending, Event, HttpHead, Outgoing, Receiver, SendError, Sender, Stopped,
+    BoxFuture, ChannelEnd, Connection, ConnectionEnd, Event, HttpMeta, Outgoing, Receiver, SendError, Sender,
+    StopOutcome,
 };
 
 /// The default limit for the length of a received message: 16 MiB.

@@ -9,7 +9,7 @@ use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Message;
 use tokio::sync::mpsc;
 
-use crate::{BoxFuture, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender, Stopped};
+use crate::{BoxFuture, Connection, ConnectionEnd, Event, Outgoing, Receiver, SendError, Sender, StopOutcome};
 
 /// Messages in the queue before a sender has to wait.
 const QUEUE: usize = 1024;
@@ -38,7 +38,7 @@ impl MemorySender {
     }
 
     /// Carries out a fault. This transport has no lines, no stderr and no HTTP status: a message is whole or garbled.
-    async fn wrong(&self, misdeed: TransportFault) -> Result<AfterFault, SendError> {
+    async fn apply_fault(&self, misdeed: TransportFault) -> Result<AfterFault, SendError> {
         let ends = matches!(misdeed, TransportFault::Disconnect { .. } | TransportFault::CutStream(_));
         let said = match misdeed {
             TransportFault::RawAnswers(answers) => answers,
@@ -84,17 +84,17 @@ impl Sender for MemorySender {
         Box::pin(self.deliver(Message::parse(bytes)))
     }
 
-    fn misbehave(&self, _: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
-        Box::pin(self.wrong(misdeed))
+    fn inject_fault(&self, _: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
+        Box::pin(self.apply_fault(misdeed))
     }
 
     fn abort(&self) {
         self.to.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     }
 
-    fn close(&self) -> BoxFuture<'_, Stopped> {
+    fn close(&self) -> BoxFuture<'_, StopOutcome> {
         self.abort();
-        Box::pin(async { Stopped::Gone })
+        Box::pin(async { StopOutcome::AlreadyExited })
     }
 }
 
@@ -107,7 +107,7 @@ impl Receiver for MemoryReceiver {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         self.from.poll_recv(context).map(|message| match message {
             Some(message) => Event::Message { channel: Channel::MAIN, message, head: None },
-            None => Event::Ended(Ending::PeerClosed),
+            None => Event::Ended(ConnectionEnd::PeerClosed),
         })
     }
 }
@@ -123,13 +123,13 @@ mod tests {
         let Event::Message { message, .. } = right.receiver.receive().await else { panic!("no message") };
         assert_eq!(message.raw(), "noise");
         left.sender.close().await;
-        assert!(matches!(right.receiver.receive().await, Event::Ended(Ending::PeerClosed)));
+        assert!(matches!(right.receiver.receive().await, Event::Ended(ConnectionEnd::PeerClosed)));
         assert!(left.sender.send_bytes(Channel::MAIN, Bytes::new()).await.is_err());
     }
 
     async fn heard(misdeed: TransportFault) -> (Vec<String>, AfterFault) {
         let (left, mut right) = pair();
-        let aftermath = left.sender.misbehave(Channel::MAIN, misdeed).await.unwrap();
+        let aftermath = left.sender.inject_fault(Channel::MAIN, misdeed).await.unwrap();
         left.sender.close().await;
         let mut heard = Vec::new();
         while let Event::Message { message, .. } = right.receiver.receive().await {

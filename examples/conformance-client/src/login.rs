@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Request;
 use http::header::LOCATION;
 use rehearsal::oauth::OAuth;
-use rehearsal::wire::http::client::{Options, fetch};
+use rehearsal::wire::http::client::{HttpClientOptions, fetch};
 
 use crate::scenario::Scenario;
 
@@ -41,7 +41,7 @@ pub(crate) fn oauth(scenario: &Scenario) -> OAuth {
 
 /// The suite's authorization server asks nobody: it sends the browser back at once.
 async fn consent(url: String) -> Result<String, String> {
-    let options = Options::new(&url).map_err(|error| error.to_string())?;
+    let options = HttpClientOptions::new(&url).map_err(|error| error.to_string())?;
     let request = Request::get(&url).body(Bytes::new()).map_err(|error| error.to_string())?;
     let answer = fetch(&options, request, Duration::from_secs(10)).await.map_err(|error| error.to_string())?;
     let location = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());

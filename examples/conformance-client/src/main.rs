@@ -40,7 +40,7 @@ async fn run(url: &str, scenario: &Scenario) -> Result<(), ClientError> {
         .protocol(scenario.protocol())
         .client_info("conformance-client", env!("CARGO_PKG_VERSION"))
         .capabilities(json!({"elicitation": {"form": {"applyDefaults": true}}, "sampling": {}, "roots": {}}))
-        .answers(answers)
+        .handlers(answers)
         .oauth(login::oauth(scenario));
     let client = builder.connect().await?;
     let done = use_all::use_all(&client, scenario).await;

@@ -16,8 +16,8 @@ use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, ClientError};
 use rehearsal::core::protocol::Revision;
 use rehearsal::testing::{SharedContainer, SharedServer, assert_contains, assert_success, assert_tool_exists};
-use rehearsal::wire::Stopped;
-use rehearsal::wire::container::{Container, Detached, Engine, build};
+use rehearsal::wire::StopOutcome;
+use rehearsal::wire::container::{BackgroundContainer, Container, Engine, build};
 use serde_json::json;
 
 use crate::installation::{TIMEOUT, folder};
@@ -65,7 +65,7 @@ impl Mine {
 
     /// Those that are still there.
     fn left(&self) -> Vec<String> {
-        let list = engine().tell(["ps", "--all", "--quiet", "--filter", &format!("label={}", self.label)]);
+        let list = engine().run(["ps", "--all", "--quiet", "--filter", &format!("label={}", self.label)]);
         list.unwrap().lines().map(str::to_owned).collect()
     }
 
@@ -89,9 +89,9 @@ impl Foreign {
     fn start(test: &str) -> Foreign {
         let name = format!("foreign-{test}-{}", std::process::id());
         let words = ["run", "--detach", "--interactive", "--rm", "--network", "none", "--name", &name, image()];
-        engine().tell(words).unwrap();
+        engine().run(words).unwrap();
         // What somebody else runs in it.
-        engine().tell(["exec", "--detach", &name, "/ignores-shutdown"]).unwrap();
+        engine().run(["exec", "--detach", &name, "/ignores-shutdown"]).unwrap();
         Foreign { name }
     }
 
@@ -104,7 +104,7 @@ impl Foreign {
 
     /// How many servers that stay run in it, and how many of their children.
     fn staying(&self) -> (usize, usize) {
-        let list = engine().tell(["top", &self.name]).unwrap();
+        let list = engine().run(["top", &self.name]).unwrap();
         let all: Vec<&str> = list.lines().filter(|line| line.contains("/ignores-shutdown")).collect();
         let children = all.iter().filter(|line| line.trim_end().ends_with("child")).count();
         (all.len() - children, children)
@@ -119,7 +119,7 @@ impl Foreign {
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        let _ = engine().tell(["rm", "--force", &self.name]);
+        let _ = engine().run(["rm", "--force", &self.name]);
     }
 }
 
@@ -132,7 +132,7 @@ async fn a_server_has_a_container_of_its_own_that_is_gone_when_it_is_closed_or_d
         assert_tool_exists(client.list_tools().await.unwrap(), "route_instructions");
         assert_contains(&client.get_instructions().topic("retrospective").await.unwrap(), "etrospective");
         assert_eq!(mine.left().len(), 1);
-        assert_eq!(client.close().await, Stopped::Politely);
+        assert_eq!(client.close().await, StopOutcome::Exited);
         assert!(mine.left().is_empty(), "closed");
     }
     let client = mine.client().connect().await.unwrap();
@@ -156,7 +156,7 @@ async fn a_server_that_stays_goes_with_its_container() {
 #[ignore = "needs a container engine: .ci/run containers"]
 async fn one_container_serves_many_and_is_gone_when_it_is_dropped() {
     let mine = Mine::of("many");
-    let shared = Detached::start(&engine(), image(), &mine.options(), &[]).unwrap();
+    let shared = BackgroundContainer::start(&engine(), image(), &mine.options(), &[]).unwrap();
     let clients = (0..3).map(|_| {
         let container = shared.exec(["/instruction-server"]);
         tokio::spawn(async move {
@@ -220,7 +220,7 @@ async fn a_server_in_a_foreign_container_ends_and_nothing_else_does() {
     let client = foreign.server().connect().await.unwrap();
     assert_contains(&client.call_tool("any", json!({})).await.unwrap(), "here");
     assert_eq!(foreign.staying(), (2, 2));
-    assert_eq!(client.close().await, Stopped::Terminated);
+    assert_eq!(client.close().await, StopOutcome::Terminated);
     foreign.is_left_alone("closed");
 
     let client = foreign.server().connect().await.unwrap();
@@ -250,7 +250,7 @@ fn shared_options() -> Vec<OsString> {
 }
 
 static CONTAINER: SharedContainer =
-    SharedContainer::new(|| Detached::start(&engine(), image(), &shared_options(), &[]));
+    SharedContainer::new(|| BackgroundContainer::start(&engine(), image(), &shared_options(), &[]));
 
 static SERVER: SharedServer = SharedServer::new(|| {
     let engine = Some(engine().program().to_owned());

@@ -28,7 +28,7 @@ async fn introduced(server: &[PathBuf]) -> Tape {
     let tape = Tape::new();
     let words = tape.recording(server.iter().map(|word| word.to_str().unwrap()));
     let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
-    let client = client.answers(answers()).connect().await.unwrap();
+    let client = client.handlers(answers()).connect().await.unwrap();
     client.list_tools().await.unwrap();
     client.list_resources().await.unwrap();
     client.list_prompts().await.unwrap();
@@ -90,7 +90,7 @@ fn arguments(tool: &str) -> Value {
 #[tokio::test]
 async fn the_reference_server_asks_through_the_recording_and_what_it_said_is_recorded() {
     let server = reference();
-    let direct = Client::command(&server[0]).arguments(&server[1..]).timeout(TIMEOUT).answers(answers());
+    let direct = Client::command(&server[0]).arguments(&server[1..]).timeout(TIMEOUT).handlers(answers());
     let direct = direct.connect().await.unwrap();
     // It offers what needs the client once it knows what the client can do.
     direct.notification("notifications/tools/list_changed").await.unwrap();
@@ -101,7 +101,7 @@ async fn the_reference_server_asks_through_the_recording_and_what_it_said_is_rec
     direct.close().await;
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
         let with = |builder: ClientBuilder| {
-            let builder = builder.timeout(TIMEOUT).answers(answers());
+            let builder = builder.timeout(TIMEOUT).handlers(answers());
             if revision.has_handshake() { builder.legacy(revision) } else { builder.modern() }
         };
         let tape = introduced(&server).await;

@@ -16,7 +16,7 @@ use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, Protocol};
 use rehearsal::core::exchange::Side;
 use rehearsal::core::message::Reply;
-use rehearsal::core::trace::{Call, Part, TraceReader};
+use rehearsal::core::trace::{Part, RecordedCall, TraceReader};
 use serde_json::{Value, json};
 
 use crate::clients::{Era, run_script};
@@ -60,7 +60,7 @@ impl Trace {
     }
 
     /// What clients asked, with the answers that were recorded; only what SDKs ask for by name.
-    fn calls(&self) -> Vec<Call> {
+    fn calls(&self) -> Vec<RecordedCall> {
         let file = BufReader::new(File::open(self.path("trace.jsonl")).unwrap());
         let calls = TraceReader::new(file).filter_map(|part| match part.unwrap() {
             Part::Call(call) if call.asker == Side::Client => Some(*call),

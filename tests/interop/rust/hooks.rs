@@ -8,7 +8,7 @@ use rehearsal::client::{ClientBuilder, HttpTransport};
 use rehearsal::core::message::Reply;
 use rehearsal::core::protocol::Revision;
 use rehearsal::record::{HttpRecording, Notice, Recorder, StdioRecording, intercept};
-use rehearsal_wire::http::proxy::Options;
+use rehearsal_wire::http::proxy::HttpProxyOptions;
 use rehearsal_wire::stdio::{ClientStreams, ServerCommand};
 use rmcp::transport::TokioChildProcess;
 use tokio::net::unix::pipe;
@@ -53,7 +53,7 @@ impl Hooked {
     }
 
     async fn before(&self, url: &str) -> HttpRecording {
-        let options = Options::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
+        let options = HttpProxyOptions::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
         HttpRecording::start(&self.recorder, options).await.unwrap()
     }
 
@@ -107,7 +107,7 @@ async fn over_both_http_transports_of_server_everything() {
             _ => builder,
         };
         let builder = change(Client::url(recording.url()).legacy(revision).timeout(TIMEOUT));
-        let client = builder.answers(server_everything::answers()).connect().await.unwrap();
+        let client = builder.handlers(server_everything::answers()).connect().await.unwrap();
         server_everything::whole_tour(&client).await;
         client.close().await;
         recording.stop().await;

@@ -21,7 +21,7 @@ type Heard = Arc<Mutex<Vec<Value>>>;
 fn listening(builder: ClientBuilder) -> (ClientBuilder, Heard) {
     let heard = Heard::default();
     let hears = Arc::clone(&heard);
-    let builder = builder.timeout(TIMEOUT).answers(answers()).on_message(move |from, message| {
+    let builder = builder.timeout(TIMEOUT).handlers(answers()).on_message(move |from, message| {
         if from == Side::Server {
             hears.lock().unwrap().push(said(message));
         }

@@ -15,7 +15,7 @@ use rehearsal::client::{ClientBuilder, ClientHandlers};
 use rehearsal::core::exchange::Side;
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
-use rehearsal::core::trace::{Call, End, Part, Placed, TraceReader, What};
+use rehearsal::core::trace::{EntryBody, Part, PlacedMessage, RecordedCall, SessionEnd, TraceReader};
 use rehearsal::record::{Recorder, intercept};
 use rmcp::transport::TokioChildProcess;
 use serde_json::json;
@@ -105,9 +105,9 @@ impl Recorded {
 /// One session, as its trace has it.
 #[derive(Default)]
 struct Trace {
-    calls: Vec<Call>,
+    calls: Vec<RecordedCall>,
     said: Vec<(u64, Side, Vec<u8>)>,
-    end: Option<End>,
+    end: Option<SessionEnd>,
     server: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl Trace {
                     trace.server = Some(name.unwrap_or_default().to_owned());
                 }
                 Part::Call(call) => {
-                    let mut keep = |from, Placed { seq, message, .. }: &Placed| {
+                    let mut keep = |from, PlacedMessage { seq, message, .. }: &PlacedMessage| {
                         trace.said.push((*seq, from, message.raw().to_vec()));
                     };
                     keep(call.asker, &call.request);
@@ -131,7 +131,7 @@ impl Trace {
                     trace.calls.push(*call);
                 }
                 Part::Entry(entry) => {
-                    if let What::Message { from, message, .. } = entry.what {
+                    if let EntryBody::Message { from, message, .. } = entry.what {
                         trace.said.push((entry.seq, from, message.raw().to_vec()));
                     }
                 }
@@ -151,7 +151,7 @@ impl Trace {
     }
 
     fn calls_of(&self, asker: Side, method: &Method) -> usize {
-        let asked = |call: &&Call| call.asker == asker && call.request.message.method() == Some(method);
+        let asked = |call: &&RecordedCall| call.asker == asker && call.request.message.method() == Some(method);
         self.calls.iter().filter(asked).count()
     }
 
@@ -169,7 +169,7 @@ async fn everything_that_server_everything_does_is_recorded() {
         .roots([("file:///tmp/interop", "interop")])
         .sampling_text("sampled")
         .elicitation_accept(json!({"name": "Ada", "check": true}));
-    let client = recorded.client(server).answers(answers).connect().await.unwrap();
+    let client = recorded.client(server).handlers(answers).connect().await.unwrap();
     assert_eq!(client.revision(), Revision::V2025_11_25);
     while !client.list_tools().await.unwrap().iter().any(|tool| tool.name == "trigger-sampling-request") {}
     client.call_tool("get-tiny-image", json!({})).await.unwrap();
@@ -205,11 +205,11 @@ async fn everything_that_server_everything_does_is_recorded() {
     }
     assert!(trace.notifications(&Method::PROGRESS) >= 2);
     assert!(trace.calls.iter().all(|call| call.response.is_some()));
-    let order = |call: &Call| (call.request.seq, call.response.as_ref().map(|response| response.seq));
+    let order = |call: &RecordedCall| (call.request.seq, call.response.as_ref().map(|response| response.seq));
     let mut orders: Vec<_> = trace.calls.iter().map(order).collect();
     orders.sort_unstable();
     assert!(!orders.is_sorted_by_key(|(_, response)| *response), "answers came out of order");
-    assert!(matches!(trace.end, Some(End::ClientClosed { .. })), "{:?}", trace.end);
+    assert!(matches!(trace.end, Some(SessionEnd::ClientClosed { .. })), "{:?}", trace.end);
 }
 
 #[tokio::test]
@@ -255,7 +255,7 @@ async fn the_python_and_typescript_sdks_see_no_difference_when_they_are_recorded
             let trace = Trace::read(&folder.join("trace.jsonl"));
             assert_same(&folder, &trace);
             assert_eq!(trace.server.as_deref(), Some("tiny-mock"), "{script}, era {era}");
-            assert!(matches!(trace.end, Some(End::ClientClosed { .. })), "{script}, era {era}: {:?}", trace.end);
+            assert!(matches!(trace.end, Some(SessionEnd::ClientClosed { .. })), "{script}, era {era}: {:?}", trace.end);
             methods.push((trace.calls.len(), trace.notifications(&Method::PROGRESS)));
         }
         methods.sort_unstable();

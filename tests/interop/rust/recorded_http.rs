@@ -12,9 +12,9 @@ use rehearsal::client::{ClientBuilder, HttpTransport};
 use rehearsal::core::exchange::Side;
 use rehearsal::core::message::{Body, Message};
 use rehearsal::core::protocol::Revision;
-use rehearsal::core::trace::{Call, End, Part, Start, TraceReader, What};
+use rehearsal::core::trace::{EntryBody, Part, RecordedCall, SessionEnd, SessionStart, TraceReader};
 use rehearsal::record::{HttpRecording, Recorder};
-use rehearsal_wire::http::proxy::Options;
+use rehearsal_wire::http::proxy::HttpProxyOptions;
 use serde_json::json;
 use tokio::process::Command;
 use tokio::sync::Notify;
@@ -39,17 +39,17 @@ type Seen = Arc<Mutex<Vec<(Side, String)>>>;
 
 /// A session of the trace.
 pub(crate) struct Session {
-    start: Start,
-    pub(crate) calls: Vec<Call>,
-    entries: Vec<What>,
-    end: Option<End>,
+    start: SessionStart,
+    pub(crate) calls: Vec<RecordedCall>,
+    entries: Vec<EntryBody>,
+    end: Option<SessionEnd>,
 }
 
 impl Recorded {
     async fn before(url: &str) -> Recorded {
         let directory = tempfile::tempdir().unwrap();
         let recorder = Recorder::builder().trace(directory.path().join("trace.jsonl")).build();
-        let options = Options::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
+        let options = HttpProxyOptions::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
         let recording = HttpRecording::start(&recorder, options).await.unwrap();
         Recorded { recording, recorder, directory, seen: Seen::default() }
     }
@@ -121,7 +121,7 @@ impl Session {
         let answered =
             self.calls.iter().filter_map(|call| Some((call.asker.other(), &call.response.as_ref()?.message)));
         let told = self.entries.iter().filter_map(|what| match what {
-            What::Message { from, message, .. } => Some((*from, message)),
+            EntryBody::Message { from, message, .. } => Some((*from, message)),
             _ => None,
         });
         asked.chain(answered).chain(told).collect()
@@ -160,7 +160,7 @@ async fn server_everything_over_both_transports() {
             "sse" => builder.transport(HttpTransport::Sse),
             _ => builder,
         };
-        let builder = recorded.watched(builder.timeout(TIMEOUT).answers(server_everything::answers()));
+        let builder = recorded.watched(builder.timeout(TIMEOUT).handlers(server_everything::answers()));
         let client = builder.connect().await.unwrap();
         server_everything::whole_tour(&client).await;
         client.close().await;
@@ -171,7 +171,7 @@ async fn server_everything_over_both_transports() {
         session.assert_whole();
         assert_eq!(session.transport(), name);
         assert_eq!(session.start.server_info["name"], "mcp-servers/everything");
-        assert_eq!(session.end, Some(End::ClientClosed { status: None }), "{transport}");
+        assert_eq!(session.end, Some(SessionEnd::ClientClosed { status: None }), "{transport}");
         let asked: &[&str] = match transport {
             // The older transport is spoken in a version that has no elicitation.
             "sse" => &["sampling/createMessage", "roots/list"],
@@ -317,13 +317,13 @@ async fn a_stream_that_broke_and_was_resumed_is_one_call() {
     assert_eq!(sessions.len(), 1);
     sessions[0].assert_whole();
     let resumed = sessions[0].entries.iter().any(|what| match what {
-        What::Http { from: Side::Client, head, .. } => {
+        EntryBody::Http { from: Side::Client, head, .. } => {
             head.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("last-event-id"))
         }
         _ => false,
     });
     assert!(resumed);
-    let broken = sessions[0].entries.iter().any(|what| matches!(what, What::ChannelEnded { why: Some(_), .. }));
+    let broken = sessions[0].entries.iter().any(|what| matches!(what, EntryBody::ChannelEnded { why: Some(_), .. }));
     assert!(broken, "the break is in the trace");
 }
 
@@ -358,7 +358,7 @@ async fn a_server_that_dies_is_told_and_recorded() {
     };
     let why = |session: &Session| {
         let ended = session.entries.iter().filter_map(|what| match what {
-            What::ChannelEnded { why, .. } => why.clone(),
+            EntryBody::ChannelEnded { why, .. } => why.clone(),
             _ => None,
         });
         ended.collect::<BTreeSet<_>>()

@@ -206,7 +206,7 @@ async fn what_server_everything_said_is_said_again_in_every_version_on_every_tra
     let (node, script) = (node(), npm_server("server-everything"));
     let words = tape.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
     let recorded = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
-    let client = recorded.answers(answers()).connect().await.unwrap();
+    let client = recorded.handlers(answers()).connect().await.unwrap();
     let expected = tour(&client).await;
     client.close().await;
     tape.written().await;
@@ -214,7 +214,7 @@ async fn what_server_everything_said_is_said_again_in_every_version_on_every_tra
     let server = tape.over_http().await;
     let stdio = || Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
     let http = || Client::url(server.url.as_str());
-    let with = |builder: ClientBuilder| builder.answers(answers()).timeout(TIMEOUT);
+    let with = |builder: ClientBuilder| builder.handlers(answers()).timeout(TIMEOUT);
     for revision in [Revision::V2025_11_25, Revision::V2025_06_18] {
         for builder in [stdio(), http()] {
             let client = with(builder).legacy(revision).connect().await.unwrap();

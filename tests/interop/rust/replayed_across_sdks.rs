@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use rehearsal::record::{HttpRecording, Recorder};
-use rehearsal_wire::http::proxy::Options;
+use rehearsal_wire::http::proxy::HttpProxyOptions;
 use serde_json::{Value, json};
 
 use crate::clients::run_script;
@@ -17,7 +17,7 @@ use crate::server_everything;
 /// Records what a client on the Python SDK asks of a server over HTTP.
 async fn recorded(tape: &Tape, url: &str, script: &str, era: &str, words: &[&str]) -> Value {
     let recorder = Recorder::builder().trace(tape.path()).build();
-    let options = Options::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
+    let options = HttpProxyOptions::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
     let recording = HttpRecording::start(&recorder, options).await.unwrap();
     let before = recording.url();
     let mut words = words.to_vec();

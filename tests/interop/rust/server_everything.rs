@@ -20,7 +20,7 @@ pub(crate) fn answers() -> ClientHandlers {
 
 fn stdio() -> ClientBuilder {
     let arguments = [npm_server("server-everything").into_os_string(), "stdio".into()];
-    Client::command(node()).arguments(arguments).timeout(TIMEOUT).answers(answers())
+    Client::command(node()).arguments(arguments).timeout(TIMEOUT).handlers(answers())
 }
 
 pub(crate) async fn http(transport: &str) -> HttpServer {
@@ -41,7 +41,7 @@ async fn everything_over_stdio() {
 #[tokio::test]
 async fn everything_over_streamable_http() {
     let server = http("streamableHttp").await;
-    let client = Client::url(&server.url).timeout(TIMEOUT).answers(answers()).connect().await.unwrap();
+    let client = Client::url(&server.url).timeout(TIMEOUT).handlers(answers()).connect().await.unwrap();
     assert_eq!(client.revision(), Revision::V2025_11_25);
     whole_tour(&client).await;
 }
@@ -49,7 +49,7 @@ async fn everything_over_streamable_http() {
 #[tokio::test]
 async fn everything_over_http_sse_found_by_itself() {
     let server = http("sse").await;
-    let client = Client::url(&server.url).timeout(TIMEOUT).answers(answers()).connect().await.unwrap();
+    let client = Client::url(&server.url).timeout(TIMEOUT).handlers(answers()).connect().await.unwrap();
     whole_tour(&client).await;
 }
 
@@ -57,7 +57,7 @@ async fn everything_over_http_sse_found_by_itself() {
 async fn everything_over_http_sse_by_name() {
     let server = http("sse").await;
     let builder = Client::url(&server.url).transport(HttpTransport::Sse).legacy(Revision::V2024_11_05);
-    let client = builder.timeout(TIMEOUT).answers(answers()).connect().await.unwrap();
+    let client = builder.timeout(TIMEOUT).handlers(answers()).connect().await.unwrap();
     assert_eq!(client.revision(), Revision::V2024_11_05);
     whole_tour(&client).await;
 }

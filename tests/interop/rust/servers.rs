@@ -160,7 +160,7 @@ async fn every_version_of_the_handshake_with_the_rust_sdk() {
     let http = listening(Command::new(program).arg("--http")).await;
     for revision in Revision::ALL.into_iter().filter(|revision| revision.has_handshake()) {
         for builder in [Client::url(&http.url), Client::command(program)] {
-            let client = builder.legacy(revision).timeout(TIMEOUT).answers(answers()).connect().await.unwrap();
+            let client = builder.legacy(revision).timeout(TIMEOUT).handlers(answers()).connect().await.unwrap();
             assert_eq!(client.revision(), revision);
             let sampled = client.call_tool("sample", json!({"prompt": "hi"})).await.unwrap();
             assert!(sampled.content().ends_with("sampled"), "{}", sampled.raw());
@@ -229,7 +229,7 @@ async fn a_session_that_the_server_forgot_is_told_with_its_status() {
 
 /// Everything that our three small servers on other SDKs can do.
 pub(crate) async fn sdk_tour(builder: ClientBuilder, era: Era, unknown_tool: &str) {
-    let client = builder.timeout(TIMEOUT).answers(answers()).connect().await.unwrap();
+    let client = builder.timeout(TIMEOUT).handlers(answers()).connect().await.unwrap();
     assert_eq!(client.revision().era(), era);
     let mut tools: Vec<String> = client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
     // Only `tiny-server` has these two.

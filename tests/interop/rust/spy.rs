@@ -20,7 +20,7 @@ fn spy_file(tool: &str) -> String {
 }
 
 async fn connect(builder: ClientBuilder, revision: Revision) -> Client {
-    let builder = builder.timeout(TIMEOUT).answers(answers());
+    let builder = builder.timeout(TIMEOUT).handlers(answers());
     let builder = if revision.has_handshake() { builder.legacy(revision) } else { builder.modern() };
     builder.connect().await.unwrap()
 }

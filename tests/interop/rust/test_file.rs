@@ -10,7 +10,7 @@ use rehearsal::testing::{
     BlockingClient, ContentMatcher, Project, RunningServer, Snapshot, assert_contains, assert_failure_contains,
     assert_success, assert_tool_exists,
 };
-use rehearsal::wire::Stopped;
+use rehearsal::wire::StopOutcome;
 use serde_json::json;
 
 use crate::installation::{TIMEOUT, folder, python};
@@ -117,5 +117,5 @@ fn a_plain_test_needs_no_async() {
 async fn a_server_that_ignores_sigterm_still_ends_at_once_when_its_stdin_does() {
     let client = client().await;
     assert_success(&client.call_tool("health_check", json!({})).await.unwrap());
-    assert_eq!(client.close().await, Stopped::Politely);
+    assert_eq!(client.close().await, StopOutcome::Exited);
 }

@@ -11,11 +11,11 @@ use rehearsal::core::exchange::{Channel, Side};
 use rehearsal::core::message::Message;
 use rehearsal::core::protocol::{Era, Revision};
 use rehearsal::core::report::Severity;
-use rehearsal::core::shape::{Conversation, Located};
-use rehearsal::core::trace::{Entry, Fold, Moment, Start, Timeline, What};
+use rehearsal::core::shape::{LocatedFinding, SessionCheck};
+use rehearsal::core::trace::{Entry, EntryBody, JournalFold, SessionStart, Timeline, TimelineItem};
 use rehearsal::record::{HttpRecording, Recorder};
 use rehearsal::store::{BadLines, Input, Recording};
-use rehearsal_wire::http::proxy::Options;
+use rehearsal_wire::http::proxy::HttpProxyOptions;
 use serde_json::{Map, json};
 use tokio::process::Command;
 
@@ -24,12 +24,12 @@ use crate::server_everything;
 use crate::servers::{in_both_eras, sdk_tour};
 
 /// What is wrong in a conversation, notes aside: who said it, and what is said about it.
-fn told(moments: impl Iterator<Item = Moment>) -> Vec<String> {
-    let mut conversation = Conversation::default();
+fn told(moments: impl Iterator<Item = TimelineItem>) -> Vec<String> {
+    let mut conversation = SessionCheck::default();
     let mut found: Vec<String> = Vec::new();
     for moment in moments {
-        let located = conversation.moment(&moment).into_iter();
-        for Located { from, finding, .. } in located.filter(|it| it.finding.severity > Severity::Note) {
+        let located = conversation.check(&moment).into_iter();
+        for LocatedFinding { from, finding, .. } in located.filter(|it| it.finding.severity > Severity::Note) {
             let what = rehearsal::core::report::Finding { place: None, hint: None, ..finding };
             let line = format!("{from}: {what}").replace("\n ", "");
             if !found.contains(&line) {
@@ -52,10 +52,11 @@ impl Overheard {
     }
 
     fn told(&self) -> Vec<String> {
-        let start = Start { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() };
-        let (mut fold, mut parts) = (Fold::new(start), Vec::new());
+        let start =
+            SessionStart { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() };
+        let (mut fold, mut parts) = (JournalFold::new(start), Vec::new());
         for (seq, (from, message)) in (0..).zip(self.0.lock().unwrap().iter().cloned()) {
-            let what = What::Message { from, channel: Channel::MAIN, message, event_id: None };
+            let what = EntryBody::Message { from, channel: Channel::MAIN, message, event_id: None };
             fold.entry(Entry::new(seq, Duration::from_millis(seq), what), &mut parts);
         }
         fold.finish(None, &mut parts);
@@ -83,7 +84,7 @@ async fn servers_of_the_reference_on_pipes() {
         let overheard = Overheard::default();
         let arguments = [npm_server("server-everything").into_os_string(), "stdio".into()];
         let builder =
-            Client::command(node()).arguments(arguments).legacy(revision).answers(server_everything::answers());
+            Client::command(node()).arguments(arguments).legacy(revision).handlers(server_everything::answers());
         let client = overheard.by(builder).connect().await.unwrap();
         client.list_tools().await.unwrap();
         client.list_resources().await.unwrap();
@@ -124,7 +125,7 @@ async fn recorded<T>(url: &str, tour: impl AsyncFnOnce(String) -> T) -> Vec<Stri
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.jsonl");
     let recorder = Recorder::builder().trace(&trace).build();
-    let options = Options::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
+    let options = HttpProxyOptions::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
     let recording = HttpRecording::start(&recorder, options).await.unwrap();
     tour(recording.url()).await;
     recording.stop().await;
@@ -164,7 +165,7 @@ async fn server_everything_over_both_kinds_of_http() {
     for (transport, revision) in [("streamableHttp", Revision::V2025_11_25), ("sse", Revision::V2024_11_05)] {
         let server = server_everything::http(transport).await;
         let found = recorded(&server.url, async |url| {
-            let builder = Client::url(url).legacy(revision).timeout(TIMEOUT).answers(server_everything::answers());
+            let builder = Client::url(url).legacy(revision).timeout(TIMEOUT).handlers(server_everything::answers());
             let builder = if transport == "sse" { builder.transport(HttpTransport::Sse) } else { builder };
             let client = builder.connect().await.unwrap();
             server_everything::whole_tour(&client).await;

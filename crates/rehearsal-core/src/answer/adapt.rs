@@ -13,7 +13,7 @@ use super::answer::{Answer, ResultKind, WrittenFor};
 use super::protocol::ListKind;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
-use crate::shape::{forget_in_notification, forget_in_result, forget_unknown, has_code, may_be_said};
+use crate::shape::{has_code, server_may_send, strip_notification, strip_result, strip_unknown};
 
 /// Converts an answer to the client's version. `info` is the server info in results of 2026-07-28.
 pub(super) fn adapt_answer(answer: Answer, method: &Method, to: Revision, info: &Value) -> Answer {
@@ -52,7 +52,7 @@ fn downgrade(result: &mut Value, method: &str, to: Revision) {
     match method {
         "tools/call" => downgrade_tool_result(result, to),
         "prompts/get" => downgrade_prompt_result(result, to),
-        "resources/read" => forget_unknown("ReadResult", result, to),
+        "resources/read" => strip_unknown("ReadResult", result, to),
         _ => {}
     }
 }
@@ -74,10 +74,10 @@ pub fn adapt_reply(reply: &Reply, method: &Method, from: Option<Revision>, to: R
 /// Converts a recorded notification to another version; `None` if that version does not have it.
 pub fn adapt_notification(method: &Method, mut params: Value, from: Option<Revision>, to: Revision) -> Option<Value> {
     if from != Some(to) {
-        if !may_be_said(method.as_str(), to) {
+        if !server_may_send(method.as_str(), to) {
             return None;
         }
-        forget_in_notification(method.as_str(), &mut params, to);
+        strip_notification(method.as_str(), &mut params, to);
     }
     Some(params)
 }
@@ -114,7 +114,7 @@ fn adapt_result(result: &mut Value, method: &str, from: Option<Revision>, to: Re
         _ => {}
     }
     add_envelope(result, ResultKind::Complete, method, to, info);
-    forget_in_result(method, result, to);
+    strip_result(method, result, to);
 }
 
 /// An element of a list without the keys that a version does not have.
@@ -125,20 +125,20 @@ pub(super) fn strip_item(kind: ListKind, mut element: Value, revision: Revision)
         ListKind::ResourceTemplates => "ResourceTemplate",
         ListKind::Prompts => "Prompt",
     };
-    forget_unknown(type_name, &mut element, revision);
+    strip_unknown(type_name, &mut element, revision);
     element
 }
 
 /// A server's name and version without the keys that a version does not have.
 pub(super) fn strip_implementation(mut info: Value, revision: Revision) -> Value {
-    forget_unknown("Implementation", &mut info, revision);
+    strip_unknown("Implementation", &mut info, revision);
     info
 }
 
 /// A server's capabilities without those that a version does not have.
 pub(super) fn strip_capabilities(all: &Map<String, Value>, revision: Revision) -> Value {
     let mut known = Value::Object(all.clone());
-    forget_unknown("ServerCapabilities", &mut known, revision);
+    strip_unknown("ServerCapabilities", &mut known, revision);
     // Servers declare extensions to clients of older versions too, but not the one that replaced the older tasks.
     if let Some(Value::Object(extensions)) = all.get("extensions").filter(|_| known.get("extensions").is_none()) {
         let mut extensions = extensions.clone();
@@ -165,7 +165,7 @@ fn downgrade_tool_result(result: &mut Value, revision: Revision) {
     if let Some(Value::Array(blocks)) = object.get_mut("content") {
         blocks.iter_mut().for_each(|block| *block = downgrade_block(block.take(), revision));
     }
-    forget_unknown("CallResult", result, revision);
+    strip_unknown("CallResult", result, revision);
 }
 
 fn downgrade_prompt_result(result: &mut Value, revision: Revision) {
@@ -174,7 +174,7 @@ fn downgrade_prompt_result(result: &mut Value, revision: Revision) {
             *content = downgrade_block(content.take(), revision);
         }
     }
-    forget_unknown("PromptResult", result, revision);
+    strip_unknown("PromptResult", result, revision);
 }
 
 fn downgrade_block(mut block: Value, revision: Revision) -> Value {

@@ -156,7 +156,7 @@ impl Answer {
 
     /// The message that the client gets. An answer that is too long for a message is an internal error.
     pub fn message(&self, id: RequestId) -> Message {
-        let verbatim = self.verbatim.as_ref().and_then(|verbatim| verbatim.readdressed(&id));
+        let verbatim = self.verbatim.as_ref().and_then(|verbatim| verbatim.with_id(&id));
         let message = verbatim.unwrap_or_else(|| Message::reply(id.clone(), &self.reply));
         let length = message.raw().len();
         if length <= MESSAGE_LIMIT {

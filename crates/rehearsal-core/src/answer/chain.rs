@@ -238,7 +238,9 @@ impl Chain {
         // Of several sources that it fitted equally well, the first.
         let best = misses.iter().enumerate().rev().max_by_key(|(_, (depth, _))| *depth).map(|(index, _)| index);
         let fault = passed.fault.clone();
-        let Some(best) = best else { return Answer { fault, ..Answer::protocol(Reply::Error(request.no_method())) } };
+        let Some(best) = best else {
+            return Answer { fault, ..Answer::protocol(Reply::Error(request.method_not_found())) };
+        };
         let (_, Miss { mut error, is_remark }) = misses.remove(best);
         let closest = |miss: &Miss| miss.error.data.as_ref()?.field("closest")?.value().ok();
         let others: Vec<Value> = misses.iter().filter_map(|(_, miss)| closest(miss)).collect();

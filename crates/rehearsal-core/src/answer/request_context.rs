@@ -33,7 +33,7 @@ impl IncomingRequest {
     }
 
     /// The error for a method that the version does not have.
-    pub fn no_method(&self) -> ErrorReply {
+    pub fn method_not_found(&self) -> ErrorReply {
         let message = format!("there is no method {} in {}", self.method, self.context.revision);
         ErrorReply::new(code::METHOD_NOT_FOUND, message)
     }

@@ -9,7 +9,7 @@ use super::request_context::IncomingRequest;
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, RequestId};
 use crate::protocol::{Revision, meta};
-use crate::shape::may_be_said;
+use crate::shape::server_may_send;
 
 /// The change notices of a subscription, limited to those that can ever be sent here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl ChangeNotice {
 
     /// Whether a version has a notification for it.
     pub fn is_in(&self, revision: Revision) -> bool {
-        may_be_said(self.method().as_str(), revision)
+        server_may_send(self.method().as_str(), revision)
     }
 
     /// The method of its notification.

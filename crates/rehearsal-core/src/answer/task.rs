@@ -218,7 +218,7 @@ impl TaskRequest {
 }
 
 /// The error for a client that did not declare the extension.
-pub(super) fn undeclared() -> ErrorReply {
+pub(super) fn missing_extension() -> ErrorReply {
     let data = json!({"requiredCapabilities": {"extensions": {meta::TASKS_EXTENSION: {}}}});
     let message = format!("this needs the extension {}", meta::TASKS_EXTENSION);
     ErrorReply::new(code::MISSING_CAPABILITY, message).with_data(&data)

@@ -2,38 +2,38 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Channel, Key, Side};
+use super::{Channel, ExchangeKey, Side};
 use crate::message::RequestId;
 
 /// Maximum number of channels with requests that are kept.
-const ASKED: usize = 100_000;
+const CHANNEL_LIMIT: usize = 100_000;
 
 /// Tracks the channels of pending requests, to find the request of a response on another channel.
 ///
 /// Over HTTP a client sends its responses in POSTs of their own, a broken stream is resumed as another one, and a
 /// server sends all messages of HTTP+SSE on one stream.
 #[derive(Debug, Default)]
-pub struct Elsewhere {
+pub struct OpenChannels {
     /// The channels on which a request with this id is pending.
     open: HashMap<(Side, RequestId), BTreeSet<Channel>>,
     /// The open channels that carried a request: a response there belongs to no other channel.
     asked: BTreeSet<(Channel, Side)>,
 }
 
-impl Elsewhere {
+impl OpenChannels {
     /// Adds a pending request.
-    pub fn opened(&mut self, key: &Key) {
+    pub fn opened(&mut self, key: &ExchangeKey) {
         self.open.entry((key.asker, key.id.clone())).or_default().insert(key.channel);
         if key.channel != Channel::MAIN {
             self.asked.insert((key.channel, key.asker));
-            if self.asked.len() > ASKED {
+            if self.asked.len() > CHANNEL_LIMIT {
                 self.asked.pop_first();
             }
         }
     }
 
     /// Removes a request that is no longer pending.
-    pub fn closed(&mut self, key: &Key) {
+    pub fn closed(&mut self, key: &ExchangeKey) {
         let slot = (key.asker, key.id.clone());
         if let Some(channels) = self.open.get_mut(&slot) {
             channels.remove(&key.channel);
@@ -50,7 +50,7 @@ impl Elsewhere {
     }
 
     /// The channel of the request that a response on `channel` belongs to.
-    pub fn asked_on(&self, asker: Side, channel: Channel, id: Option<&RequestId>) -> Channel {
+    pub fn request_channel(&self, asker: Side, channel: Channel, id: Option<&RequestId>) -> Channel {
         let Some(id) = id else { return channel };
         let open = self.open.get(&(asker, id.clone()));
         if open.is_some_and(|channels| channels.contains(&channel)) || self.asked.contains(&(channel, asker)) {
@@ -65,20 +65,20 @@ impl Elsewhere {
 mod tests {
     use super::*;
 
-    fn key(asker: Side, channel: u64, id: i64) -> Key {
-        Key { channel: Channel(channel), asker, id: RequestId::Number(id) }
+    fn key(asker: Side, channel: u64, id: i64) -> ExchangeKey {
+        ExchangeKey { channel: Channel(channel), asker, id: RequestId::Number(id) }
     }
 
     #[test]
     fn an_answer_is_about_the_only_open_request_of_its_id() {
-        let mut elsewhere = Elsewhere::default();
-        let on = |elsewhere: &Elsewhere, asker, channel, id| {
-            elsewhere.asked_on(asker, Channel(channel), Some(&RequestId::Number(id))).0
+        let mut elsewhere = OpenChannels::default();
+        let on = |elsewhere: &OpenChannels, asker, channel, id| {
+            elsewhere.request_channel(asker, Channel(channel), Some(&RequestId::Number(id))).0
         };
         elsewhere.opened(&key(Side::Server, 1, 7));
         assert_eq!(on(&elsewhere, Side::Server, 9, 7), 1);
         assert_eq!(on(&elsewhere, Side::Client, 9, 7), 9, "the other side asked nothing");
-        assert_eq!(elsewhere.asked_on(Side::Server, Channel(9), None), Channel(9));
+        assert_eq!(elsewhere.request_channel(Side::Server, Channel(9), None), Channel(9));
         elsewhere.opened(&key(Side::Server, 2, 7));
         assert_eq!(on(&elsewhere, Side::Server, 9, 7), 9, "two of them: nobody knows which");
         assert_eq!(on(&elsewhere, Side::Server, 2, 7), 2, "unless it comes where one of them was asked");

@@ -9,6 +9,6 @@ mod elsewhere;
 mod outcome;
 mod pairing;
 
-pub use elsewhere::Elsewhere;
-pub use outcome::{Channel, Exchange, Key, Outcome, Side, Stamped};
-pub use pairing::{Limit, Loose, Pairing, Step};
+pub use elsewhere::OpenChannels;
+pub use outcome::{Channel, Exchange, ExchangeKey, Outcome, Side, TimedMessage};
+pub use pairing::{ExchangeLimit, Pairing, PairingEvent, Unpaired};

@@ -10,7 +10,7 @@ use crate::message::{Body, Message, Reply, RequestId};
 /// It includes the side, because before 2026-07-28 the server may send requests too. It includes the channel, because
 /// over stateless HTTP unrelated clients use the same ids at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub struct ExchangeKey {
     /// The stream that carried the request.
     pub channel: Channel,
     /// The side that sent the request.
@@ -21,7 +21,7 @@ pub struct Key {
 
 /// A message with its time since the start of the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamped {
+pub struct TimedMessage {
     /// The time.
     pub at: Duration,
     /// The message.
@@ -32,11 +32,11 @@ pub struct Stamped {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// The key of the request.
-    pub key: Key,
+    pub key: ExchangeKey,
     /// The request.
-    pub request: Stamped,
+    pub request: TimedMessage,
     /// The progress, log messages and cancellations that belong to it, in order.
-    pub notifications: Vec<Stamped>,
+    pub notifications: Vec<TimedMessage>,
     /// The outcome.
     pub outcome: Outcome,
 }
@@ -45,13 +45,13 @@ pub struct Exchange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It got a response, which may be [garbled](Body::Garbled).
-    Replied(Stamped),
+    Replied(TimedMessage),
     /// Its sender cancelled it; the response may still have arrived.
     Cancelled {
         /// The time of the cancellation.
         at: Duration,
         /// The response, if it still arrived.
-        late: Option<Stamped>,
+        late: Option<TimedMessage>,
     },
     /// The connection was closed before a response, or the id was used again.
     Unanswered,
@@ -67,7 +67,7 @@ impl Exchange {
     }
 
     /// The message of the response, which may be garbled.
-    pub fn answer(&self) -> Option<&Stamped> {
+    pub fn answer(&self) -> Option<&TimedMessage> {
         match &self.outcome {
             Outcome::Replied(answer) => Some(answer),
             Outcome::Cancelled { late, .. } => late.as_ref(),

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Channel, Exchange, Key, Outcome, Side, Stamped};
+use super::{Channel, Exchange, ExchangeKey, Outcome, Side, TimedMessage};
 use crate::json::RawJson;
-use crate::message::{Body, Message, Method, Notification, Reason, RequestId};
+use crate::message::{Body, GarbledReason, Message, Method, Notification, RequestId};
 use crate::protocol::meta;
 
 /// Pairs the messages of one connection in any order; every message is part of a result.
@@ -15,29 +15,29 @@ use crate::protocol::meta;
 /// `T` is the caller's data for a pending request, such as the task that waits for the response.
 #[derive(Debug)]
 pub struct Pairing<T = ()> {
-    open: AtHand<Open<T>>,
-    tokens: HashMap<(Side, Bytes), Vec<Key>>,
-    cancelled: VecDeque<Key>,
-    limit: Limit,
+    open: RecentMap<OpenExchange<T>>,
+    tokens: HashMap<(Side, Bytes), Vec<ExchangeKey>>,
+    cancelled: VecDeque<ExchangeKey>,
+    limit: ExchangeLimit,
 }
 
 /// Limits of the data that is kept for one exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct ExchangeLimit {
     /// Maximum number of notifications.
     pub notifications: usize,
     /// Maximum number of bytes of notifications.
     pub bytes: usize,
 }
 
-impl Limit {
+impl ExchangeLimit {
     /// No limit.
-    pub const NONE: Limit = Limit { notifications: usize::MAX, bytes: usize::MAX };
+    pub const NONE: ExchangeLimit = ExchangeLimit { notifications: usize::MAX, bytes: usize::MAX };
 }
 
 /// A pending exchange. It is in its box from the beginning, so that returning it costs no copy.
 #[derive(Debug)]
-struct Open<T> {
+struct OpenExchange<T> {
     exchange: Box<Exchange>,
     extra: Option<Box<Extra>>,
     tag: T,
@@ -53,28 +53,28 @@ struct Extra {
 
 /// The result of pairing a message.
 #[derive(Debug)]
-pub enum Step<T> {
+pub enum PairingEvent<T> {
     /// The message is a request: an exchange begins.
     Opened {
         /// The key of the exchange.
-        key: Key,
+        key: ExchangeKey,
         /// The pending exchange that had the same key; it ends unanswered.
         displaced: Option<(Box<Exchange>, T)>,
     },
     /// The message is a notification that belongs to a pending exchange.
     Attached {
         /// The key of the exchange.
-        key: Key,
+        key: ExchangeKey,
     },
     /// The message is a cancellation: the exchange stays for a late response.
     Cancelled {
         /// The key of the exchange.
-        key: Key,
+        key: ExchangeKey,
         /// The exchange that was cancelled first, if there are too many; its response is no longer expected.
         expired: Option<(Box<Exchange>, T)>,
     },
     /// The message is a response: an exchange ends.
-    Settled {
+    Completed {
         /// The whole exchange.
         exchange: Box<Exchange>,
         /// The caller's data.
@@ -83,21 +83,21 @@ pub enum Step<T> {
     /// The message belongs to no request.
     Loose {
         /// The message.
-        message: Stamped,
+        message: TimedMessage,
         /// The reason.
-        why: Loose,
+        why: Unpaired,
     },
     /// The message is a batch: the results of each of its messages, in order.
-    Batch(Vec<Step<T>>),
+    Batch(Vec<PairingEvent<T>>),
 }
 
 /// Why a message belongs to no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loose {
+pub enum Unpaired {
     /// A notification about the connection, or one whose request is unknown.
     Notification,
     /// A response without a pending request, or a second response.
-    UnaskedAnswer,
+    UnexpectedResponse,
     /// A garbled message.
     Garbled,
 }
@@ -107,13 +107,13 @@ const CANCELLED_LIMIT: usize = 1024;
 
 impl<T> Default for Pairing<T> {
     fn default() -> Self {
-        Pairing::new(Limit::NONE)
+        Pairing::new(ExchangeLimit::NONE)
     }
 }
 
 impl<T> Pairing<T> {
     /// Notifications beyond the limit of one exchange are returned as loose.
-    pub fn new(limit: Limit) -> Pairing<T> {
+    pub fn new(limit: ExchangeLimit) -> Pairing<T> {
         let (open, tokens, cancelled) = Default::default();
         Pairing { open, tokens, cancelled, limit }
     }
@@ -124,23 +124,29 @@ impl<T> Pairing<T> {
     }
 
     /// The caller's data for a pending exchange.
-    pub fn tag_mut(&mut self, key: &Key) -> Option<&mut T> {
+    pub fn tag_mut(&mut self, key: &ExchangeKey) -> Option<&mut T> {
         self.open.get_mut(key).map(|open| &mut open.tag)
     }
 
     /// The request of a pending exchange.
-    pub fn request(&self, key: &Key) -> Option<&Stamped> {
+    pub fn request(&self, key: &ExchangeKey) -> Option<&TimedMessage> {
         self.open.get(key).map(|open| &open.exchange.request)
     }
 
     /// The last notification that was attached to a pending exchange.
-    pub fn last_notification(&self, key: &Key) -> Option<Message> {
+    pub fn last_notification(&self, key: &ExchangeKey) -> Option<Message> {
         self.open.get(key)?.exchange.notifications.last().map(|stamped| stamped.message.clone())
     }
 
     /// Begins an exchange with a request whose progress token is already known.
     #[inline]
-    pub fn open(&mut self, key: Key, request: Stamped, token: Option<&RawJson>, tag: T) -> Option<(Box<Exchange>, T)> {
+    pub fn open(
+        &mut self,
+        key: ExchangeKey,
+        request: TimedMessage,
+        token: Option<&RawJson>,
+        tag: T,
+    ) -> Option<(Box<Exchange>, T)> {
         let (notifications, outcome) = (Vec::new(), Outcome::Unanswered);
         let exchange = Box::new(Exchange { key: key.clone(), request, notifications, outcome });
         let extra = token.map(|token| {
@@ -148,21 +154,21 @@ impl<T> Pairing<T> {
             self.tokens.entry((key.asker, token.clone())).or_default().push(key.clone());
             Box::new(Extra { bytes: 0, token: Some(token) })
         });
-        let displaced = self.open.insert(key, Open { exchange, extra, tag })?;
+        let displaced = self.open.insert(key, OpenExchange { exchange, extra, tag })?;
         self.forget(&displaced);
         Some((displaced.exchange, displaced.tag))
     }
 
     /// Ends an exchange without a response.
-    pub fn abandon(&mut self, key: &Key) -> Option<(Box<Exchange>, T)> {
+    pub fn abandon(&mut self, key: &ExchangeKey) -> Option<(Box<Exchange>, T)> {
         let open = self.remove(key)?;
         Some((open.exchange, open.tag))
     }
 
     /// Ends every exchange of a channel without a response, because the channel was closed.
     pub fn abandon_channel(&mut self, channel: Channel) -> Vec<(Box<Exchange>, T)> {
-        let asked_by = |asker| self.open.asked_by(asker, channel).map(|(key, _)| key);
-        let keys: Vec<Key> = asked_by(Side::Client).chain(asked_by(Side::Server)).cloned().collect();
+        let asked_by = |asker| self.open.of_asker(asker, channel).map(|(key, _)| key);
+        let keys: Vec<ExchangeKey> = asked_by(Side::Client).chain(asked_by(Side::Server)).cloned().collect();
         keys.iter().filter_map(|key| self.abandon(key)).collect()
     }
 
@@ -173,14 +179,14 @@ impl<T> Pairing<T> {
         std::mem::take(&mut self.open).into_values().map(|open| (open.exchange, open.tag)).collect()
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Open<T>> {
+    fn remove(&mut self, key: &ExchangeKey) -> Option<OpenExchange<T>> {
         let open = self.open.remove(key)?;
         self.forget(&open);
         Some(open)
     }
 
     /// Removes the exchange from the maps of ids and tokens.
-    fn forget(&mut self, open: &Open<T>) {
+    fn forget(&mut self, open: &OpenExchange<T>) {
         let key = &open.exchange.key;
         if let Some(token) = open.extra.as_ref().and_then(|extra| extra.token.as_ref()) {
             let slot = (key.asker, token.clone());
@@ -202,81 +208,83 @@ impl<T> Pairing<T> {
 
 impl<T: Default> Pairing<T> {
     /// Pairs the next message, which `from` sent on `channel` at the time `at`.
-    pub fn step(&mut self, from: Side, channel: Channel, at: Duration, message: Message) -> Step<T> {
+    pub fn step(&mut self, from: Side, channel: Channel, at: Duration, message: Message) -> PairingEvent<T> {
         match message.body() {
             Body::Request(request) => {
-                let key = Key { channel, asker: from, id: request.id.clone() };
+                let key = ExchangeKey { channel, asker: from, id: request.id.clone() };
                 let token = request.param(&["_meta", meta::PROGRESS_TOKEN]);
-                let displaced = self.open(key.clone(), Stamped { at, message }, token.as_ref(), T::default());
-                Step::Opened { key, displaced }
+                let displaced = self.open(key.clone(), TimedMessage { at, message }, token.as_ref(), T::default());
+                PairingEvent::Opened { key, displaced }
             }
             Body::Response(response) => match response.id.clone() {
-                Some(id) => self.answer(Key { channel, asker: from.other(), id }, Stamped { at, message }),
+                Some(id) => self.answer(ExchangeKey { channel, asker: from.other(), id }, TimedMessage { at, message }),
                 // `null` means that the id of the request could not be read; if one request is pending, it must be that
                 // one.
                 None => match self.only_open(channel, from.other()) {
-                    Some(key) => self.answer(key, Stamped { at, message }),
-                    None => Step::Loose { message: Stamped { at, message }, why: Loose::UnaskedAnswer },
+                    Some(key) => self.answer(key, TimedMessage { at, message }),
+                    None => {
+                        PairingEvent::Loose { message: TimedMessage { at, message }, why: Unpaired::UnexpectedResponse }
+                    }
                 },
             },
             Body::Notification(notification) => {
                 let key = self.owner(from, channel, notification);
                 let is_cancellation = notification.method == Method::CANCELLED;
-                self.attach(key, Stamped { at, message }, is_cancellation)
+                self.attach(key, TimedMessage { at, message }, is_cancellation)
             }
             Body::Garbled(garbled) => {
                 // A partial response ends the exchange, so that its caller does not wait for a timeout.
-                let named = garbled.id.clone().map(|id| Key { channel, asker: from.other(), id });
+                let named = garbled.id.clone().map(|id| ExchangeKey { channel, asker: from.other(), id });
                 let key = named.or_else(|| self.only_open(channel, from.other()).filter(|_| is_cut_answer(&message)));
                 match key.filter(|key| self.open.get(key).is_some()) {
-                    Some(key) => self.answer(key, Stamped { at, message }),
-                    None => Step::Loose { message: Stamped { at, message }, why: Loose::Garbled },
+                    Some(key) => self.answer(key, TimedMessage { at, message }),
+                    None => PairingEvent::Loose { message: TimedMessage { at, message }, why: Unpaired::Garbled },
                 }
             }
             Body::Batch(messages) => {
                 let messages = messages.clone();
-                Step::Batch(messages.into_iter().map(|message| self.step(from, channel, at, message)).collect())
+                PairingEvent::Batch(messages.into_iter().map(|message| self.step(from, channel, at, message)).collect())
             }
         }
     }
 
-    fn answer(&mut self, key: Key, answer: Stamped) -> Step<T> {
+    fn answer(&mut self, key: ExchangeKey, answer: TimedMessage) -> PairingEvent<T> {
         match self.remove(&key) {
-            Some(Open { mut exchange, tag, .. }) => {
+            Some(OpenExchange { mut exchange, tag, .. }) => {
                 match &mut exchange.outcome {
                     Outcome::Cancelled { late, .. } => *late = Some(answer),
                     outcome @ (Outcome::Unanswered | Outcome::Replied(_)) => *outcome = Outcome::Replied(answer),
                 }
-                Step::Settled { exchange, tag }
+                PairingEvent::Completed { exchange, tag }
             }
-            None => Step::Loose { message: answer, why: Loose::UnaskedAnswer },
+            None => PairingEvent::Loose { message: answer, why: Unpaired::UnexpectedResponse },
         }
     }
 
-    fn attach(&mut self, key: Option<Key>, message: Stamped, is_cancellation: bool) -> Step<T> {
+    fn attach(&mut self, key: Option<ExchangeKey>, message: TimedMessage, is_cancellation: bool) -> PairingEvent<T> {
         let open = key.as_ref().and_then(|key| self.open.get_mut(key));
         let (Some(key), Some(open)) = (key, open) else {
-            return Step::Loose { message, why: Loose::Notification };
+            return PairingEvent::Loose { message, why: Unpaired::Notification };
         };
         if is_cancellation && !open.is_cancelled() {
             open.exchange.outcome = Outcome::Cancelled { at: message.at, late: None };
             open.exchange.notifications.push(message);
             self.cancelled.push_back(key.clone());
             let oldest = if self.cancelled.len() > CANCELLED_LIMIT { self.cancelled.pop_front() } else { None };
-            return Step::Cancelled { key, expired: oldest.and_then(|key| self.abandon(&key)) };
+            return PairingEvent::Cancelled { key, expired: oldest.and_then(|key| self.abandon(&key)) };
         }
         let extra = open.extra.get_or_insert_default();
         let bytes = extra.bytes.saturating_add(message.message.raw().len());
         if open.exchange.notifications.len() >= self.limit.notifications || bytes > self.limit.bytes {
-            return Step::Loose { message, why: Loose::Notification };
+            return PairingEvent::Loose { message, why: Unpaired::Notification };
         }
         open.exchange.notifications.push(message);
         extra.bytes = bytes;
-        Step::Attached { key }
+        PairingEvent::Attached { key }
     }
 
     /// The key of the request that a notification belongs to.
-    fn owner(&self, from: Side, channel: Channel, notification: &Notification) -> Option<Key> {
+    fn owner(&self, from: Side, channel: Channel, notification: &Notification) -> Option<ExchangeKey> {
         match notification.method.as_str() {
             "notifications/progress" => {
                 let token = notification.param(&[meta::PROGRESS_TOKEN])?;
@@ -291,7 +299,7 @@ impl<T: Default> Pairing<T> {
                     serde_json::Value::String(text) => RequestId::Text(text),
                     value => RequestId::Number(value.as_i64()?),
                 };
-                let exact = Key { channel, asker: from, id };
+                let exact = ExchangeKey { channel, asker: from, id };
                 if self.open.get(&exact).is_some() {
                     return Some(exact);
                 }
@@ -309,8 +317,8 @@ impl<T: Default> Pairing<T> {
 
 impl<T> Pairing<T> {
     /// The key of the only request that `asker` has pending on `channel`, if there is exactly one.
-    pub fn only_open(&self, channel: Channel, asker: Side) -> Option<Key> {
-        let open = self.open.asked_by(asker, channel);
+    pub fn only_open(&self, channel: Channel, asker: Side) -> Option<ExchangeKey> {
+        let open = self.open.of_asker(asker, channel);
         // A cancelled request only waits for a late response; other messages do not belong to it.
         let mut waiting = open.filter(|(_, open)| !open.is_cancelled()).map(|(key, _)| key);
         let only = waiting.next()?;
@@ -318,7 +326,7 @@ impl<T> Pairing<T> {
     }
 }
 
-impl<T> Open<T> {
+impl<T> OpenExchange<T> {
     fn is_cancelled(&self) -> bool {
         matches!(self.exchange.outcome, Outcome::Cancelled { .. })
     }
@@ -326,38 +334,38 @@ impl<T> Open<T> {
 
 /// Whether this is the beginning of a message that was too long, and not of a request or a notification.
 fn is_cut_answer(message: &Message) -> bool {
-    let too_long = message.as_garbled().is_some_and(|garbled| matches!(garbled.reason, Reason::TooLong { .. }));
+    let too_long = message.as_garbled().is_some_and(|garbled| matches!(garbled.reason, GarbledReason::TooLong { .. }));
     too_long && !message.text().contains("\"method\"")
 }
 
 /// A map that keeps its newest entry outside the tree. Most clients wait for a response before the next request, so
 /// they never use the tree.
 #[derive(Debug)]
-pub(super) struct AtHand<V> {
-    newest: Option<(Key, V)>,
-    others: BTreeMap<Key, V>,
+pub(super) struct RecentMap<V> {
+    newest: Option<(ExchangeKey, V)>,
+    others: BTreeMap<ExchangeKey, V>,
 }
 
-impl<V> Default for AtHand<V> {
-    fn default() -> AtHand<V> {
-        AtHand { newest: None, others: BTreeMap::new() }
+impl<V> Default for RecentMap<V> {
+    fn default() -> RecentMap<V> {
+        RecentMap { newest: None, others: BTreeMap::new() }
     }
 }
 
-impl<V> AtHand<V> {
+impl<V> RecentMap<V> {
     pub(super) fn len(&self) -> usize {
         self.others.len() + usize::from(self.newest.is_some())
     }
 
     #[inline]
-    pub(super) fn get(&self, key: &Key) -> Option<&V> {
+    pub(super) fn get(&self, key: &ExchangeKey) -> Option<&V> {
         match &self.newest {
             Some((newest, value)) if newest == key => Some(value),
             _ => self.others.get(key),
         }
     }
 
-    pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut V> {
+    pub(super) fn get_mut(&mut self, key: &ExchangeKey) -> Option<&mut V> {
         match &mut self.newest {
             Some((newest, value)) if newest == key => Some(value),
             _ => self.others.get_mut(key),
@@ -366,7 +374,7 @@ impl<V> AtHand<V> {
 
     /// Inserts a value, and returns the previous value of this key.
     #[inline]
-    pub(super) fn insert(&mut self, key: Key, value: V) -> Option<V> {
+    pub(super) fn insert(&mut self, key: ExchangeKey, value: V) -> Option<V> {
         let displaced = self.remove(&key);
         if let Some((older, value)) = self.newest.replace((key, value)) {
             self.others.insert(older, value);
@@ -375,14 +383,14 @@ impl<V> AtHand<V> {
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, key: &Key) -> Option<V> {
+    pub(super) fn remove(&mut self, key: &ExchangeKey) -> Option<V> {
         match &self.newest {
             Some((newest, _)) if newest == key => self.newest.take().map(|(_, value)| value),
             _ => self.others.remove(key),
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &V)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&ExchangeKey, &V)> {
         self.others.iter().chain(self.newest.iter().map(|(key, value)| (key, value)))
     }
 
@@ -391,9 +399,9 @@ impl<V> AtHand<V> {
     }
 
     /// The values of one side on one channel.
-    pub(super) fn asked_by(&self, asker: Side, channel: Channel) -> impl Iterator<Item = (&Key, &V)> {
-        let here = move |key: &Key| key.channel == channel && key.asker == asker;
-        let first = Key { channel, asker, id: RequestId::Number(i64::MIN) };
+    pub(super) fn of_asker(&self, asker: Side, channel: Channel) -> impl Iterator<Item = (&ExchangeKey, &V)> {
+        let here = move |key: &ExchangeKey| key.channel == channel && key.asker == asker;
+        let first = ExchangeKey { channel, asker, id: RequestId::Number(i64::MIN) };
         let others = self.others.range(first..).take_while(move |(key, _)| here(key));
         others.chain(self.newest.iter().map(|(key, value)| (key, value)).filter(move |(key, _)| here(key)))
     }
@@ -413,16 +421,16 @@ mod tests {
     }
 
     impl Talk {
-        fn on(&mut self, channel: u64, from: Side, text: &str) -> Step<()> {
+        fn on(&mut self, channel: u64, from: Side, text: &str) -> PairingEvent<()> {
             self.now += 1;
             self.pairing.step(from, Channel(channel), Duration::from_millis(self.now), Message::parse(text.to_owned()))
         }
 
-        fn client(&mut self, text: &str) -> Step<()> {
+        fn client(&mut self, text: &str) -> PairingEvent<()> {
             self.on(0, Side::Client, text)
         }
 
-        fn server(&mut self, text: &str) -> Step<()> {
+        fn server(&mut self, text: &str) -> PairingEvent<()> {
             self.on(0, Side::Server, text)
         }
     }
@@ -454,25 +462,25 @@ mod tests {
     const UNREADABLE: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#;
 
     #[track_caller]
-    fn settled(step: Step<()>) -> Box<Exchange> {
+    fn settled(step: PairingEvent<()>) -> Box<Exchange> {
         match step {
-            Step::Settled { exchange, tag: () } => exchange,
+            PairingEvent::Completed { exchange, tag: () } => exchange,
             other => panic!("not settled: {other:?}"),
         }
     }
 
     #[track_caller]
-    fn loose(step: Step<()>) -> Loose {
+    fn loose(step: PairingEvent<()>) -> Unpaired {
         match step {
-            Step::Loose { why, .. } => why,
+            PairingEvent::Loose { why, .. } => why,
             other => panic!("not loose: {other:?}"),
         }
     }
 
     #[track_caller]
-    fn attached(step: Step<()>) -> RequestId {
+    fn attached(step: PairingEvent<()>) -> RequestId {
         match step {
-            Step::Attached { key } => key.id,
+            PairingEvent::Attached { key } => key.id,
             other => panic!("not attached: {other:?}"),
         }
     }
@@ -492,7 +500,7 @@ mod tests {
     fn a_number_and_its_text_are_different_ids() {
         let mut talk = Talk::default();
         talk.client(&call("1"));
-        assert_eq!(loose(talk.server(&result(r#""1""#))), Loose::UnaskedAnswer);
+        assert_eq!(loose(talk.server(&result(r#""1""#))), Unpaired::UnexpectedResponse);
         settled(talk.server(&result("1")));
     }
 
@@ -508,7 +516,7 @@ mod tests {
             assert_eq!(exchange.took(), Some(Duration::from_millis(took)));
             assert!(matches!(exchange.reply(), Some(crate::message::Reply::Result(_))));
         }
-        assert_eq!(loose(talk.server(&result("3"))), Loose::UnaskedAnswer, "a second answer");
+        assert_eq!(loose(talk.server(&result("3"))), Unpaired::UnexpectedResponse, "a second answer");
         assert_eq!(talk.pairing.open_count(), 0);
     }
 
@@ -519,10 +527,10 @@ mod tests {
         talk.client(&call_with_token("2", "7"));
         assert_eq!(attached(talk.server(&progress("7"))), RequestId::Number(2));
         assert_eq!(attached(talk.server(&progress(r#""a""#))), RequestId::Number(1));
-        assert_eq!(loose(talk.server(&progress(r#""7""#))), Loose::Notification, "a text is no number");
-        assert_eq!(loose(talk.client(&progress("7"))), Loose::Notification, "the asker does not make progress");
+        assert_eq!(loose(talk.server(&progress(r#""7""#))), Unpaired::Notification, "a text is no number");
+        assert_eq!(loose(talk.client(&progress("7"))), Unpaired::Notification, "the asker does not make progress");
         assert_eq!(settled(talk.server(&result("2"))).notifications.len(), 1);
-        assert_eq!(loose(talk.server(&progress("7"))), Loose::Notification, "too late");
+        assert_eq!(loose(talk.server(&progress("7"))), Unpaired::Notification, "too late");
     }
 
     #[test]
@@ -537,11 +545,11 @@ mod tests {
     #[test]
     fn a_log_message_goes_to_the_only_open_request() {
         let mut talk = Talk::default();
-        assert_eq!(loose(talk.server(LOG)), Loose::Notification, "nothing is open");
+        assert_eq!(loose(talk.server(LOG)), Unpaired::Notification, "nothing is open");
         talk.client(&call("1"));
         assert_eq!(attached(talk.server(LOG)), RequestId::Number(1));
         talk.client(&call("2"));
-        assert_eq!(loose(talk.server(LOG)), Loose::Notification, "it could be either's");
+        assert_eq!(loose(talk.server(LOG)), Unpaired::Notification, "it could be either's");
         talk.on(5, Side::Client, &call("3"));
         assert_eq!(attached(talk.on(5, Side::Server, LOG)), RequestId::Number(3), "alone on its channel");
     }
@@ -552,7 +560,7 @@ mod tests {
         talk.on(1, Side::Client, &call("1"));
         talk.on(2, Side::Client, &call("1"));
         assert_eq!(settled(talk.on(2, Side::Server, &result("1"))).key.channel, Channel(2));
-        assert_eq!(loose(talk.on(2, Side::Server, &result("1"))), Loose::UnaskedAnswer);
+        assert_eq!(loose(talk.on(2, Side::Server, &result("1"))), Unpaired::UnexpectedResponse);
         assert_eq!(settled(talk.on(1, Side::Server, &result("1"))).key.channel, Channel(1));
     }
 
@@ -572,7 +580,7 @@ mod tests {
     fn a_cancelled_request_waits_for_its_late_answer() {
         let mut talk = Talk::default();
         talk.client(&call("1"));
-        assert!(matches!(talk.client(&cancel("1")), Step::Cancelled { expired: None, .. }));
+        assert!(matches!(talk.client(&cancel("1")), PairingEvent::Cancelled { expired: None, .. }));
         let exchange = settled(talk.server(&result("1")));
         let Outcome::Cancelled { at, late: Some(late) } = &exchange.outcome else { panic!("{exchange:?}") };
         assert_eq!((*at, late.at), (Duration::from_millis(2), Duration::from_millis(3)));
@@ -584,7 +592,7 @@ mod tests {
         let mut talk = Talk::default();
         for id in 0..=CANCELLED_LIMIT {
             talk.client(&call(&id.to_string()));
-            let Step::Cancelled { expired, .. } = talk.client(&cancel(&id.to_string())) else { panic!("{id}") };
+            let PairingEvent::Cancelled { expired, .. } = talk.client(&cancel(&id.to_string())) else { panic!("{id}") };
             let expired = expired.map(|(exchange, ())| exchange.key.id);
             assert_eq!(expired, (id == CANCELLED_LIMIT).then_some(RequestId::Number(0)));
         }
@@ -595,20 +603,20 @@ mod tests {
     fn a_reused_id_displaces_the_first_request() {
         let mut talk = Talk::default();
         talk.client(&call_with_token("1", "5"));
-        let Step::Opened { displaced, .. } = talk.client(&call("1")) else { panic!("not opened") };
+        let PairingEvent::Opened { displaced, .. } = talk.client(&call("1")) else { panic!("not opened") };
         let (displaced, ()) = displaced.unwrap();
         assert_eq!((displaced.request.at, displaced.outcome), (Duration::from_millis(1), Outcome::Unanswered));
-        assert_eq!(loose(talk.server(&progress("5"))), Loose::Notification, "its token went with it");
+        assert_eq!(loose(talk.server(&progress("5"))), Unpaired::Notification, "its token went with it");
         assert_eq!(settled(talk.server(&result("1"))).request.at, Duration::from_millis(2));
     }
 
     #[test]
     fn an_error_for_null_settles_the_only_open_request() {
         let mut talk = Talk::default();
-        assert_eq!(loose(talk.server(UNREADABLE)), Loose::UnaskedAnswer);
+        assert_eq!(loose(talk.server(UNREADABLE)), Unpaired::UnexpectedResponse);
         talk.client(&call("1"));
         talk.client(&call("2"));
-        assert_eq!(loose(talk.server(UNREADABLE)), Loose::UnaskedAnswer, "it could be either's");
+        assert_eq!(loose(talk.server(UNREADABLE)), Unpaired::UnexpectedResponse, "it could be either's");
         settled(talk.server(&result("1")));
         assert_eq!(settled(talk.server(UNREADABLE)).key.id, RequestId::Number(2));
     }
@@ -620,18 +628,18 @@ mod tests {
         let exchange = settled(talk.server(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#));
         assert!(exchange.reply().is_none());
         assert!(exchange.answer().unwrap().message.as_garbled().is_some());
-        assert_eq!(loose(talk.server(r#"{"id":1,"result":{}}"#)), Loose::Garbled, "nobody waits any more");
-        assert_eq!(loose(talk.server("Server running on stdio")), Loose::Garbled);
+        assert_eq!(loose(talk.server(r#"{"id":1,"result":{}}"#)), Unpaired::Garbled, "nobody waits any more");
+        assert_eq!(loose(talk.server("Server running on stdio")), Unpaired::Garbled);
     }
 
     #[test]
     fn an_answer_that_was_cut_off_settles_the_only_open_request() {
-        let cut = |text: &'static str| Message::garbled(text, Reason::TooLong { limit: 10 });
+        let cut = |text: &'static str| Message::garbled(text, GarbledReason::TooLong { limit: 10 });
         let mut talk = Talk::default();
         talk.client(&call("1"));
         let request = cut(r#"{"jsonrpc":"2.0","method":"no"#);
         let step = talk.pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, request);
-        assert_eq!(loose(step), Loose::Garbled, "it is no answer");
+        assert_eq!(loose(step), Unpaired::Garbled, "it is no answer");
         let answer = cut(r#"{"jsonrpc":"2.0","id":1,"resu"#);
         settled(talk.pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, answer));
     }
@@ -639,36 +647,49 @@ mod tests {
     #[test]
     fn each_message_of_a_batch_goes_its_own_way() {
         let mut talk = Talk::default();
-        let Step::Batch(steps) = talk.client(&format!("[{},{},5]", call("1"), call("2"))) else { panic!("no batch") };
+        let PairingEvent::Batch(steps) = talk.client(&format!("[{},{},5]", call("1"), call("2"))) else {
+            panic!("no batch")
+        };
         assert!(matches!(
             &steps[..],
-            [Step::Opened { .. }, Step::Opened { .. }, Step::Loose { why: Loose::Garbled, .. }]
+            [
+                PairingEvent::Opened { .. },
+                PairingEvent::Opened { .. },
+                PairingEvent::Loose { why: Unpaired::Garbled, .. }
+            ]
         ));
-        let Step::Batch(steps) = talk.server(&format!("[{},{}]", result("2"), result("1"))) else { panic!("no batch") };
+        let PairingEvent::Batch(steps) = talk.server(&format!("[{},{}]", result("2"), result("1"))) else {
+            panic!("no batch")
+        };
         let ids: Vec<_> = steps.into_iter().map(|step| settled(step).key.id).collect();
         assert_eq!(ids, [RequestId::Number(2), RequestId::Number(1)]);
     }
 
     #[test]
     fn notifications_beyond_the_limit_are_loose() {
-        let mut talk = Talk { pairing: Pairing::new(Limit { notifications: 2, ..Limit::NONE }), now: 0 };
+        let mut talk =
+            Talk { pairing: Pairing::new(ExchangeLimit { notifications: 2, ..ExchangeLimit::NONE }), now: 0 };
         talk.client(&call("1"));
         attached(talk.server(LOG));
         attached(talk.server(LOG));
-        assert_eq!(loose(talk.server(LOG)), Loose::Notification);
+        assert_eq!(loose(talk.server(LOG)), Unpaired::Notification);
         assert_eq!(settled(talk.server(&result("1"))).notifications.len(), 2);
     }
 
     #[test]
     fn bytes_of_notifications_beyond_the_limit_are_loose_and_each_exchange_has_its_own() {
-        let mut talk = Talk { pairing: Pairing::new(Limit { bytes: 2 * LOG.len(), ..Limit::NONE }), now: 0 };
+        let mut talk =
+            Talk { pairing: Pairing::new(ExchangeLimit { bytes: 2 * LOG.len(), ..ExchangeLimit::NONE }), now: 0 };
         talk.on(1, Side::Client, &call("1"));
         talk.on(2, Side::Client, &call("2"));
         attached(talk.on(1, Side::Server, LOG));
         attached(talk.on(1, Side::Server, LOG));
-        assert_eq!(loose(talk.on(1, Side::Server, LOG)), Loose::Notification);
+        assert_eq!(loose(talk.on(1, Side::Server, LOG)), Unpaired::Notification);
         assert_eq!(attached(talk.on(2, Side::Server, LOG)), RequestId::Number(2));
-        assert!(matches!(talk.on(1, Side::Client, &cancel("1")), Step::Cancelled { .. }), "this one is always kept");
+        assert!(
+            matches!(talk.on(1, Side::Client, &cancel("1")), PairingEvent::Cancelled { .. }),
+            "this one is always kept"
+        );
         assert_eq!(settled(talk.on(1, Side::Server, &result("1"))).notifications.len(), 3);
         assert_eq!(settled(talk.on(2, Side::Server, &result("2"))).notifications.len(), 1);
     }
@@ -680,7 +701,7 @@ mod tests {
             notifications in 0..4usize,
             bytes in prop_oneof![Just(usize::MAX), 0..400usize],
         ) {
-            let mut pairing = Pairing::<()>::new(Limit { notifications, bytes });
+            let mut pairing = Pairing::<()>::new(ExchangeLimit { notifications, bytes });
             let (mut told, mut found) = (Vec::new(), Vec::new());
             for (number, (from, channel, text)) in said.into_iter().enumerate() {
                 let message = Message::parse(text);
@@ -720,19 +741,19 @@ mod tests {
         (side, (0..3u64).prop_map(Channel), prop_oneof![8 => one, 1 => batch])
     }
 
-    fn collect(step: Step<()>, found: &mut Vec<Stamped>) {
+    fn collect(step: PairingEvent<()>, found: &mut Vec<TimedMessage>) {
         match step {
-            Step::Opened { displaced: ended, .. } | Step::Cancelled { expired: ended, .. } => {
+            PairingEvent::Opened { displaced: ended, .. } | PairingEvent::Cancelled { expired: ended, .. } => {
                 ended.into_iter().for_each(|(exchange, ())| collect_exchange(*exchange, found));
             }
-            Step::Settled { exchange, tag: () } => collect_exchange(*exchange, found),
-            Step::Attached { .. } => {}
-            Step::Loose { message, .. } => found.push(message),
-            Step::Batch(steps) => steps.into_iter().for_each(|step| collect(step, found)),
+            PairingEvent::Completed { exchange, tag: () } => collect_exchange(*exchange, found),
+            PairingEvent::Attached { .. } => {}
+            PairingEvent::Loose { message, .. } => found.push(message),
+            PairingEvent::Batch(steps) => steps.into_iter().for_each(|step| collect(step, found)),
         }
     }
 
-    fn collect_exchange(exchange: Exchange, found: &mut Vec<Stamped>) {
+    fn collect_exchange(exchange: Exchange, found: &mut Vec<TimedMessage>) {
         found.push(exchange.request);
         found.extend(exchange.notifications);
         match exchange.outcome {
@@ -742,8 +763,8 @@ mod tests {
         }
     }
 
-    fn key() -> impl Strategy<Value = Key> {
-        (0..3_u64, any::<bool>(), -1..4_i64).prop_map(|(channel, client, id)| Key {
+    fn key() -> impl Strategy<Value = ExchangeKey> {
+        (0..3_u64, any::<bool>(), -1..4_i64).prop_map(|(channel, client, id)| ExchangeKey {
             channel: Channel(channel),
             asker: if client { Side::Client } else { Side::Server },
             id: if id < 0 { RequestId::Text("x".into()) } else { RequestId::Number(id) },
@@ -753,7 +774,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map(steps in prop::collection::vec((any::<bool>(), key()), 0..40)) {
-            let (mut ours, mut plain) = (AtHand::default(), BTreeMap::new());
+            let (mut ours, mut plain) = (RecentMap::default(), BTreeMap::new());
             for (number, (insert, key)) in steps.into_iter().enumerate() {
                 match insert {
                     true => prop_assert_eq!(ours.insert(key.clone(), number), plain.insert(key.clone(), number)),
@@ -763,10 +784,10 @@ mod tests {
                 prop_assert_eq!(ours.get_mut(&key), plain.get_mut(&key));
                 let sorted: BTreeMap<_, _> = ours.iter().map(|(key, value)| (key.clone(), *value)).collect();
                 prop_assert_eq!(&sorted, &plain);
-                let Key { channel, asker, .. } = key;
-                let mut here: Vec<_> = ours.asked_by(asker, channel).collect();
+                let ExchangeKey { channel, asker, .. } = key;
+                let mut here: Vec<_> = ours.of_asker(asker, channel).collect();
                 here.sort();
-                let same = |key: &Key| key.channel == channel && key.asker == asker;
+                let same = |key: &ExchangeKey| key.channel == channel && key.asker == asker;
                 prop_assert_eq!(here, plain.iter().filter(|(key, _)| same(key)).collect::<Vec<_>>());
             }
             let mut owned: Vec<_> = ours.into_values().collect();

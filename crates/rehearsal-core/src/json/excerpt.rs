@@ -18,7 +18,7 @@ const LEAD: usize = 16;
 ///
 /// The cost depends only on the length that is shown, not on the size of the value.
 pub fn excerpt(value: &Value, limit: usize) -> String {
-    let mut bounded = Bounded { bytes: Vec::new(), limit };
+    let mut bounded = LimitedWriter { bytes: Vec::new(), limit };
     let cut = serde_json::to_writer(&mut bounded, value).is_err();
     let whole = match std::str::from_utf8(&bounded.bytes) {
         Ok(text) => text.len(),
@@ -61,12 +61,12 @@ fn floor_char_boundary(text: &str, mut index: usize) -> usize {
 }
 
 /// A writer that stops at its limit, so that a huge value is never printed in full.
-struct Bounded {
+struct LimitedWriter {
     bytes: Vec<u8>,
     limit: usize,
 }
 
-impl io::Write for Bounded {
+impl io::Write for LimitedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.limit.saturating_sub(self.bytes.len());
         if bytes.len() > room {

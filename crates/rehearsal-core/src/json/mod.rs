@@ -2,7 +2,7 @@
 
 mod canonical;
 mod excerpt;
-mod kind;
+mod json_type;
 mod path;
 mod places;
 mod query;
@@ -11,11 +11,11 @@ mod string;
 
 pub use canonical::{canonical, canonical_object, compare};
 pub use excerpt::{DEFAULT_EXCERPT, difference, excerpt};
-pub use kind::Kind;
+pub use json_type::JsonType;
 pub use path::{Path, Segment};
-pub use places::Places;
+pub use places::PathSet;
 pub use query::{PathQuery, PathQueryError};
 pub(crate) use query::{Step, leads_to};
 pub use raw::RawJson;
 pub(crate) use raw::read_value;
-pub(crate) use string::{Unescaped, eight, special};
+pub(crate) use string::{Unescaped, repeat_byte, special_bytes};

@@ -9,7 +9,7 @@ use super::{Path, PathQuery, Segment};
 
 /// Ignored paths, each a JSONPath such as `$.result.content[*].text` or `$..timestamp`.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct PathSet {
     paths: Vec<Ignored>,
 }
 
@@ -20,16 +20,16 @@ struct Ignored {
     is_met: Arc<AtomicBool>,
 }
 
-impl Places {
+impl PathSet {
     /// Adds a path. `Err` describes what is wrong with it.
-    pub fn and(mut self, path: &str) -> Result<Places, String> {
+    pub fn and(mut self, path: &str) -> Result<PathSet, String> {
         let path = PathQuery::parse(path).map_err(|error| error.to_string())?;
         self.paths.push(Ignored { path, is_met: Arc::default() });
         Ok(self)
     }
 
     /// The paths that have matched nothing so far, as the user wrote them.
-    pub fn unmet(&self) -> impl Iterator<Item = &str> {
+    pub fn unmatched(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().filter(|path| !path.is_met.load(Ordering::Relaxed)).map(|it| it.path.as_str())
     }
 
@@ -44,7 +44,7 @@ impl Places {
     }
 
     /// Removes the values at these paths.
-    pub fn take_out(&self, value: &mut Value) {
+    pub fn remove_from(&self, value: &mut Value) {
         for path in &self.paths {
             // From the last to the first, so that the other indexes stay valid.
             path.located(value).into_iter().rev().for_each(|place| remove(value, place));
@@ -52,7 +52,7 @@ impl Places {
     }
 
     /// Removes the members of objects at these paths; elements of arrays stay, so that indexes do not change.
-    pub fn take_out_members(&self, value: &mut Value) {
+    pub fn remove_members_from(&self, value: &mut Value) {
         for path in &self.paths {
             let is_element = |place: &Path| matches!(place.segments().last(), Some(Segment::Index(_)));
             let members = path.located(value).into_iter().rev().filter(|place| !is_element(place));
@@ -67,7 +67,7 @@ impl Places {
 
     /// Copies the values at these paths from another value, and removes those that the other does not have. If the
     /// arrays around a path differ in length, an index does not identify an element: then a value that both have stays.
-    pub fn carry_over(&self, from: &Value, to: &mut Value) {
+    pub fn copy_values(&self, from: &Value, to: &mut Value) {
         for path in &self.paths {
             let new: Vec<Path> = path.located(to).into_iter().filter(|it| it.lookup(from).is_none()).collect();
             new.into_iter().rev().for_each(|place| remove(to, place));
@@ -84,7 +84,7 @@ impl Places {
 
 impl Ignored {
     fn located(&self, value: &Value) -> Vec<Path> {
-        let places = self.path.located(value);
+        let places = self.path.find_all(value);
         if !places.is_empty() {
             self.is_met.store(true, Ordering::Relaxed);
         }
@@ -136,40 +136,40 @@ mod tests {
 
     #[test]
     fn what_is_in_a_list_is_taken_out_from_the_back() {
-        let places = Places::default().and("$.list[0,1,3]").unwrap().and("$..t").unwrap();
+        let places = PathSet::default().and("$.list[0,1,3]").unwrap().and("$..t").unwrap();
         let mut value = json!({"list": [0, 1, 2, 3, {"t": 1}], "t": 2, "a/b": 1});
-        places.take_out(&mut value);
+        places.remove_from(&mut value);
         assert_eq!(value, json!({"list": [2, {}], "a/b": 1}));
-        assert!(Places::default().and("t").is_err());
+        assert!(PathSet::default().and("t").is_err());
     }
 
     #[test]
     fn what_is_carried_over_is_all_that_changes() {
-        let places = Places::default().and("$..t").unwrap().and("$.list[2]").unwrap().and("$.more[1]").unwrap();
+        let places = PathSet::default().and("$..t").unwrap().and("$.list[2]").unwrap().and("$.more[1]").unwrap();
         let from = json!({"list": [{"t": 1}, 2, 3], "gone": {"t": 1}, "a": {"t": 5}, "more": [1]});
         let mut to = json!({"list": [{"t": 9, "x": 9}, 9], "b": {"t": 9}, "a": {}, "more": [8, 9]});
-        places.carry_over(&from, &mut to);
+        places.copy_values(&from, &mut to);
         assert_eq!(to, json!({"list": [{"t": 1, "x": 9}, 9, 3], "b": {}, "a": {"t": 5}, "more": [8]}));
     }
 
     #[test]
     fn a_path_that_leads_nowhere_is_known() {
-        let places = Places::default().and("$.a").unwrap().and("$.b").unwrap();
-        assert_eq!(places.unmet().collect::<Vec<_>>(), ["$.a", "$.b"]);
-        places.clone().take_out(&mut json!({"b": 1}));
-        assert_eq!(places.unmet().collect::<Vec<_>>(), ["$.a"]);
+        let places = PathSet::default().and("$.a").unwrap().and("$.b").unwrap();
+        assert_eq!(places.unmatched().collect::<Vec<_>>(), ["$.a", "$.b"]);
+        places.clone().remove_from(&mut json!({"b": 1}));
+        assert_eq!(places.unmatched().collect::<Vec<_>>(), ["$.a"]);
     }
 
     #[test]
     fn members_are_taken_out_and_elements_are_found() {
-        let places = Places::default().and("$.list[0]").unwrap().and("$..t").unwrap();
+        let places = PathSet::default().and("$.list[0]").unwrap().and("$..t").unwrap();
         let mut value = json!({"list": [{"t": 1, "u": 2}, 3], "t": 2});
         let located: Vec<_> = places.located(&value).iter().map(ToString::to_string).collect();
         assert_eq!(located, ["$.list[0]", "$.t", "$.list[0].t"]);
-        places.take_out_members(&mut value);
+        places.remove_members_from(&mut value);
         assert_eq!(value, json!({"list": [{"u": 2}, 3]}));
         let mut moved = json!({"list": [8, 9, 3]});
-        places.carry_over(&json!({"list": [9, 3]}), &mut moved);
+        places.copy_values(&json!({"list": [9, 3]}), &mut moved);
         assert_eq!(moved, json!({"list": [8, 9, 3]}));
     }
 }

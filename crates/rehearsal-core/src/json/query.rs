@@ -73,7 +73,7 @@ impl PathQuery {
     }
 
     /// The paths that the query finds.
-    pub fn located(&self, value: &Value) -> Vec<Path> {
+    pub fn find_all(&self, value: &Value) -> Vec<Path> {
         match &self.single {
             Some(path) => path.lookup(value).map(|_| path.clone()).into_iter().collect(),
             None => self.query.query_located(value).locations().map(place).collect(),
@@ -227,7 +227,7 @@ mod tests {
             ("$[0]", &[]),
         ] {
             let query = PathQuery::parse(query).unwrap();
-            let located: Vec<_> = query.located(&value).iter().map(ToString::to_string).collect();
+            let located: Vec<_> = query.find_all(&value).iter().map(ToString::to_string).collect();
             assert_eq!(located, places);
             assert_eq!(query.found(&value).len(), places.len());
         }
@@ -238,7 +238,7 @@ mod tests {
         fn a_place_is_printed_as_a_query_that_finds_it(keys in prop::collection::vec(any::<String>(), 0..4)) {
             let place: Path = keys.iter().map(|key| Segment::from(key.as_str())).collect();
             let value = keys.iter().rev().fold(json!(1), |inner, key| json!({key: inner}));
-            prop_assert_eq!(PathQuery::parse(&place.to_string()).map(|query| query.located(&value)), Ok(vec![place]));
+            prop_assert_eq!(PathQuery::parse(&place.to_string()).map(|query| query.find_all(&value)), Ok(vec![place]));
         }
 
         #[test]
@@ -246,7 +246,7 @@ mod tests {
             let value = json!({"a": {"b": [1, {"a": 2}], "a": [3]}, "b": [{"b": {"a": 4}}]});
             let query = PathQuery::parse(&query).unwrap();
             let steps = query.steps().unwrap();
-            let everything = PathQuery::parse("$..*").unwrap().located(&value);
+            let everything = PathQuery::parse("$..*").unwrap().find_all(&value);
             let mut expected: Vec<Path> = query.query.query_located(&value).locations().map(place).collect();
             expected.sort();
             expected.dedup();

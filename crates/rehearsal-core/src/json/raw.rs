@@ -43,7 +43,7 @@ impl RawJson {
     }
 
     /// A piece of `whole` that we have just written.
-    pub(crate) fn written(text: Bytes) -> RawJson {
+    pub(crate) fn from_written(text: Bytes) -> RawJson {
         RawJson { text }
     }
 

@@ -66,20 +66,21 @@ fn unicode(text: &str) -> Option<(char, usize)> {
 }
 
 /// The same byte eight times.
-pub(crate) const fn eight(byte: u8) -> u64 {
+pub(crate) const fn repeat_byte(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
 /// The bytes of a word with a meaning inside a string: a quote, a backslash, a control character. Each has its highest
 /// bit set. The lowest set bit is correct; those above it may be set by a borrow.
 #[inline(always)]
-pub(crate) const fn special(word: u64) -> u64 {
-    (zero(word ^ eight(b'"')) | zero(word ^ eight(b'\\')) | word.wrapping_sub(eight(b' ')) & !word) & eight(0x80)
+pub(crate) const fn special_bytes(word: u64) -> u64 {
+    (zero(word ^ repeat_byte(b'"')) | zero(word ^ repeat_byte(b'\\')) | word.wrapping_sub(repeat_byte(b' ')) & !word)
+        & repeat_byte(0x80)
 }
 
 #[inline(always)]
 const fn zero(bytes: u64) -> u64 {
-    bytes.wrapping_sub(eight(1)) & !bytes
+    bytes.wrapping_sub(repeat_byte(1)) & !bytes
 }
 
 #[cfg(test)]

@@ -20,17 +20,17 @@ const MAX_EDITS: usize = 512;
 
 /// A difference between two arrays, with the indexes of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum ElementChange {
     /// The element was removed.
-    Went(usize),
+    Removed(usize),
     /// The element was added.
-    Came(usize),
+    Added(usize),
     /// The element was changed.
     Changed(usize, usize),
 }
 
 /// The elements that are not in both arrays, in their order.
-pub(super) fn pieces(before: &[Value], after: &[Value]) -> Vec<Piece> {
+pub(super) fn pieces(before: &[Value], after: &[Value]) -> Vec<ElementChange> {
     let mut names = HashMap::new();
     let (named_before, named_after) = (named(before, &mut names), named(after, &mut names));
     let mut found = Vec::new();
@@ -42,7 +42,8 @@ pub(super) fn pieces(before: &[Value], after: &[Value]) -> Vec<Piece> {
     if before.len() == after.len() {
         // The two numbers of a point have changed; none was added or removed.
         let differs = |at: &usize| named_before[*at] != named_after[*at];
-        let changed: Vec<Piece> = (0..before.len()).filter(differs).map(|at| Piece::Changed(at, at)).collect();
+        let changed: Vec<ElementChange> =
+            (0..before.len()).filter(differs).map(|at| ElementChange::Changed(at, at)).collect();
         if changed.len() <= found.len() {
             return changed;
         }
@@ -51,11 +52,11 @@ pub(super) fn pieces(before: &[Value], after: &[Value]) -> Vec<Piece> {
 }
 
 /// Pairs the elements of two ranges that have no common element.
-fn by_place(before: Range<usize>, after: Range<usize>, found: &mut Vec<Piece>) {
+fn by_place(before: Range<usize>, after: Range<usize>, found: &mut Vec<ElementChange>) {
     let both = before.len().min(after.len());
-    found.extend(before.clone().zip(after.clone()).map(|(was, is)| Piece::Changed(was, is)));
-    found.extend(before.skip(both).map(Piece::Went));
-    found.extend(after.skip(both).map(Piece::Came));
+    found.extend(before.clone().zip(after.clone()).map(|(was, is)| ElementChange::Changed(was, is)));
+    found.extend(before.skip(both).map(ElementChange::Removed));
+    found.extend(after.skip(both).map(ElementChange::Added));
 }
 
 /// A number for each element; equal elements have the same number.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::matcher::Matcher;
 use super::range::Range;
-use crate::json::Kind;
+use crate::json::JsonType;
 
 /// A key: ordinary words, operator words and an unusual one.
 fn key() -> impl Strategy<Value = String> {
@@ -50,7 +50,7 @@ pub(super) fn matcher() -> impl Strategy<Value = Matcher> {
         Just(Matcher::Absent),
         json_value().prop_map(Matcher::Exact),
         json_value().prop_map(Matcher::subset),
-        prop::sample::select(Kind::ALL.to_vec()).prop_map(Matcher::Type),
+        prop::sample::select(JsonType::ALL.to_vec()).prop_map(Matcher::Type),
         (0_u64..3).prop_map(|low| Matcher::Range(Range::at_least(low))),
         (0_usize..3).prop_map(Matcher::length),
         "[abB]{0,2}".prop_map(Matcher::contains),

@@ -5,10 +5,10 @@ use std::fmt;
 
 use serde_json::{Number, Value};
 
-use super::judge::{Judge, Trail, Walk, Words};
-use super::matcher::{At, Matcher, leaves};
+use super::judge::{MismatchSink, MismatchText, PathTrail, Walk};
+use super::matcher::{JsonPathMatcher, Matcher, leaves};
 use super::parse;
-use super::pattern::{Contains, Text};
+use super::pattern::{Contains, SearchText};
 use super::range::Range;
 use super::schema::Schema;
 use crate::json::{DEFAULT_EXCERPT, compare, difference, excerpt};
@@ -16,7 +16,7 @@ use crate::json::{DEFAULT_EXCERPT, compare, difference, excerpt};
 impl Matcher {
     /// Reports every mismatch to the judge. One walk serves [`Matcher::check`], [`Matcher::matches`] and
     /// [`Matcher::distance`], so they cannot disagree.
-    pub(super) fn walk(&self, actual: Option<&Value>, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
+    pub(super) fn walk(&self, actual: Option<&Value>, trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
         let holds = match (self, actual) {
             (Matcher::AnyOf(matchers), _) => {
                 return walk_any_of(self, matchers, actual, trail, judge);
@@ -34,7 +34,7 @@ impl Matcher {
             (Matcher::Object(fields), Some(Value::Object(actual))) => {
                 return fields
                     .iter()
-                    .try_for_each(|(key, matcher)| matcher.walk(actual.get(key), &Trail::Key(trail, key), judge));
+                    .try_for_each(|(key, matcher)| matcher.walk(actual.get(key), &PathTrail::Key(trail, key), judge));
             }
             (Matcher::Object(fields), Some(actual)) => {
                 return walk_not_an_object(self, fields, actual, trail, judge);
@@ -43,10 +43,9 @@ impl Matcher {
                 return walk_elements(matchers, actual, trail, judge);
             }
             (Matcher::Each(matcher), Some(Value::Array(actual))) => {
-                return actual
-                    .iter()
-                    .enumerate()
-                    .try_for_each(|(index, actual)| matcher.walk(Some(actual), &Trail::Index(trail, index), judge));
+                return actual.iter().enumerate().try_for_each(|(index, actual)| {
+                    matcher.walk(Some(actual), &PathTrail::Index(trail, index), judge)
+                });
             }
             (Matcher::Contains(contains), Some(actual)) => match contains.as_ref() {
                 Contains::Text(text) => has_text(text, actual),
@@ -69,30 +68,30 @@ impl Matcher {
         if holds {
             return Walk::Continue(());
         }
-        judge.refuse(trail, || self.weight(), || words(self, actual))
+        judge.report(trail, || self.weight(), || words(self, actual))
     }
 }
 
-pub(super) fn words(expected: impl fmt::Display, actual: Option<&Value>) -> Words {
-    Words { expected: expected.to_string(), got: actual.map(|actual| excerpt(actual, DEFAULT_EXCERPT)) }
+pub(super) fn words(expected: impl fmt::Display, actual: Option<&Value>) -> MismatchText {
+    MismatchText { expected: expected.to_string(), got: actual.map(|actual| excerpt(actual, DEFAULT_EXCERPT)) }
 }
 
-pub(super) fn walk_exact(expected: &Value, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
+pub(super) fn walk_exact(expected: &Value, actual: &Value, trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
     let same = match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => {
             for (key, expected) in expected {
-                let trail = Trail::Key(trail, key);
+                let trail = PathTrail::Key(trail, key);
                 match actual.get(key) {
                     Some(actual) => walk_exact(expected, actual, &trail, judge)?,
                     None => {
-                        judge.refuse(&trail, || leaves(expected), || words(excerpt(expected, DEFAULT_EXCERPT), None))?
+                        judge.report(&trail, || leaves(expected), || words(excerpt(expected, DEFAULT_EXCERPT), None))?
                     }
                 }
             }
             let surplus = actual.iter().filter(|(key, _)| !expected.contains_key(*key));
             for (key, actual) in surplus {
-                let trail = Trail::Key(trail, key);
-                judge.refuse(&trail, || 1, || words("nothing", Some(actual)))?;
+                let trail = PathTrail::Key(trail, key);
+                judge.report(&trail, || 1, || words("nothing", Some(actual)))?;
             }
             return Walk::Continue(());
         }
@@ -100,19 +99,19 @@ pub(super) fn walk_exact(expected: &Value, actual: &Value, trail: &Trail<'_>, ju
             let missing = expected.iter().skip(actual.len()).map(leaves);
             walk_count(expected.len(), actual.len(), || missing.sum(), trail, judge)?;
             for (index, (expected, actual)) in expected.iter().zip(actual).enumerate() {
-                walk_exact(expected, actual, &Trail::Index(trail, index), judge)?;
+                walk_exact(expected, actual, &PathTrail::Index(trail, index), judge)?;
             }
             return Walk::Continue(());
         }
         (Value::Number(expected), Value::Number(actual)) => compare(expected, actual).is_eq(),
         (Value::String(expected), Value::String(actual)) if expected != actual => {
-            return judge.refuse(
+            return judge.report(
                 trail,
                 || 1,
                 || {
                     let (expected, got) = difference(expected, actual, DEFAULT_EXCERPT);
                     let got = Some(got);
-                    Words { expected, got }
+                    MismatchText { expected, got }
                 },
             );
         }
@@ -121,7 +120,7 @@ pub(super) fn walk_exact(expected: &Value, actual: &Value, trail: &Trail<'_>, ju
     if same {
         return Walk::Continue(());
     }
-    judge.refuse(trail, || leaves(expected), || words(excerpt(expected, DEFAULT_EXCERPT), Some(actual)))
+    judge.report(trail, || leaves(expected), || words(excerpt(expected, DEFAULT_EXCERPT), Some(actual)))
 }
 
 /// ```text
@@ -131,10 +130,10 @@ fn walk_not_an_object(
     matcher: &Matcher,
     fields: &[(String, Matcher)],
     actual: &Value,
-    trail: &Trail<'_>,
-    judge: &mut Judge,
+    trail: &PathTrail<'_>,
+    judge: &mut MismatchSink,
 ) -> Walk {
-    judge.refuse(
+    judge.report(
         trail,
         || matcher.weight(),
         || {
@@ -151,13 +150,13 @@ fn walk_not_an_object(
     )
 }
 
-fn walk_elements(matchers: &[Matcher], actual: &[Value], trail: &Trail<'_>, judge: &mut Judge) -> Walk {
+fn walk_elements(matchers: &[Matcher], actual: &[Value], trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
     let missing = matchers.iter().skip(actual.len()).map(Matcher::weight);
     walk_count(matchers.len(), actual.len(), || missing.sum(), trail, judge)?;
     let pairs = matchers.iter().zip(actual).enumerate();
     pairs
         .into_iter()
-        .try_for_each(|(index, (matcher, actual))| matcher.walk(Some(actual), &Trail::Index(trail, index), judge))
+        .try_for_each(|(index, (matcher, actual))| matcher.walk(Some(actual), &PathTrail::Index(trail, index), judge))
 }
 
 /// ```text
@@ -167,30 +166,38 @@ fn walk_count(
     expected: usize,
     actual: usize,
     missing: impl FnOnce() -> usize,
-    trail: &Trail<'_>,
-    judge: &mut Judge,
+    trail: &PathTrail<'_>,
+    judge: &mut MismatchSink,
 ) -> Walk {
     if expected == actual {
         return Walk::Continue(());
     }
     let elements = if expected == 1 { "element" } else { "elements" };
-    judge.refuse(
+    judge.report(
         trail,
         || missing().max(actual.saturating_sub(expected)),
-        || Words { expected: format!("{expected} {elements}"), got: Some(actual.to_string()) },
+        || MismatchText { expected: format!("{expected} {elements}"), got: Some(actual.to_string()) },
     )
 }
 
-fn has_text(text: &Text, actual: &Value) -> bool {
+fn has_text(text: &SearchText, actual: &Value) -> bool {
     match actual {
         Value::String(string) => text.is_in(string),
-        Value::Array(elements) => elements.iter().any(|element| element.as_str().is_some_and(|string| text.is(string))),
-        Value::Object(fields) => fields.keys().any(|key| text.is(key)),
+        Value::Array(elements) => {
+            elements.iter().any(|element| element.as_str().is_some_and(|string| text.equals(string)))
+        }
+        Value::Object(fields) => fields.keys().any(|key| text.equals(key)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
-fn walk_contains(whole: &Matcher, matcher: &Matcher, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
+fn walk_contains(
+    whole: &Matcher,
+    matcher: &Matcher,
+    actual: &Value,
+    trail: &PathTrail<'_>,
+    judge: &mut MismatchSink,
+) -> Walk {
     match (actual, matcher) {
         (Value::Array(elements), _) => {
             let elements = elements.iter().enumerate();
@@ -199,7 +206,7 @@ fn walk_contains(whole: &Matcher, matcher: &Matcher, actual: &Value, trail: &Tra
             walk_closest(whole, candidates, Some(actual), trail, judge)
         }
         (Value::Object(_), Matcher::Object(_)) => matcher.walk(Some(actual), trail, judge),
-        _ => judge.refuse(trail, || whole.weight(), || words(whole, Some(actual))),
+        _ => judge.report(trail, || whole.weight(), || words(whole, Some(actual))),
     }
 }
 
@@ -207,64 +214,74 @@ fn walk_any_of(
     whole: &Matcher,
     matchers: &[Matcher],
     actual: Option<&Value>,
-    trail: &Trail<'_>,
-    judge: &mut Judge,
+    trail: &PathTrail<'_>,
+    judge: &mut MismatchSink,
 ) -> Walk {
     let candidates = matchers.iter().map(|matcher| Candidate { matcher, actual, index: None });
     walk_closest(whole, candidates, actual, trail, judge)
 }
 
-fn walk_schema(schema: &Schema, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
+fn walk_schema(schema: &Schema, actual: &Value, trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
     if schema.is_valid(actual) {
         return Walk::Continue(());
     }
-    if let Judge::First = judge {
+    if let MismatchSink::First = judge {
         return Walk::Break(());
     }
     schema.check(actual).into_iter().try_for_each(|mismatch| {
-        let trail = Trail::Below(trail, &mismatch.path);
-        judge.refuse(&trail, || 1, || Words { expected: mismatch.expected.clone(), got: mismatch.got.clone() })
+        let trail = PathTrail::Below(trail, &mismatch.path);
+        judge.report(&trail, || 1, || MismatchText { expected: mismatch.expected.clone(), got: mismatch.got.clone() })
     })
 }
 
-fn walk_length(whole: &Matcher, range: &Range, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
+fn walk_length(
+    whole: &Matcher,
+    range: &Range,
+    actual: &Value,
+    trail: &PathTrail<'_>,
+    judge: &mut MismatchSink,
+) -> Walk {
     let length = match actual {
         Value::String(text) => text.chars().count(),
         Value::Array(elements) => elements.len(),
         Value::Object(fields) => fields.len(),
         Value::Null | Value::Bool(_) | Value::Number(_) => {
-            return judge.refuse(trail, || 1, || words(whole, Some(actual)));
+            return judge.report(trail, || 1, || words(whole, Some(actual)));
         }
     };
     if range.contains(&Number::from(length)) {
         return Walk::Continue(());
     }
-    judge.refuse(trail, || 1, || Words { expected: whole.to_string(), got: Some(format!("a length of {length}")) })
+    judge.report(
+        trail,
+        || 1,
+        || MismatchText { expected: whole.to_string(), got: Some(format!("a length of {length}")) },
+    )
 }
 
-fn walk_at(at: &At, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
-    if let Judge::First = judge {
+fn walk_at(at: &JsonPathMatcher, actual: &Value, trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
+    if let MismatchSink::First = judge {
         let nodes = at.query.found(actual);
         let nothing = nodes.is_empty() && !at.matcher().matches_optional(None);
         let holds = !nothing && nodes.into_iter().all(|node| at.matcher().matches(node));
         return if holds { Walk::Continue(()) } else { Walk::Break(()) };
     }
-    let places = at.query.located(actual);
+    let places = at.query.find_all(actual);
     if places.is_empty() {
         return match at.query.single() {
-            Some(path) => at.matcher().walk(None, &Trail::Below(trail, path), judge),
+            Some(path) => at.matcher().walk(None, &PathTrail::Below(trail, path), judge),
             None if at.matcher().matches_optional(None) => Walk::Continue(()),
-            None => judge.refuse(
+            None => judge.report(
                 trail,
                 || at.matcher().weight(),
-                || Words {
+                || MismatchText {
                     expected: format!("{} at {}", at.matcher(), at.as_str()),
                     got: Some("nothing there".to_owned()),
                 },
             ),
         };
     }
-    places.iter().try_for_each(|path| at.matcher().walk(path.lookup(actual), &Trail::Below(trail, path), judge))
+    places.iter().try_for_each(|path| at.matcher().walk(path.lookup(actual), &PathTrail::Below(trail, path), judge))
 }
 
 /// One of several ways in which a matcher could have been satisfied.
@@ -281,10 +298,10 @@ pub(super) fn walk_closest<'walk>(
     whole: &Matcher,
     mut candidates: impl Iterator<Item = Candidate<'walk>>,
     actual: Option<&Value>,
-    trail: &Trail<'_>,
-    judge: &mut Judge,
+    trail: &PathTrail<'_>,
+    judge: &mut MismatchSink,
 ) -> Walk {
-    if let Judge::First = judge {
+    if let MismatchSink::First = judge {
         let found = candidates.any(|candidate| candidate.matcher.matches_optional(candidate.actual));
         return if found { Walk::Continue(()) } else { Walk::Break(()) };
     }
@@ -301,18 +318,18 @@ pub(super) fn walk_closest<'walk>(
         }
     }
     match (judge, closest) {
-        (Judge::Count(total), Some(((distance, _), _))) => {
+        (MismatchSink::Count(total), Some(((distance, _), _))) => {
             *total = total.saturating_add(distance);
             Walk::Continue(())
         }
         (judge, Some(((_, Reverse(1..)), closest))) => match closest.index {
             Some(index) => {
-                let trail = Trail::Index(trail, index);
+                let trail = PathTrail::Index(trail, index);
                 closest.matcher.walk(closest.actual, &trail, judge)
             }
             None => closest.matcher.walk(closest.actual, trail, judge),
         },
-        (judge, _) => judge.refuse(trail, || whole.weight(), || words(whole, actual)),
+        (judge, _) => judge.report(trail, || whole.weight(), || words(whole, actual)),
     }
 }
 

@@ -15,7 +15,7 @@ const LIMIT: usize = 160;
 /// ```
 impl fmt::Display for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut brief = Brief(String::new());
+        let mut brief = LimitedText(String::new());
         let cut = describe(self, &mut brief).is_err();
         f.write_str(&brief.0)?;
         if cut { f.write_str("…") } else { Ok(()) }
@@ -23,9 +23,9 @@ impl fmt::Display for Matcher {
 }
 
 /// A text that stops growing at the limit, so that a huge matcher costs no more than the part that is shown.
-struct Brief(String);
+struct LimitedText(String);
 
-impl Write for Brief {
+impl Write for LimitedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = LIMIT - self.0.len();
         if text.len() <= room {
@@ -43,7 +43,7 @@ impl Write for Brief {
     }
 }
 
-fn describe(matcher: &Matcher, f: &mut Brief) -> fmt::Result {
+fn describe(matcher: &Matcher, f: &mut LimitedText) -> fmt::Result {
     match matcher {
         Matcher::Any => f.write_str("anything"),
         Matcher::Absent => f.write_str("nothing"),
@@ -95,7 +95,7 @@ fn describe(matcher: &Matcher, f: &mut Brief) -> fmt::Result {
     }
 }
 
-fn list(matchers: &[Matcher], between: &str, f: &mut Brief) -> fmt::Result {
+fn list(matchers: &[Matcher], between: &str, f: &mut LimitedText) -> fmt::Result {
     let separated = between == ", ";
     for (position, matcher) in matchers.iter().enumerate() {
         if position > 0 {
@@ -111,7 +111,7 @@ fn list(matchers: &[Matcher], between: &str, f: &mut Brief) -> fmt::Result {
 }
 
 /// A part of a description that joins several matchers, in brackets if it joins several itself.
-fn describe_part(matcher: &Matcher, f: &mut Brief) -> fmt::Result {
+fn describe_part(matcher: &Matcher, f: &mut LimitedText) -> fmt::Result {
     match matcher {
         Matcher::AnyOf(_) | Matcher::AllOf(_) => {
             f.write_str("(")?;

@@ -3,15 +3,15 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::align::{Piece, pieces};
+use super::align::{ElementChange, pieces};
 use super::check::{walk_exact, words};
-use super::judge::{Judge, Mismatch, Trail, Words};
-use crate::json::{DEFAULT_EXCERPT, Kind, Path, Segment, excerpt};
+use super::judge::{Mismatch, MismatchSink, MismatchText, PathTrail};
+use crate::json::{DEFAULT_EXCERPT, JsonType, Path, Segment, excerpt};
 
 /// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Drift {
+pub enum DifferenceKind {
     /// The value was removed.
     Removed,
     /// The value was added.
@@ -22,17 +22,18 @@ pub enum Drift {
     Changed,
 }
 
-impl Drift {
+impl DifferenceKind {
     /// All kinds.
-    pub const ALL: [Drift; 4] = [Drift::Removed, Drift::Added, Drift::TypeChanged, Drift::Changed];
+    pub const ALL: [DifferenceKind; 4] =
+        [DifferenceKind::Removed, DifferenceKind::Added, DifferenceKind::TypeChanged, DifferenceKind::Changed];
 
     /// The name for users: `type changed`.
     pub fn word(self) -> &'static str {
         match self {
-            Drift::Removed => "removed",
-            Drift::Added => "added",
-            Drift::TypeChanged => "type changed",
-            Drift::Changed => "changed",
+            DifferenceKind::Removed => "removed",
+            DifferenceKind::Added => "added",
+            DifferenceKind::TypeChanged => "type changed",
+            DifferenceKind::Changed => "changed",
         }
     }
 }
@@ -42,9 +43,9 @@ impl Drift {
 /// A removed value is reported at its old path, any other at its new path. The paths differ in an array to which
 /// elements were added or from which elements were removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drifted {
+pub struct Difference {
     /// The kind of the difference.
-    pub drift: Drift,
+    pub drift: DifferenceKind,
     /// The path, the old value and the new value.
     pub mismatch: Mismatch,
     /// The old path; `None` for an added value.
@@ -58,32 +59,33 @@ const TOLD: usize = 20;
 
 /// Finds all differences between two values. Elements of arrays are compared with the elements that they most likely
 /// were, so an added or removed element does not affect the others.
-pub fn drifted(before: &Value, after: &Value) -> Vec<Drifted> {
-    let mut drifting = Drifting { was: Path::root(), is: Path::root(), found: Vec::new() };
+pub fn differences(before: &Value, after: &Value) -> Vec<Difference> {
+    let mut drifting = DiffWalk { was: Path::root(), is: Path::root(), found: Vec::new() };
     drifting.value(before, after);
     drifting.found
 }
 
 /// A walk over two values at the same time.
-struct Drifting {
+struct DiffWalk {
     was: Path,
     is: Path,
-    found: Vec<Drifted>,
+    found: Vec<Difference>,
 }
 
-impl Drifting {
+impl DiffWalk {
     fn value(&mut self, before: &Value, after: &Value) {
         match (before, after) {
             (Value::Object(before), Value::Object(after)) => self.members(before, after),
             (Value::Array(before), Value::Array(after)) => self.elements(before, after),
             (before, after) => {
-                let mut judge = Judge::Collect(Vec::new());
+                let mut judge = MismatchSink::Collect(Vec::new());
                 // This judge never stops the walk.
-                let _ = walk_exact(before, after, &Trail::Root, &mut judge);
-                let Judge::Collect(mismatches) = judge else { return };
-                let drift = if kind(before) == kind(after) { Drift::Changed } else { Drift::TypeChanged };
+                let _ = walk_exact(before, after, &PathTrail::Root, &mut judge);
+                let MismatchSink::Collect(mismatches) = judge else { return };
+                let drift =
+                    if kind(before) == kind(after) { DifferenceKind::Changed } else { DifferenceKind::TypeChanged };
                 for Mismatch { expected, got, .. } in mismatches {
-                    self.tell(drift, Words { expected, got });
+                    self.record(drift, MismatchText { expected, got });
                 }
             }
         }
@@ -93,11 +95,13 @@ impl Drifting {
         for (key, before) in before {
             self.at(key.as_str(), key.as_str(), |inner| match after.get(key) {
                 Some(after) => inner.value(before, after),
-                None => inner.tell(Drift::Removed, words(excerpt(before, DEFAULT_EXCERPT), None)),
+                None => inner.record(DifferenceKind::Removed, words(excerpt(before, DEFAULT_EXCERPT), None)),
             });
         }
         for (key, after) in after.iter().filter(|(key, _)| !before.contains_key(*key)) {
-            self.at(key.as_str(), key.as_str(), |inner| inner.tell(Drift::Added, words("nothing", Some(after))));
+            self.at(key.as_str(), key.as_str(), |inner| {
+                inner.record(DifferenceKind::Added, words("nothing", Some(after)))
+            });
         }
     }
 
@@ -105,25 +109,25 @@ impl Drifting {
         let (mut went, mut came) = (0, 0);
         for piece in pieces(before, after) {
             match piece {
-                Piece::Changed(was, is) => self.at(was, is, |inner| inner.value(&before[was], &after[is])),
-                Piece::Went(was) => {
+                ElementChange::Changed(was, is) => self.at(was, is, |inner| inner.value(&before[was], &after[is])),
+                ElementChange::Removed(was) => {
                     went += 1;
                     if went <= TOLD {
                         let what = words(excerpt(&before[was], DEFAULT_EXCERPT), None);
-                        self.at(was, was, |inner| inner.tell(Drift::Removed, what));
+                        self.at(was, was, |inner| inner.record(DifferenceKind::Removed, what));
                     }
                 }
-                Piece::Came(is) => {
+                ElementChange::Added(is) => {
                     came += 1;
                     if came <= TOLD {
                         let what = words("nothing", Some(&after[is]));
-                        self.at(is, is, |inner| inner.tell(Drift::Added, what));
+                        self.at(is, is, |inner| inner.record(DifferenceKind::Added, what));
                     }
                 }
             }
         }
         if went.max(came) > TOLD {
-            self.tell(Drift::Changed, counted(before.len(), after.len(), came));
+            self.record(DifferenceKind::Changed, counted(before.len(), after.len(), came));
         }
     }
 
@@ -136,14 +140,14 @@ impl Drifting {
         self.is.pop();
     }
 
-    fn tell(&mut self, drift: Drift, Words { expected, got }: Words) {
+    fn record(&mut self, drift: DifferenceKind, MismatchText { expected, got }: MismatchText) {
         let (was, is) = match drift {
-            Drift::Removed => (Some(self.was.clone()), None),
-            Drift::Added => (None, Some(self.is.clone())),
-            Drift::TypeChanged | Drift::Changed => (Some(self.was.clone()), Some(self.is.clone())),
+            DifferenceKind::Removed => (Some(self.was.clone()), None),
+            DifferenceKind::Added => (None, Some(self.is.clone())),
+            DifferenceKind::TypeChanged | DifferenceKind::Changed => (Some(self.was.clone()), Some(self.is.clone())),
         };
-        let path = if drift == Drift::Removed { self.was.clone() } else { self.is.clone() };
-        self.found.push(Drifted { drift, mismatch: Mismatch { path, expected, got }, was, is });
+        let path = if drift == DifferenceKind::Removed { self.was.clone() } else { self.is.clone() };
+        self.found.push(Difference { drift, mismatch: Mismatch { path, expected, got }, was, is });
     }
 }
 
@@ -151,16 +155,16 @@ impl Drifting {
 /// $.items: expected 3 elements, got 200
 /// $.items: expected 200 elements, got 200, of which 30 are new
 /// ```
-fn counted(before: usize, after: usize, came: usize) -> Words {
+fn counted(before: usize, after: usize, came: usize) -> MismatchText {
     let elements = if before == 1 { "element" } else { "elements" };
     let got = if before == after { format!("{after}, of which {came} are new") } else { after.to_string() };
-    Words { expected: format!("{before} {elements}"), got: Some(got) }
+    MismatchText { expected: format!("{before} {elements}"), got: Some(got) }
 }
 
 /// The JSON type; all numbers have one type.
-fn kind(value: &Value) -> Kind {
-    match Kind::of(value) {
-        Kind::Integer => Kind::Number,
+fn kind(value: &Value) -> JsonType {
+    match JsonType::of(value) {
+        JsonType::Integer => JsonType::Number,
         other => other,
     }
 }
@@ -174,7 +178,7 @@ mod tests {
     use serde_json::json;
 
     fn shown(before: Value, after: Value) -> Vec<String> {
-        let drifted = drifted(&before, &after);
+        let drifted = differences(&before, &after);
         drifted.iter().map(|it| format!("{} {}", it.drift.word(), it.mismatch)).collect()
     }
 
@@ -239,7 +243,7 @@ mod tests {
     #[test]
     fn what_went_has_the_place_that_it_had() {
         let (before, after) = (json!([1, {"a": 1, "c": 3}, 2]), json!([0, 1, {"a": 1}, 2]));
-        let found = drifted(&before, &after);
+        let found = differences(&before, &after);
         let places: Vec<_> = found
             .iter()
             .map(|it| (it.was.as_ref().map(Path::to_string), it.is.as_ref().map(Path::to_string)))
@@ -267,7 +271,7 @@ mod tests {
         for (before, after) in
             [(numbers(0..20_000), numbers(20_000..45_000)), (repeated(1), repeated(3)), (numbers(0..20_000), backwards)]
         {
-            assert!(!drifted(&before, &after).is_empty());
+            assert!(!differences(&before, &after).is_empty());
         }
         let mut more: Vec<Value> = (0..20_000_u64).map(Value::from).collect();
         more.insert(15_000, json!("late"));
@@ -286,14 +290,14 @@ mod tests {
     proptest! {
         #[test]
         fn what_drifted_is_what_does_not_match(before in json_value(), after in json_value()) {
-            prop_assert_eq!(drifted(&before, &after).is_empty(), Matcher::exact(before).matches(&after));
+            prop_assert_eq!(differences(&before, &after).is_empty(), Matcher::exact(before).matches(&after));
         }
 
         #[test]
         fn every_place_is_where_it_says(before in json_value(), after in json_value()) {
-            for Drifted { drift, mismatch, was, is } in drifted(&before, &after) {
-                prop_assert_eq!(was.is_none(), drift == Drift::Added);
-                prop_assert_eq!(is.is_none(), drift == Drift::Removed);
+            for Difference { drift, mismatch, was, is } in differences(&before, &after) {
+                prop_assert_eq!(was.is_none(), drift == DifferenceKind::Added);
+                prop_assert_eq!(is.is_none(), drift == DifferenceKind::Removed);
                 prop_assert!(was.as_ref().is_none_or(|was| was.lookup(&before).is_some()));
                 prop_assert!(is.as_ref().is_none_or(|is| is.lookup(&after).is_some()));
                 prop_assert_eq!(Some(mismatch.path), is.or(was));

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::json::{Path, Segment};
 
 /// Takes every mismatch of one walk over a value.
-pub(super) enum Judge {
+pub(super) enum MismatchSink {
     /// Finds whether there is any mismatch; allocates nothing.
     First,
     /// Counts the mismatches, by weight.
@@ -21,24 +21,24 @@ pub(super) enum Judge {
 pub(super) type Walk = ControlFlow<()>;
 
 /// The text of a mismatch, built only for a judge that keeps it.
-pub(super) struct Words {
+pub(super) struct MismatchText {
     pub(super) expected: String,
     pub(super) got: Option<String>,
 }
 
-impl Judge {
+impl MismatchSink {
     /// Takes one mismatch. It counts at least 1.
-    pub(super) fn refuse(
+    pub(super) fn report(
         &mut self,
-        trail: &Trail<'_>,
+        trail: &PathTrail<'_>,
         weight: impl FnOnce() -> usize,
-        words: impl FnOnce() -> Words,
+        words: impl FnOnce() -> MismatchText,
     ) -> Walk {
         match self {
-            Judge::First => return Walk::Break(()),
-            Judge::Count(total) => *total = total.saturating_add(weight().max(1)),
-            Judge::Collect(mismatches) => {
-                let Words { expected, got } = words();
+            MismatchSink::First => return Walk::Break(()),
+            MismatchSink::Count(total) => *total = total.saturating_add(weight().max(1)),
+            MismatchSink::Collect(mismatches) => {
+                let MismatchText { expected, got } = words();
                 mismatches.push(Mismatch { path: trail.to_path(), expected, got });
             }
         }
@@ -47,25 +47,25 @@ impl Judge {
 }
 
 /// The path from the root to the current value, kept on the stack so that a walk without mismatches allocates nothing.
-pub(super) enum Trail<'walk> {
+pub(super) enum PathTrail<'walk> {
     Root,
-    Below(&'walk Trail<'walk>, &'walk Path),
-    Key(&'walk Trail<'walk>, &'walk str),
-    Index(&'walk Trail<'walk>, usize),
+    Below(&'walk PathTrail<'walk>, &'walk Path),
+    Key(&'walk PathTrail<'walk>, &'walk str),
+    Index(&'walk PathTrail<'walk>, usize),
 }
 
-impl Trail<'_> {
+impl PathTrail<'_> {
     pub(super) fn to_path(&self) -> Path {
         match self {
-            Trail::Root => Path::root(),
-            Trail::Below(parent, path) => parent.to_path().concat(path),
-            Trail::Key(parent, key) => extended(parent, (*key).into()),
-            Trail::Index(parent, index) => extended(parent, (*index).into()),
+            PathTrail::Root => Path::root(),
+            PathTrail::Below(parent, path) => parent.to_path().concat(path),
+            PathTrail::Key(parent, key) => extended(parent, (*key).into()),
+            PathTrail::Index(parent, index) => extended(parent, (*index).into()),
         }
     }
 }
 
-fn extended(parent: &Trail<'_>, segment: Segment) -> Path {
+fn extended(parent: &PathTrail<'_>, segment: Segment) -> Path {
     let mut path = parent.to_path();
     path.push(segment);
     path
@@ -116,19 +116,19 @@ mod tests {
     #[test]
     fn a_trail_becomes_a_path_from_the_root() {
         let inner = Path::root().join("b").join(2);
-        let first = Trail::Key(&Trail::Root, "a");
-        let second = Trail::Below(&first, &inner);
-        let third = Trail::Index(&second, 3);
+        let first = PathTrail::Key(&PathTrail::Root, "a");
+        let second = PathTrail::Below(&first, &inner);
+        let third = PathTrail::Index(&second, 3);
         assert_eq!(third.to_path().to_string(), "$.a.b[2][3]");
     }
 
     #[test]
     fn words_are_made_only_for_a_judge_that_keeps_them() {
-        let no_words = || -> Words { panic!("nobody keeps these") };
-        assert!(Judge::First.refuse(&Trail::Root, || 1, no_words).is_break());
-        let mut count = Judge::Count(0);
-        assert!(count.refuse(&Trail::Root, || 0, no_words).is_continue());
-        assert!(matches!(count, Judge::Count(1)));
+        let no_words = || -> MismatchText { panic!("nobody keeps these") };
+        assert!(MismatchSink::First.report(&PathTrail::Root, || 1, no_words).is_break());
+        let mut count = MismatchSink::Count(0);
+        assert!(count.report(&PathTrail::Root, || 0, no_words).is_continue());
+        assert!(matches!(count, MismatchSink::Count(1)));
     }
 
     #[test]

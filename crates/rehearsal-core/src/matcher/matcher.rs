@@ -4,12 +4,12 @@ use std::ops::Not;
 
 use serde_json::Value;
 
-use super::judge::{Judge, Mismatch, Trail};
-use super::parse::{MatcherError, Problem};
-use super::pattern::{Case, Contains, Pattern, Text};
+use super::judge::{Mismatch, MismatchSink, PathTrail};
+use super::parse::{MatcherError, MatcherProblem};
+use super::pattern::{Contains, Pattern, SearchText, TextCase};
 use super::range::Range;
 use super::schema::Schema;
-use crate::json::{Kind, Path, PathQuery};
+use crate::json::{JsonType, Path, PathQuery};
 
 /// An expectation about a JSON value, which may be absent.
 ///
@@ -39,7 +39,7 @@ pub enum Matcher {
     /// A string in which a regular expression is found.
     Pattern(Pattern),
     /// A value of this kind.
-    Type(Kind),
+    Type(JsonType),
     /// A value that a JSON Schema accepts.
     Schema(Schema),
     /// A number in a range.
@@ -47,7 +47,7 @@ pub enum Matcher {
     /// A string, array or object whose length is in a range; strings are counted in characters.
     Length(Range),
     /// A matcher for every node that a JSONPath finds.
-    At(Box<At>),
+    At(Box<JsonPathMatcher>),
     /// At least one of these.
     AnyOf(Vec<Matcher>),
     /// All of these.
@@ -58,12 +58,12 @@ pub enum Matcher {
 
 /// A JSONPath (RFC 9535) and the matcher for every node that it finds.
 #[derive(Debug, Clone)]
-pub struct At {
+pub struct JsonPathMatcher {
     pub(super) query: PathQuery,
     pub(super) matcher: Matcher,
 }
 
-impl At {
+impl JsonPathMatcher {
     /// The path as the user wrote it.
     pub fn as_str(&self) -> &str {
         self.query.as_str()
@@ -88,11 +88,11 @@ impl Matcher {
 
     /// Like [`Matcher::check`], for a value that may be absent.
     pub fn check_optional(&self, actual: Option<&Value>) -> Vec<Mismatch> {
-        let mut judge = Judge::Collect(Vec::new());
-        let _ = self.walk(actual, &Trail::Root, &mut judge);
+        let mut judge = MismatchSink::Collect(Vec::new());
+        let _ = self.walk(actual, &PathTrail::Root, &mut judge);
         match judge {
-            Judge::Collect(mismatches) => mismatches,
-            Judge::First | Judge::Count(_) => unreachable!("a judge does not change its ways"),
+            MismatchSink::Collect(mismatches) => mismatches,
+            MismatchSink::First | MismatchSink::Count(_) => unreachable!("a judge does not change its ways"),
         }
     }
 
@@ -103,7 +103,7 @@ impl Matcher {
 
     /// Like [`Matcher::matches`], for a value that may be absent.
     pub fn matches_optional(&self, actual: Option<&Value>) -> bool {
-        self.walk(actual, &Trail::Root, &mut Judge::First).is_continue()
+        self.walk(actual, &PathTrail::Root, &mut MismatchSink::First).is_continue()
     }
 
     /// The distance between the value and the expectation: 0 if it matches, otherwise about the number of leaves that
@@ -114,11 +114,11 @@ impl Matcher {
 
     /// Like [`Matcher::distance`], for a value that may be absent.
     pub fn distance_optional(&self, actual: Option<&Value>) -> usize {
-        let mut judge = Judge::Count(0);
-        let _ = self.walk(actual, &Trail::Root, &mut judge);
+        let mut judge = MismatchSink::Count(0);
+        let _ = self.walk(actual, &PathTrail::Root, &mut judge);
         match judge {
-            Judge::Count(distance) => distance,
-            Judge::First | Judge::Collect(_) => unreachable!("a judge does not change its ways"),
+            MismatchSink::Count(distance) => distance,
+            MismatchSink::First | MismatchSink::Collect(_) => unreachable!("a judge does not change its ways"),
         }
     }
 
@@ -187,12 +187,12 @@ impl Matcher {
 
     /// A string that contains this text, an array with this element, or an object with this key.
     pub fn contains(text: impl Into<String>) -> Matcher {
-        Matcher::Contains(Box::new(Contains::Text(Text::new(text, Case::Matters))))
+        Matcher::Contains(Box::new(Contains::Text(SearchText::new(text, TextCase::Sensitive))))
     }
 
     /// Like [`Matcher::contains`], but case-insensitive.
     pub fn contains_in_any_case(text: impl Into<String>) -> Matcher {
-        Matcher::Contains(Box::new(Contains::Text(Text::new(text, Case::Ignored))))
+        Matcher::Contains(Box::new(Contains::Text(SearchText::new(text, TextCase::Insensitive))))
     }
 
     /// An array in which some element matches, or an object that itself matches.
@@ -207,7 +207,7 @@ impl Matcher {
 
     /// A string in which a regular expression is found.
     pub fn pattern(written: &str) -> Result<Matcher, MatcherError> {
-        let pattern = Pattern::compile(written, Case::Matters);
+        let pattern = Pattern::compile(written, TextCase::Sensitive);
         pattern.map(Matcher::Pattern).map_err(|problem| problem.at(&Path::root()))
     }
 
@@ -218,8 +218,8 @@ impl Matcher {
 
     /// A matcher for every node that a JSONPath finds.
     pub fn at(path: &str, matcher: Matcher) -> Result<Matcher, MatcherError> {
-        let query = PathQuery::parse(path).map_err(|error| Problem::BadPath(error).at(&Path::root()))?;
-        Ok(Matcher::At(Box::new(At { query, matcher })))
+        let query = PathQuery::parse(path).map_err(|error| MatcherProblem::BadPath(error).at(&Path::root()))?;
+        Ok(Matcher::At(Box::new(JsonPathMatcher { query, matcher })))
     }
 
     /// A string, array or object of exactly this length.

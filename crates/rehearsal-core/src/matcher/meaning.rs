@@ -7,41 +7,41 @@
 use serde_json::{Map, Value};
 
 use super::parse;
-use super::parse::{MatcherError, Problem};
-use crate::json::{Kind, Path};
+use super::parse::{MatcherError, MatcherProblem};
+use crate::json::{JsonType, Path};
 
 /// Whether an object is data or an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum ObjectKind {
     Data,
     Operators,
 }
 
-impl Meaning {
+impl ObjectKind {
     /// Classifies an object; the path of an error is relative to it.
-    pub(super) fn of(fields: &Map<String, Value>) -> Result<Meaning, MatcherError> {
+    pub(super) fn of(fields: &Map<String, Value>) -> Result<ObjectKind, MatcherError> {
         let is_operator =
             |(key, value): &(&String, &Value)| parse::named(key).is_some() && (*key != "type" || names_types(value));
         let (operators, ordinary): (Vec<_>, Vec<_>) = fields.iter().partition(is_operator);
         match (operators.as_slice(), ordinary.as_slice()) {
             ([], [(key, Value::String(name))]) if *key == "type" => match parse::closest_type(name) {
                 Some(meant) => Err(unknown_type(name, meant)),
-                None => Ok(Meaning::Data),
+                None => Ok(ObjectKind::Data),
             },
-            ([], _) => Ok(Meaning::Data),
-            (_, []) => Ok(Meaning::Operators),
+            ([], _) => Ok(ObjectKind::Data),
+            (_, []) => Ok(ObjectKind::Operators),
             ([(operator, _), others @ ..], [(key, _), ..]) => {
                 let mut keys = ordinary.iter().map(|(key, _)| key.as_str());
                 let misspelled = keys.find_map(|key| Some((key, parse::closest(key)?)));
                 if *operator == "type" && others.is_empty() && misspelled.is_none() {
-                    return Ok(Meaning::Data);
+                    return Ok(ObjectKind::Data);
                 }
                 let hint = match misspelled {
                     Some((_, meant)) => format!("did you mean the operator `{meant}`?"),
                     None => wrapped(operator, key),
                 };
                 let key = misspelled.map_or(key.as_str(), |(key, _)| key);
-                let problem = Problem::Mixed { operator: (*operator).clone(), key: key.to_owned() };
+                let problem = MatcherProblem::MixedKeys { operator: (*operator).clone(), key: key.to_owned() };
                 Err(problem.at(&Path::root()).hint(hint))
             }
         }
@@ -51,19 +51,19 @@ impl Meaning {
     pub(super) fn of_arguments(
         fields: &Map<String, Value>,
         is_name: impl Fn(&str) -> bool,
-    ) -> Result<Meaning, MatcherError> {
-        let mut names = fields.keys().filter(|key| !parse::OF_OBJECTS.contains(&key.as_str()) || is_name(key));
+    ) -> Result<ObjectKind, MatcherError> {
+        let mut names = fields.keys().filter(|key| !parse::OBJECT_OPERATORS.contains(&key.as_str()) || is_name(key));
         let combination = |key: &&String| parse::COMBINATIONS.contains(&key.as_str()) && !is_name(key);
         match (names.next(), fields.keys().find(combination)) {
-            (None, _) if !fields.is_empty() => Ok(Meaning::Operators),
+            (None, _) if !fields.is_empty() => Ok(ObjectKind::Operators),
             (Some(key), Some(operator)) => {
-                let problem = Problem::Mixed { operator: operator.clone(), key: key.clone() };
+                let problem = MatcherProblem::MixedKeys { operator: operator.clone(), key: key.clone() };
                 Err(problem.at(&Path::root()).hint(format!(
                     "join the two: {{ all_of: [{{ {operator}: … }}, {{ {key}: … }}] }}; {}",
                     wrapped(operator, key)
                 )))
             }
-            (None | Some(_), _) => Ok(Meaning::Data),
+            (None | Some(_), _) => Ok(ObjectKind::Data),
         }
     }
 }
@@ -75,7 +75,7 @@ fn wrapped(operator: &str, key: &str) -> String {
 fn unknown_type(name: &str, meant: &str) -> MatcherError {
     let name = name.to_owned();
     let hint = format!("did you mean `{meant}`? {}", as_data("type"));
-    Problem::UnknownType { name }.at(&Path::root().join("type")).hint(hint)
+    MatcherProblem::UnknownType { name }.at(&Path::root().join("type")).hint(hint)
 }
 
 /// A hint on how to write a key that is an operator word.
@@ -84,10 +84,10 @@ pub(super) fn as_data(operator: &str) -> String {
 }
 
 /// The JSON type of this name; YAML reads an unquoted `null` as the value.
-pub(super) fn kind_named(written: &Value) -> Option<Kind> {
+pub(super) fn kind_named(written: &Value) -> Option<JsonType> {
     match written {
-        Value::Null => Some(Kind::Null),
-        Value::String(name) => Kind::named(name),
+        Value::Null => Some(JsonType::Null),
+        Value::String(name) => JsonType::named(name),
         _ => None,
     }
 }
@@ -107,21 +107,21 @@ mod tests {
     #[test]
     fn an_object_is_an_operator_only_if_all_its_keys_are() {
         for (written, meaning) in [
-            (json!({}), Some(Meaning::Data)),
-            (json!({"city": "Oslo"}), Some(Meaning::Data)),
-            (json!({"contians": "x"}), Some(Meaning::Data)),
-            (json!({"contains": "x"}), Some(Meaning::Operators)),
-            (json!({"gte": 1, "type": "integer"}), Some(Meaning::Operators)),
-            (json!({"type": null}), Some(Meaning::Operators)),
-            (json!({"type": ["string", "null"]}), Some(Meaning::Operators)),
-            (json!({"type": "text"}), Some(Meaning::Data)),
-            (json!({"type": "string", "title": "City"}), Some(Meaning::Data)),
+            (json!({}), Some(ObjectKind::Data)),
+            (json!({"city": "Oslo"}), Some(ObjectKind::Data)),
+            (json!({"contians": "x"}), Some(ObjectKind::Data)),
+            (json!({"contains": "x"}), Some(ObjectKind::Operators)),
+            (json!({"gte": 1, "type": "integer"}), Some(ObjectKind::Operators)),
+            (json!({"type": null}), Some(ObjectKind::Operators)),
+            (json!({"type": ["string", "null"]}), Some(ObjectKind::Operators)),
+            (json!({"type": "text"}), Some(ObjectKind::Data)),
+            (json!({"type": "string", "title": "City"}), Some(ObjectKind::Data)),
             (json!({"type": "text", "length": 3}), None),
             (json!({"type": "strng"}), None),
             (json!({"contains": "x", "city": "Oslo"}), None),
         ] {
             let fields = written.as_object().unwrap();
-            assert_eq!(Meaning::of(fields).ok(), meaning, "{written}");
+            assert_eq!(ObjectKind::of(fields).ok(), meaning, "{written}");
         }
     }
 }

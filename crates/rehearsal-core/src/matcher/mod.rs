@@ -27,13 +27,13 @@ mod reference;
 mod schema;
 mod write;
 
-pub use drift::{Drift, Drifted, drifted};
+pub use drift::{Difference, DifferenceKind, differences};
 pub(crate) use judge::MAX_MISMATCHES;
 pub use judge::{Mismatch, first_mismatches};
-pub use matcher::{At, Matcher};
+pub use matcher::{JsonPathMatcher, Matcher};
 pub use parse::DEPTH_LIMIT;
 pub(crate) use parse::closest as closest_operator;
-pub use parse::{MatcherError, Problem};
-pub use pattern::{Contains, Pattern, Text};
+pub use parse::{MatcherError, MatcherProblem};
+pub use pattern::{Contains, Pattern, SearchText};
 pub use range::Range;
 pub use schema::Schema;

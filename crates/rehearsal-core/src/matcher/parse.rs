@@ -11,9 +11,9 @@ use std::ops::Bound;
 
 use serde_json::{Map, Number, Value};
 
-use super::matcher::{At, Matcher};
-use super::meaning::{Meaning, as_data, kind_named};
-use super::pattern::{Case, Contains, Pattern, Text};
+use super::matcher::{JsonPathMatcher, Matcher};
+use super::meaning::{ObjectKind, as_data, kind_named};
+use super::pattern::{Contains, Pattern, SearchText, TextCase};
 use super::range::Range;
 use super::schema::Schema;
 use crate::json::{Path, PathQuery, PathQueryError, Segment, excerpt};
@@ -43,9 +43,9 @@ impl Matcher {
         written: &Map<String, Value>,
         is_name: impl Fn(&str) -> bool,
     ) -> Result<Matcher, MatcherError> {
-        match Meaning::of_arguments(written, is_name)? {
-            Meaning::Data => Matcher::parse_fields(written),
-            Meaning::Operators => Parser::of_keys(written)?.operators(written),
+        match ObjectKind::of_arguments(written, is_name)? {
+            ObjectKind::Data => Matcher::parse_fields(written),
+            ObjectKind::Operators => Parser::of_keys(written)?.operators(written),
         }
     }
 }
@@ -85,9 +85,9 @@ impl Parser {
 
     fn matcher(&mut self, written: &Value) -> Result<Matcher, MatcherError> {
         match written {
-            Value::Object(fields) => match Meaning::of(fields).map_err(|error| self.placed(error))? {
-                Meaning::Data => self.fields(fields),
-                Meaning::Operators => self.operators(fields),
+            Value::Object(fields) => match ObjectKind::of(fields).map_err(|error| self.placed(error))? {
+                ObjectKind::Data => self.fields(fields),
+                ObjectKind::Operators => self.operators(fields),
             },
             Value::Array(elements) => self.list(elements).map(Matcher::Array),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(Matcher::Exact(written.clone())),
@@ -126,7 +126,12 @@ impl Parser {
     }
 
     /// Parses one operator; `None` for an operator that was parsed together with others.
-    fn operator(&mut self, word: &'static str, operand: &Value, case: Case) -> Result<Option<Matcher>, MatcherError> {
+    fn operator(
+        &mut self,
+        word: &'static str,
+        operand: &Value,
+        case: TextCase,
+    ) -> Result<Option<Matcher>, MatcherError> {
         let matcher = match word {
             "gt" | "gte" | "lt" | "lte" | "ignore_case" => return Ok(None),
             "any" => match operand {
@@ -144,7 +149,7 @@ impl Parser {
                 _ => return Err(self.wrong_operand(word, "an object", operand)),
             },
             "contains" => Matcher::Contains(Box::new(match operand {
-                Value::String(text) => Contains::Text(Text::new(text, case)),
+                Value::String(text) => Contains::Text(SearchText::new(text, case)),
                 other => Contains::Element(self.matcher(other)?),
             })),
             "matches" => match operand {
@@ -205,11 +210,12 @@ impl Parser {
         let matchers = places.iter().map(|(written, operand)| {
             self.below(written.as_str(), |parser| {
                 let matcher = parser.matcher(operand)?;
-                let at = PathQuery::parse(written).map(|query| Matcher::At(Box::new(At { query, matcher })));
+                let at =
+                    PathQuery::parse(written).map(|query| Matcher::At(Box::new(JsonPathMatcher { query, matcher })));
                 at.map_err(|error| {
                     let hint =
                         "the keys under `at` are JSON paths, which begin with `$`: at: { $.items[*].name: Oslo }";
-                    Problem::BadPath(error).at(&parser.path).hint(hint)
+                    MatcherProblem::BadPath(error).at(&parser.path).hint(hint)
                 })
             })
         });
@@ -221,19 +227,21 @@ impl Parser {
         }
     }
 
-    fn case(&mut self, fields: &Map<String, Value>) -> Result<Case, MatcherError> {
+    fn case(&mut self, fields: &Map<String, Value>) -> Result<TextCase, MatcherError> {
         let Some(operand) = fields.get("ignore_case") else {
-            return Ok(Case::Matters);
+            return Ok(TextCase::Sensitive);
         };
         let on_text = fields.get("contains").is_some_and(Value::is_string);
         self.below("ignore_case", |parser| match operand {
             Value::Bool(_) if !on_text && !fields.contains_key("matches") => {
-                let problem =
-                    Problem::Alone { operator: "ignore_case", partners: "`matches`, or `contains` and a string" };
+                let problem = MatcherProblem::NeedsPartner {
+                    operator: "ignore_case",
+                    partners: "`matches`, or `contains` and a string",
+                };
                 Err(problem.at(&parser.path))
             }
-            Value::Bool(true) => Ok(Case::Ignored),
-            Value::Bool(false) => Ok(Case::Matters),
+            Value::Bool(true) => Ok(TextCase::Insensitive),
+            Value::Bool(false) => Ok(TextCase::Sensitive),
             _ => Err(parser.wrong_operand("ignore_case", "`true` or `false`", operand)),
         })
     }
@@ -248,7 +256,7 @@ impl Parser {
         let range = Range::new(low, high);
         if range.is_empty() {
             let range = range.to_string();
-            return Err(Problem::EmptyRange { range }.at(&self.path));
+            return Err(MatcherProblem::EmptyRange { range }.at(&self.path));
         }
         Ok(Some(range))
     }
@@ -272,7 +280,7 @@ impl Parser {
                     "gt" => ("gt", "`lt` or `lte`, not `gte`"),
                     _ => ("lt", "`gt` or `gte`, not `lte`"),
                 };
-                Err(Problem::Alone { operator, partners }.at(&self.path))
+                Err(MatcherProblem::NeedsPartner { operator, partners }.at(&self.path))
             }
         }
     }
@@ -294,7 +302,7 @@ impl Parser {
 
     fn wrong_operand(&self, operator: &'static str, wanted: &'static str, got: &Value) -> MatcherError {
         let got = excerpt(got, OPERAND_EXCERPT);
-        let problem = Problem::WrongOperand { operator, wanted, got };
+        let problem = MatcherProblem::WrongOperand { operator, wanted, got };
         problem.at(&self.path).hint(as_data(operator))
     }
 }
@@ -302,7 +310,7 @@ impl Parser {
 fn refuse_depth(written: &Value, left: usize, path: &mut Path) -> Result<(), MatcherError> {
     let mut descend = |segment: Segment, value: &Value| {
         if left == 0 {
-            return Err(Problem::TooDeep { limit: DEPTH_LIMIT }.at(path));
+            return Err(MatcherProblem::TooDeep { limit: DEPTH_LIMIT }.at(path));
         }
         path.push(segment);
         refuse_depth(value, left - 1, path)?;
@@ -329,7 +337,7 @@ pub struct MatcherError {
     /// The path in the written matcher.
     pub path: Path,
     /// What is wrong at the path.
-    pub problem: Problem,
+    pub problem: MatcherProblem,
     /// A correction, if there is a likely one.
     pub hint: Option<String>,
 }
@@ -337,13 +345,13 @@ pub struct MatcherError {
 /// What can be wrong with a written matcher.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what it means")]
-pub enum Problem {
+pub enum MatcherProblem {
     #[error("operator `{operator}` stands beside the ordinary key `{key}`")]
-    Mixed { operator: String, key: String },
+    MixedKeys { operator: String, key: String },
     #[error("`{operator}` takes {wanted}, not {got}")]
     WrongOperand { operator: &'static str, wanted: &'static str, got: String },
     #[error("`{operator}` goes only with {partners}")]
-    Alone { operator: &'static str, partners: &'static str },
+    NeedsPartner { operator: &'static str, partners: &'static str },
     #[error("`{name}` is not a type")]
     UnknownType { name: String },
     #[error("not a regular expression: {reason}")]
@@ -358,7 +366,7 @@ pub enum Problem {
     TooDeep { limit: usize },
 }
 
-impl Problem {
+impl MatcherProblem {
     /// This problem at a place, without a hint.
     pub(super) fn at(self, path: &Path) -> MatcherError {
         MatcherError { path: path.clone(), problem: self, hint: None }
@@ -368,7 +376,7 @@ impl Problem {
 impl MatcherError {
     /// Whether the key at the path is wrong, and not its value.
     pub(crate) fn is_about_key(&self) -> bool {
-        matches!(self.problem, Problem::BadPath(_))
+        matches!(self.problem, MatcherProblem::BadPath(_))
     }
 
     /// Adds a hint to the error.
@@ -403,7 +411,7 @@ pub(super) const WORDS: [&str; 19] = [
 ];
 
 /// Operators on whole objects, which are hardly ever names of arguments.
-pub(super) const OF_OBJECTS: [&str; 8] = ["any", "exact", "subset", "schema", "at", "any_of", "all_of", "not"];
+pub(super) const OBJECT_OPERATORS: [&str; 8] = ["any", "exact", "subset", "schema", "at", "any_of", "all_of", "not"];
 
 /// Operators on whole objects that are never data in an object with ordinary keys.
 pub(super) const COMBINATIONS: [&str; 3] = ["any_of", "all_of", "not"];
@@ -436,7 +444,7 @@ pub(crate) fn closest(word: &str) -> Option<&'static str> {
 /// The type that is closest to an unknown name.
 pub(super) fn closest_type(name: &str) -> Option<&'static str> {
     let alias = TYPE_ALIASES.into_iter().find(|(alias, _)| *alias == name);
-    let names = crate::json::Kind::ALL.map(crate::json::Kind::name);
+    let names = crate::json::JsonType::ALL.map(crate::json::JsonType::name);
     alias.map(|(_, meant)| meant).or_else(|| nearest(name, names))
 }
 
@@ -569,7 +577,7 @@ mod tests {
         let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"not": inner}));
         assert!(Matcher::parse(&nested(DEPTH_LIMIT)).is_ok());
         let error = Matcher::parse(&nested(DEPTH_LIMIT + 1)).unwrap_err();
-        assert_eq!(error.problem, Problem::TooDeep { limit: DEPTH_LIMIT });
+        assert_eq!(error.problem, MatcherProblem::TooDeep { limit: DEPTH_LIMIT });
         assert_eq!(error.path.segments().len(), DEPTH_LIMIT);
         let data = (0..DEPTH_LIMIT + 1).fold(json!(1), |inner, _| json!([inner]));
         assert!(Matcher::parse(&json!({"exact": data})).is_err());

@@ -6,7 +6,7 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::matcher::Matcher;
-use super::parse::Problem;
+use super::parse::MatcherProblem;
 
 /// The largest compiled expression that is accepted, in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
@@ -19,19 +19,20 @@ const SIZE_LIMIT: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct Pattern {
     regex: Regex,
-    case: Case,
+    case: TextCase,
 }
 
 /// Whether a comparison is case-sensitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Case {
-    Matters,
-    Ignored,
+pub(super) enum TextCase {
+    Sensitive,
+    Insensitive,
 }
 
 impl Pattern {
-    pub(super) fn compile(written: &str, case: Case) -> Result<Pattern, Problem> {
-        let regex = RegexBuilder::new(written).case_insensitive(case == Case::Ignored).size_limit(SIZE_LIMIT).build();
+    pub(super) fn compile(written: &str, case: TextCase) -> Result<Pattern, MatcherProblem> {
+        let regex =
+            RegexBuilder::new(written).case_insensitive(case == TextCase::Insensitive).size_limit(SIZE_LIMIT).build();
         match regex {
             Ok(regex) => Ok(Pattern { regex, case }),
             Err(error) => {
@@ -39,7 +40,7 @@ impl Pattern {
                 // A syntax error shows the expression on several lines; its last line has the reason.
                 let last = text.lines().last().unwrap_or(&text);
                 let reason = last.trim_start_matches("error: ").to_owned();
-                Err(Problem::BadPattern { reason })
+                Err(MatcherProblem::BadPattern { reason })
             }
         }
     }
@@ -54,7 +55,7 @@ impl Pattern {
         self.regex.as_str()
     }
 
-    pub(super) fn case(&self) -> Case {
+    pub(super) fn case(&self) -> TextCase {
         self.case
     }
 }
@@ -62,8 +63,8 @@ impl Pattern {
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flags = match self.case {
-            Case::Matters => "",
-            Case::Ignored => "i",
+            TextCase::Sensitive => "",
+            TextCase::Insensitive => "i",
         };
         write!(f, "/{}/{flags}", self.as_str())
     }
@@ -73,27 +74,27 @@ impl fmt::Display for Pattern {
 #[derive(Debug, Clone)]
 pub enum Contains {
     /// A text: part of a string, an element of an array, or a key of an object.
-    Text(Text),
+    Text(SearchText),
     /// A matcher for some element of an array, or for the object as a whole.
     Element(Matcher),
 }
 
 /// A text to be contained.
 #[derive(Debug, Clone)]
-pub struct Text {
+pub struct SearchText {
     written: String,
     /// The lowercase form, if the search is case-insensitive.
     lowercase: Option<String>,
 }
 
-impl Text {
-    pub(super) fn new(written: impl Into<String>, case: Case) -> Text {
+impl SearchText {
+    pub(super) fn new(written: impl Into<String>, case: TextCase) -> SearchText {
         let written = written.into();
         let lowercase = match case {
-            Case::Matters => None,
-            Case::Ignored => Some(written.to_lowercase()),
+            TextCase::Sensitive => None,
+            TextCase::Insensitive => Some(written.to_lowercase()),
         };
-        Text { written, lowercase }
+        SearchText { written, lowercase }
     }
 
     /// Whether a string contains the text.
@@ -105,17 +106,17 @@ impl Text {
     }
 
     /// Whether a string equals the text.
-    pub fn is(&self, string: &str) -> bool {
+    pub fn equals(&self, string: &str) -> bool {
         match &self.lowercase {
             None => string == self.written,
             Some(lowercase) => string.to_lowercase() == *lowercase,
         }
     }
 
-    pub(super) fn case(&self) -> Case {
+    pub(super) fn case(&self) -> TextCase {
         match self.lowercase {
-            None => Case::Matters,
-            Some(_) => Case::Ignored,
+            None => TextCase::Sensitive,
+            Some(_) => TextCase::Insensitive,
         }
     }
 
@@ -124,12 +125,12 @@ impl Text {
     }
 }
 
-impl fmt::Display for Text {
+impl fmt::Display for SearchText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", Value::from(self.written.as_str()))?;
         match self.case() {
-            Case::Matters => Ok(()),
-            Case::Ignored => f.write_str(" in any case"),
+            TextCase::Sensitive => Ok(()),
+            TextCase::Insensitive => f.write_str(" in any case"),
         }
     }
 }
@@ -140,9 +141,9 @@ mod tests {
 
     #[test]
     fn a_pattern_is_found_anywhere_unless_it_is_anchored() {
-        let pattern = Pattern::compile("erge", Case::Matters).unwrap();
+        let pattern = Pattern::compile("erge", TextCase::Sensitive).unwrap();
         assert!(pattern.is_match("Bergen"));
-        let pattern = Pattern::compile("^berg", Case::Ignored).unwrap();
+        let pattern = Pattern::compile("^berg", TextCase::Insensitive).unwrap();
         assert!(pattern.is_match("Bergen"));
         assert_eq!(pattern.to_string(), "/^berg/i");
     }
@@ -150,24 +151,24 @@ mod tests {
     #[test]
     fn a_bad_pattern_says_why_on_one_line() {
         for (written, reason) in [("(", "unclosed group"), (r"(a)\1", "backreferences are not supported")] {
-            let problem = Pattern::compile(written, Case::Matters).unwrap_err();
+            let problem = Pattern::compile(written, TextCase::Sensitive).unwrap_err();
             let reason = reason.to_owned();
-            assert_eq!(problem, Problem::BadPattern { reason });
+            assert_eq!(problem, MatcherProblem::BadPattern { reason });
         }
     }
 
     #[test]
     fn a_pattern_that_compiles_to_megabytes_is_refused() {
-        let problem = Pattern::compile(r"\w{1000}{100}", Case::Matters).unwrap_err();
+        let problem = Pattern::compile(r"\w{1000}{100}", TextCase::Sensitive).unwrap_err();
         assert!(problem.to_string().contains("size limit"), "{problem}");
     }
 
     #[test]
     fn case_is_ignored_only_when_asked() {
-        let exact = Text::new("rain", Case::Matters);
+        let exact = SearchText::new("rain", TextCase::Sensitive);
         assert!(exact.is_in("heavy rain") && !exact.is_in("Rain"));
-        let loose = Text::new("ÅRE", Case::Ignored);
-        assert!(loose.is_in("i Åre") && loose.is("åre") && !loose.is("i Åre"));
+        let loose = SearchText::new("ÅRE", TextCase::Insensitive);
+        assert!(loose.is_in("i Åre") && loose.equals("åre") && !loose.equals("i Åre"));
         assert_eq!(loose.to_string(), "\"ÅRE\" in any case");
     }
 }

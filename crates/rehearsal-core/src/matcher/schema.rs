@@ -7,7 +7,7 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use super::judge::{Mismatch, first_mismatches};
-use super::parse::{MatcherError, Problem};
+use super::parse::{MatcherError, MatcherProblem};
 use crate::json::{DEFAULT_EXCERPT, Path, excerpt};
 
 /// Maximum number of backtracking steps of one `pattern`; ECMAScript patterns are not linear.
@@ -36,7 +36,7 @@ impl Schema {
             Err(error) => {
                 let path = Path::from_pointer(error.instance_path().as_str(), schema);
                 let reason = error.to_string();
-                Err(Problem::BadSchema { reason }.at(&path))
+                Err(MatcherProblem::BadSchema { reason }.at(&path))
             }
         }
     }
@@ -130,7 +130,7 @@ fn mismatches(error: &ValidationError<'_>, whole: &Value) -> Vec<Mismatch> {
 }
 
 fn with_article(name: &str) -> String {
-    match crate::json::Kind::named(name) {
+    match crate::json::JsonType::named(name) {
         Some(kind) => kind.with_article().to_owned(),
         None => name.to_owned(),
     }

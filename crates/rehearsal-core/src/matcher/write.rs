@@ -5,9 +5,9 @@ use std::ops::Bound;
 use serde_json::{Map, Number, Value, json};
 
 use super::matcher::Matcher;
-use super::meaning::Meaning;
-use super::pattern::Case;
+use super::meaning::ObjectKind;
 use super::pattern::Contains;
+use super::pattern::TextCase;
 use super::range::Range;
 
 impl Matcher {
@@ -24,7 +24,7 @@ impl Matcher {
             Matcher::Object(fields) => {
                 let fields = fields.iter();
                 let fields: Map<_, _> = fields.map(|(key, matcher)| (key.clone(), matcher.to_value())).collect();
-                if Meaning::of(&fields) == Ok(Meaning::Data) {
+                if ObjectKind::of(&fields) == Ok(ObjectKind::Data) {
                     Value::Object(fields)
                 } else {
                     json!({"subset": fields})
@@ -61,10 +61,10 @@ fn list(matchers: &[Matcher]) -> Value {
     matchers.iter().map(Matcher::to_value).collect()
 }
 
-fn with_case(word: &str, written: &str, case: Case) -> Value {
+fn with_case(word: &str, written: &str, case: TextCase) -> Value {
     match case {
-        Case::Matters => json!({word: written}),
-        Case::Ignored => json!({word: written, "ignore_case": true}),
+        TextCase::Sensitive => json!({word: written}),
+        TextCase::Insensitive => json!({word: written, "ignore_case": true}),
     }
 }
 

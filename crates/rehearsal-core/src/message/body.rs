@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 
-use super::{Garbled, Method, Reason, Reply};
+use super::{Garbled, GarbledReason, Method, Reply};
 use crate::json::RawJson;
 
 /// One message: forward [`raw`](Message::raw), inspect [`body`](Message::body).
@@ -116,7 +116,7 @@ impl Message {
     }
 
     /// Builds a message from bytes that the transport knows to be broken, such as a line that was cut off.
-    pub fn garbled(raw: impl Into<Bytes>, reason: Reason) -> Message {
+    pub fn garbled(raw: impl Into<Bytes>, reason: GarbledReason) -> Message {
         Message { raw: raw.into(), body: Body::Garbled(Garbled { reason, id: None }) }
     }
 
@@ -124,7 +124,9 @@ impl Message {
     pub fn unterminated(raw: impl Into<Bytes>) -> Message {
         let message = Message::parse(raw.into());
         match message.as_garbled().map(|garbled| &garbled.reason) {
-            Some(Reason::NotJson { .. } | Reason::NotUtf8 { .. }) => Message::garbled(message.raw, Reason::HalfLine),
+            Some(GarbledReason::NotJson { .. } | GarbledReason::NotUtf8 { .. }) => {
+                Message::garbled(message.raw, GarbledReason::PartialLine)
+            }
             _ => message,
         }
     }

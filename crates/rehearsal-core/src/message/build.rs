@@ -15,12 +15,12 @@ impl Message {
         method: Method,
         params: Option<&impl Serialize>,
     ) -> Result<Message, serde_json::Error> {
-        let mut text = Text::new();
+        let mut text = ObjectWriter::new();
         text.field("id", &id)?;
         text.method(&method)?;
         let params = params.map(|params| text.field("params", params)).transpose()?;
         let raw = text.finish();
-        let params = params.map(|range| RawJson::written(raw.slice(range)));
+        let params = params.map(|range| RawJson::from_written(raw.slice(range)));
         Ok(Message { raw, body: Body::Request(Request { id, method, params }) })
     }
 
@@ -29,14 +29,14 @@ impl Message {
     /// For callers that send nearly the same request often. The pieces must form one object; this is not checked.
     pub fn request_in_pieces(id: RequestId, method: Method, params: &[&[u8]]) -> Message {
         let length: usize = params.iter().map(|piece| piece.len()).sum();
-        let mut text = Text::with_capacity(length + 96);
+        let mut text = ObjectWriter::with_capacity(length + 96);
         let written = text.field("id", &id).and_then(|_| text.method(&method));
         written.expect("strings and integers can always be written");
         text.0.extend_from_slice(b",\"params\":");
         let start = text.0.len();
         params.iter().for_each(|piece| text.0.extend_from_slice(piece));
         let raw = text.finish();
-        let params = Some(RawJson::written(raw.slice(start..start + length)));
+        let params = Some(RawJson::from_written(raw.slice(start..start + length)));
         let message = Message { raw, body: Body::Request(Request { id, method, params }) };
         debug_assert_eq!(Message::parse(message.raw.clone()), message, "the params are not an object");
         message
@@ -44,41 +44,41 @@ impl Message {
 
     /// Builds a notification.
     pub fn notification(method: Method, params: Option<&impl Serialize>) -> Result<Message, serde_json::Error> {
-        let mut text = Text::new();
+        let mut text = ObjectWriter::new();
         text.method(&method)?;
         let params = params.map(|params| text.field("params", params)).transpose()?;
         let raw = text.finish();
-        let params = params.map(|range| RawJson::written(raw.slice(range)));
+        let params = params.map(|range| RawJson::from_written(raw.slice(range)));
         Ok(Message { raw, body: Body::Notification(Notification { method, params }) })
     }
 
     /// Builds a response with a result.
     pub fn result(id: RequestId, result: &impl Serialize) -> Result<Message, serde_json::Error> {
-        let mut text = Text::new();
+        let mut text = ObjectWriter::new();
         text.field("id", &id)?;
         let range = text.field("result", result)?;
         let raw = text.finish();
-        let reply = Reply::Result(RawJson::written(raw.slice(range)));
+        let reply = Reply::Result(RawJson::from_written(raw.slice(range)));
         Ok(Message { raw, body: Body::Response(Response { id: Some(id), reply }) })
     }
 
     /// Builds a response with a serialized result; its bytes are copied, not parsed again.
-    pub fn written_result(id: RequestId, result: &RawJson) -> Message {
-        let mut text = Text::new();
+    pub fn raw_result(id: RequestId, result: &RawJson) -> Message {
+        let mut text = ObjectWriter::new();
         text.field("id", &id).expect("an id can always be written");
         text.0.extend_from_slice(b",\"result\":");
         let start = text.0.len();
         text.0.extend_from_slice(result.bytes());
         let end = text.0.len();
         let raw = text.finish();
-        let reply = Reply::Result(RawJson::written(raw.slice(start..end)));
+        let reply = Reply::Result(RawJson::from_written(raw.slice(start..end)));
         Message { raw, body: Body::Response(Response { id: Some(id), reply }) }
     }
 
     /// Builds a response with an error. It has no id if the request's id could not be read.
     pub fn error(id: Option<RequestId>, error: &ErrorReply) -> Message {
-        let mut text = Text::new();
-        let written = text.field("id", &id).and_then(|_| text.field("error", &Fields(error)));
+        let mut text = ObjectWriter::new();
+        let written = text.field("id", &id).and_then(|_| text.field("error", &ErrorFields(error)));
         written.expect("strings, integers and checked JSON can always be written");
         let raw = text.finish();
         Message { raw, body: Body::Response(Response { id, reply: Reply::Error(error.clone()) }) }
@@ -87,16 +87,16 @@ impl Message {
     /// Builds a response with a result or an error.
     pub fn reply(id: RequestId, reply: &Reply) -> Message {
         match reply {
-            Reply::Result(result) => Message::written_result(id, result),
+            Reply::Result(result) => Message::raw_result(id, result),
             Reply::Error(error) => Message::error(Some(id), error),
         }
     }
 }
 
 /// The fields of an error object, unchanged.
-struct Fields<'a>(&'a ErrorReply);
+struct ErrorFields<'a>(&'a ErrorReply);
 
-impl Serialize for Fields<'_> {
+impl Serialize for ErrorFields<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeMap;
         let ErrorReply { code, message, data, .. } = self.0;
@@ -106,7 +106,7 @@ impl Serialize for Fields<'_> {
         if let Some(data) = data {
             map.serialize_entry("data", data)?;
         }
-        for (key, value) in self.0.others() {
+        for (key, value) in self.0.extra_members() {
             map.serialize_entry(key, value)?;
         }
         map.end()
@@ -114,17 +114,17 @@ impl Serialize for Fields<'_> {
 }
 
 /// A JSON object under construction, with the ranges of its values.
-struct Text(Vec<u8>);
+struct ObjectWriter(Vec<u8>);
 
-impl Text {
-    fn new() -> Text {
-        Text::with_capacity(128)
+impl ObjectWriter {
+    fn new() -> ObjectWriter {
+        ObjectWriter::with_capacity(128)
     }
 
-    fn with_capacity(capacity: usize) -> Text {
+    fn with_capacity(capacity: usize) -> ObjectWriter {
         let mut text = Vec::with_capacity(capacity);
         text.extend_from_slice(br#"{"jsonrpc":"2.0""#);
-        Text(text)
+        ObjectWriter(text)
     }
 
     fn method(&mut self, method: &Method) -> Result<(), serde_json::Error> {
@@ -184,7 +184,7 @@ mod tests {
             Message::request("x\"y".into(), "odd/\"method".into(), None::<&()>).unwrap(),
             Message::notification(Method::PROGRESS, Some(&params)).unwrap(),
             Message::result(2.into(), &params).unwrap(),
-            Message::written_result("2".into(), &RawJson::from_value(&params)),
+            Message::raw_result("2".into(), &RawJson::from_value(&params)),
             Message::error(Some(3.into()), &ErrorReply::new(-32602, "no \"such\" tool").with_data(&params)),
             Message::error(None, &ErrorReply::new(-32700, "parse error")),
         ];

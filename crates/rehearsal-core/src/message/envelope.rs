@@ -20,15 +20,15 @@ pub(super) struct Envelope<'a> {
 
 impl<'a> Envelope<'a> {
     /// Sets the value of a key; `false` if the key was already set.
-    pub(super) fn set(&mut self, key: Key, value: &'a [u8]) -> bool {
+    pub(super) fn set(&mut self, key: EnvelopeKey, value: &'a [u8]) -> bool {
         let (slot, name) = match key {
-            Key::Jsonrpc => (&mut self.jsonrpc, "jsonrpc"),
-            Key::Id => (&mut self.id, "id"),
-            Key::Method => (&mut self.method, "method"),
-            Key::Params => (&mut self.params, "params"),
-            Key::Result => (&mut self.result, "result"),
-            Key::Error => (&mut self.error, "error"),
-            Key::Other => return true,
+            EnvelopeKey::Jsonrpc => (&mut self.jsonrpc, "jsonrpc"),
+            EnvelopeKey::Id => (&mut self.id, "id"),
+            EnvelopeKey::Method => (&mut self.method, "method"),
+            EnvelopeKey::Params => (&mut self.params, "params"),
+            EnvelopeKey::Result => (&mut self.result, "result"),
+            EnvelopeKey::Error => (&mut self.error, "error"),
+            EnvelopeKey::Other => return true,
         };
         let first = slot.replace(value).is_none();
         if !first {
@@ -55,8 +55,8 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut envelope = Envelope::default();
-        while let Some(key) = map.next_key::<Key>()? {
-            if key == Key::Other {
+        while let Some(key) = map.next_key::<EnvelopeKey>()? {
+            if key == EnvelopeKey::Other {
                 map.next_value::<IgnoredAny>()?;
             } else {
                 envelope.set(key, map.next_value::<&RawValue>()?.get().as_bytes());
@@ -69,7 +69,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
 /// A key of an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
-pub(super) enum Key {
+pub(super) enum EnvelopeKey {
     Jsonrpc,
     Id,
     Method,
@@ -80,17 +80,17 @@ pub(super) enum Key {
     Other,
 }
 
-impl Key {
+impl EnvelopeKey {
     /// The key with this spelling, without its quotes.
-    pub(super) fn read(key: &[u8]) -> Key {
+    pub(super) fn read(key: &[u8]) -> EnvelopeKey {
         match key {
-            b"jsonrpc" => Key::Jsonrpc,
-            b"id" => Key::Id,
-            b"method" => Key::Method,
-            b"params" => Key::Params,
-            b"result" => Key::Result,
-            b"error" => Key::Error,
-            _ => Key::Other,
+            b"jsonrpc" => EnvelopeKey::Jsonrpc,
+            b"id" => EnvelopeKey::Id,
+            b"method" => EnvelopeKey::Method,
+            b"params" => EnvelopeKey::Params,
+            b"result" => EnvelopeKey::Result,
+            b"error" => EnvelopeKey::Error,
+            _ => EnvelopeKey::Other,
         }
     }
 }

@@ -6,21 +6,21 @@ use std::fmt;
 use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
-use super::{ErrorReply, Message, Others, Reply, RequestId};
+use super::{ErrorReply, ExtraMembers, Message, Reply, RequestId};
 use crate::json::RawJson;
 
 /// Bytes that are no valid message, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbled {
     /// What is wrong with it.
-    pub reason: Reason,
+    pub reason: GarbledReason,
     /// The id in the message, if it could be read: the pending request with this id can fail at once.
     pub id: Option<RequestId>,
 }
 
 /// What is wrong with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum GarbledReason {
     /// Nothing but white space.
     Blank,
     /// Not UTF-8 from this byte on.
@@ -34,7 +34,7 @@ pub enum Reason {
         detail: String,
     },
     /// The stream ended in the middle of a message.
-    HalfLine,
+    PartialLine,
     /// More bytes than the limit; the rest was dropped.
     TooLong {
         /// The limit in bytes.
@@ -82,16 +82,16 @@ pub enum Reason {
     /// Both a request and a response: `method` in addition to `result` or `error`.
     RequestAndResponse,
     /// No `method`, no `result` and no `error`.
-    Purposeless,
+    NoMethodOrResult,
     /// A result or error without an id, so it belongs to no request.
     NoId,
 }
 
 /// How a transport cut a message. The bytes alone do not contain this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum Truncation {
     /// The stream ended in the middle of the message.
-    HalfLine,
+    PartialLine,
     /// The message was longer than the limit.
     TooLong {
         /// The limit in bytes.
@@ -99,55 +99,55 @@ pub enum Cut {
     },
 }
 
-impl Reason {
+impl GarbledReason {
     /// How the transport cut the message, if that is the reason. Every other reason can be found again by parsing the
     /// bytes.
-    pub fn cut(&self) -> Option<Cut> {
+    pub fn truncation(&self) -> Option<Truncation> {
         match self {
-            Reason::HalfLine => Some(Cut::HalfLine),
-            Reason::TooLong { limit } => Some(Cut::TooLong { limit: *limit }),
-            Reason::Blank
-            | Reason::NotUtf8 { .. }
-            | Reason::NotJson { .. }
-            | Reason::NotAnObject { .. }
-            | Reason::EmptyBatch
-            | Reason::DuplicateKey { .. }
-            | Reason::NotVersion2 { .. }
-            | Reason::BadId { .. }
-            | Reason::BadMethod { .. }
-            | Reason::BadParams { .. }
-            | Reason::BadError { .. }
-            | Reason::ResultAndError
-            | Reason::RequestAndResponse
-            | Reason::Purposeless
-            | Reason::NoId => None,
+            GarbledReason::PartialLine => Some(Truncation::PartialLine),
+            GarbledReason::TooLong { limit } => Some(Truncation::TooLong { limit: *limit }),
+            GarbledReason::Blank
+            | GarbledReason::NotUtf8 { .. }
+            | GarbledReason::NotJson { .. }
+            | GarbledReason::NotAnObject { .. }
+            | GarbledReason::EmptyBatch
+            | GarbledReason::DuplicateKey { .. }
+            | GarbledReason::NotVersion2 { .. }
+            | GarbledReason::BadId { .. }
+            | GarbledReason::BadMethod { .. }
+            | GarbledReason::BadParams { .. }
+            | GarbledReason::BadError { .. }
+            | GarbledReason::ResultAndError
+            | GarbledReason::RequestAndResponse
+            | GarbledReason::NoMethodOrResult
+            | GarbledReason::NoId => None,
         }
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for GarbledReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Blank => f.write_str("a blank line"),
-            Reason::NotUtf8 { at } => write!(f, "not UTF-8 from byte {at} on"),
-            Reason::NotJson { detail } => write!(f, "not JSON: {detail}"),
-            Reason::HalfLine => f.write_str("half a line: the stream ended in the middle of a message"),
-            Reason::TooLong { limit } => write!(f, "longer than the limit of {limit} bytes"),
-            Reason::NotAnObject { kind } => write!(f, "JSON, but {kind} instead of an object"),
-            Reason::EmptyBatch => f.write_str("an empty batch"),
-            Reason::DuplicateKey { key } => write!(f, "`{key}` stands twice"),
-            Reason::NotVersion2 { found: None } => f.write_str("no `\"jsonrpc\": \"2.0\"`"),
-            Reason::NotVersion2 { found: Some(found) } => write!(f, "`jsonrpc` is {found} instead of \"2.0\""),
-            Reason::BadId { found } => write!(f, "`id` is {found} instead of a string or a 64-bit integer"),
-            Reason::BadMethod { found } => write!(f, "`method` is {found} instead of a string"),
-            Reason::BadParams { found } => write!(f, "`params` is {found} instead of an object"),
-            Reason::BadError { found } => {
+            GarbledReason::Blank => f.write_str("a blank line"),
+            GarbledReason::NotUtf8 { at } => write!(f, "not UTF-8 from byte {at} on"),
+            GarbledReason::NotJson { detail } => write!(f, "not JSON: {detail}"),
+            GarbledReason::PartialLine => f.write_str("half a line: the stream ended in the middle of a message"),
+            GarbledReason::TooLong { limit } => write!(f, "longer than the limit of {limit} bytes"),
+            GarbledReason::NotAnObject { kind } => write!(f, "JSON, but {kind} instead of an object"),
+            GarbledReason::EmptyBatch => f.write_str("an empty batch"),
+            GarbledReason::DuplicateKey { key } => write!(f, "`{key}` stands twice"),
+            GarbledReason::NotVersion2 { found: None } => f.write_str("no `\"jsonrpc\": \"2.0\"`"),
+            GarbledReason::NotVersion2 { found: Some(found) } => write!(f, "`jsonrpc` is {found} instead of \"2.0\""),
+            GarbledReason::BadId { found } => write!(f, "`id` is {found} instead of a string or a 64-bit integer"),
+            GarbledReason::BadMethod { found } => write!(f, "`method` is {found} instead of a string"),
+            GarbledReason::BadParams { found } => write!(f, "`params` is {found} instead of an object"),
+            GarbledReason::BadError { found } => {
                 write!(f, "`error` is {found} instead of an object with `code` and `message`")
             }
-            Reason::ResultAndError => f.write_str("both `result` and `error`"),
-            Reason::RequestAndResponse => f.write_str("both `method` and a result or error"),
-            Reason::Purposeless => f.write_str("no `method`, no `result`, no `error`"),
-            Reason::NoId => f.write_str("a response without `id`"),
+            GarbledReason::ResultAndError => f.write_str("both `result` and `error`"),
+            GarbledReason::RequestAndResponse => f.write_str("both `method` and a result or error"),
+            GarbledReason::NoMethodOrResult => f.write_str("no `method`, no `result`, no `error`"),
+            GarbledReason::NoId => f.write_str("a response without `id`"),
         }
     }
 }
@@ -159,31 +159,31 @@ impl fmt::Display for Garbled {
 }
 
 /// The code of an error without a valid code: JSON-RPC's "internal error".
-const UNKNOWN: i64 = -32603;
+const MISSING_CODE: i64 = -32603;
 
 impl Message {
     /// The reply that a lenient client reads from a garbled response: a result with an error that is `null`, an error
     /// without a code or a message or that is just a text, any response without `jsonrpc`.
-    pub fn meant(&self) -> Option<Reply> {
+    pub fn read_leniently(&self) -> Option<Reply> {
         self.as_garbled()?;
         let envelope: Envelope<'_> = serde_json::from_slice(&self.raw).ok()?;
         let present = |value: &&[u8]| *value != b"null";
         match (envelope.result, envelope.error.filter(present)) {
             _ if envelope.method.is_some() || envelope.duplicate.is_some() => None,
             (Some(result), None) => Some(Reply::Result(RawJson::slice(&self.raw, result))),
-            (result, Some(error)) if result.filter(present).is_none() => Some(Reply::Error(self.error_meant(error))),
+            (result, Some(error)) if result.filter(present).is_none() => Some(Reply::Error(self.lenient_error(error))),
             (_, _) => None,
         }
     }
 
-    fn error_meant(&self, error: &[u8]) -> ErrorReply {
+    fn lenient_error(&self, error: &[u8]) -> ErrorReply {
         let Ok(members) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(error) else {
             let whole = RawJson::slice(&self.raw, error);
-            return ErrorReply::new(UNKNOWN, whole.text().unwrap_or_else(|| whole.to_string()));
+            return ErrorReply::new(MISSING_CODE, whole.text().unwrap_or_else(|| whole.to_string()));
         };
         let piece = |value: &RawValue| RawJson::slice(&self.raw, value.get().as_bytes());
         let member = |key: &str| members.get(key).map(|value| piece(value));
-        let code = member("code").and_then(|code| whole(code.as_str())).unwrap_or(UNKNOWN);
+        let code = member("code").and_then(|code| whole(code.as_str())).unwrap_or(MISSING_CODE);
         let message = member("message").and_then(|message| message.text());
         let more = members.iter().filter(|(key, _)| !["code", "message", "data"].contains(&key.as_str()));
         let more = more.map(|(key, value)| (key.clone(), piece(value)));
@@ -191,13 +191,13 @@ impl Message {
             code,
             message: message.unwrap_or_default(),
             data: member("data"),
-            more: Others::of(more.collect()),
+            more: ExtraMembers::of(more.collect()),
         }
     }
 
     /// The same bytes with another id; `None` if the message has no id to replace.
     #[must_use]
-    pub fn readdressed(&self, id: &RequestId) -> Option<Message> {
+    pub fn with_id(&self, id: &RequestId) -> Option<Message> {
         let envelope: Envelope<'_> = serde_json::from_slice(&self.raw).ok()?;
         let old = self.raw.slice_ref(envelope.id?);
         let start = old.as_ptr() as usize - self.raw.as_ptr() as usize;
@@ -219,7 +219,9 @@ mod tests {
 
     fn meant(text: &str) -> Option<String> {
         let message = Message::parse(text.to_owned());
-        message.meant().map(|reply| String::from_utf8_lossy(Message::reply(7.into(), &reply).raw()).into_owned())
+        message
+            .read_leniently()
+            .map(|reply| String::from_utf8_lossy(Message::reply(7.into(), &reply).raw()).into_owned())
     }
 
     #[test]
@@ -256,8 +258,8 @@ mod tests {
     #[test]
     fn an_id_is_replaced_and_nothing_else() {
         let message = Message::parse(r#"{ "result": {"id":1}, "error":null, "id" : 1 }"#);
-        let again = message.readdressed(&"b".into()).unwrap();
+        let again = message.with_id(&"b".into()).unwrap();
         assert_eq!(again.raw(), r#"{ "result": {"id":1}, "error":null, "id" : "b" }"#.as_bytes());
-        assert_eq!(Message::parse(r#"{"result":{}}"#).readdressed(&1.into()), None);
+        assert_eq!(Message::parse(r#"{"result":{}}"#).with_id(&1.into()), None);
     }
 }

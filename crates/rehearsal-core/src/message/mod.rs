@@ -15,6 +15,6 @@ mod scan;
 
 pub use body::RequestId;
 pub use body::{Body, Message, Notification, Request, Response};
-pub use garbled::{Cut, Garbled, Reason};
+pub use garbled::{Garbled, GarbledReason, Truncation};
 pub use method::Method;
-pub use reply::{ErrorReply, Others, Reply};
+pub use reply::{ErrorReply, ExtraMembers, Reply};

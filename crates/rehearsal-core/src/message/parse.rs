@@ -9,9 +9,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
-use super::scan::{self, Letters};
+use super::scan::{self, TextEncoding};
 use super::{
-    Body, ErrorReply, Garbled, Message, Method, Notification, Others, Reason, Reply, Request, RequestId, Response,
+    Body, ErrorReply, ExtraMembers, Garbled, GarbledReason, Message, Method, Notification, Reply, Request, RequestId,
+    Response,
 };
 use crate::json::RawJson;
 
@@ -28,35 +29,38 @@ impl Message {
 
 fn body(raw: &Bytes) -> Result<Body, Garbled> {
     let found = match scan::envelope(raw) {
-        Some((envelope, Letters::Ascii)) => return meaning(raw, &envelope),
+        Some((envelope, TextEncoding::Ascii)) => return body_of(raw, &envelope),
         found => found,
     };
-    let text = std::str::from_utf8(raw).map_err(|error| nobody(Reason::NotUtf8 { at: error.valid_up_to() }))?;
-    if let Some((envelope, Letters::Ascii | Letters::Any)) = found {
-        return meaning(raw, &envelope);
+    let text = std::str::from_utf8(raw)
+        .map_err(|error| garbled_without_id(GarbledReason::NotUtf8 { at: error.valid_up_to() }))?;
+    if let Some((envelope, TextEncoding::Ascii | TextEncoding::Any)) = found {
+        return body_of(raw, &envelope);
     }
     match text.trim_ascii_start().as_bytes().first() {
-        None => Err(nobody(Reason::Blank)),
-        Some(b'{') => judged(raw, text),
+        None => Err(garbled_without_id(GarbledReason::Blank)),
+        Some(b'{') => parse_with_serde(raw, text),
         Some(b'[') => batch(raw, text),
-        Some(first) => Err(nobody(match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Reason::NotAnObject { kind: kind(*first) },
+        Some(first) => Err(garbled_without_id(match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => GarbledReason::NotAnObject { kind: kind(*first) },
             Err(error) => not_json(&error),
         })),
     }
 }
 
 fn batch(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
-    let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| nobody(not_json(&error)))?;
+    let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| garbled_without_id(not_json(&error)))?;
     if items.is_empty() {
-        return Err(nobody(Reason::EmptyBatch));
+        return Err(garbled_without_id(GarbledReason::EmptyBatch));
     }
     let message = |item: &RawValue| {
         let raw = raw.slice_ref(item.get().as_bytes());
         let body = match item.get().as_bytes().first() {
             Some(b'{') => object(&raw, item.get()),
             // No version allows a batch inside a batch; this also bounds the recursion.
-            first => Err(nobody(Reason::NotAnObject { kind: first.map_or("nothing", |first| kind(*first)) })),
+            first => Err(garbled_without_id(GarbledReason::NotAnObject {
+                kind: first.map_or("nothing", |first| kind(*first)),
+            })),
         };
         Message { body: body.unwrap_or_else(Body::Garbled), raw }
     };
@@ -65,32 +69,32 @@ fn batch(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
 
 fn object(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
     match scan::envelope(text.as_bytes()) {
-        Some((envelope, Letters::Ascii | Letters::Any)) => meaning(raw, &envelope),
-        None => judged(raw, text),
+        Some((envelope, TextEncoding::Ascii | TextEncoding::Any)) => body_of(raw, &envelope),
+        None => parse_with_serde(raw, text),
     }
 }
 
 /// Parses an unusual message with `serde_json`.
-fn judged(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
-    meaning(raw, &serde_json::from_str(text).map_err(|error| nobody(not_json(&error)))?)
+fn parse_with_serde(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
+    body_of(raw, &serde_json::from_str(text).map_err(|error| garbled_without_id(not_json(&error)))?)
 }
 
-fn meaning(raw: &Bytes, envelope: &Envelope<'_>) -> Result<Body, Garbled> {
+fn body_of(raw: &Bytes, envelope: &Envelope<'_>) -> Result<Body, Garbled> {
     let id = envelope.id.map(request_id);
     // A garbled message keeps its id, so that the pending request with this id can fail with the reason.
-    let refuse = |reason| Garbled { reason, id: envelope.id.and_then(salvaged) };
+    let refuse = |reason| Garbled { reason, id: envelope.id.and_then(nearest_id) };
 
     if let Some(key) = envelope.duplicate {
-        return Err(refuse(Reason::DuplicateKey { key }));
+        return Err(refuse(GarbledReason::DuplicateKey { key }));
     }
     match envelope.jsonrpc {
         Some(br#""2.0""#) => {}
-        found => return Err(refuse(Reason::NotVersion2 { found: found.map(excerpt) })),
+        found => return Err(refuse(GarbledReason::NotVersion2 { found: found.map(excerpt) })),
     }
     let answers = envelope.result.is_some() || envelope.error.is_some();
     match (envelope.method, answers) {
-        (Some(_), true) => Err(refuse(Reason::RequestAndResponse)),
-        (None, false) => Err(refuse(Reason::Purposeless)),
+        (Some(_), true) => Err(refuse(GarbledReason::RequestAndResponse)),
+        (None, false) => Err(refuse(GarbledReason::NoMethodOrResult)),
         (Some(method), false) => {
             let method = method_name(method).map_err(refuse)?;
             let params = params(raw, envelope.params).map_err(refuse)?;
@@ -102,21 +106,21 @@ fn meaning(raw: &Bytes, envelope: &Envelope<'_>) -> Result<Body, Garbled> {
         }
         (None, true) => {
             let reply = match (envelope.result, envelope.error) {
-                (Some(_), Some(_)) => return Err(refuse(Reason::ResultAndError)),
+                (Some(_), Some(_)) => return Err(refuse(GarbledReason::ResultAndError)),
                 (Some(result), None) => Reply::Result(RawJson::slice(raw, result)),
                 (None, error) => Reply::Error(error_reply(raw, error).map_err(refuse)?),
             };
             match (id, &reply) {
                 (Some(Ok(id)), _) => Ok(Body::Response(Response { id: Some(id), reply })),
-                (Some(Err(BadId(b"null"))), Reply::Error(_)) => Ok(Body::Response(Response { id: None, reply })),
+                (Some(Err(InvalidId(b"null"))), Reply::Error(_)) => Ok(Body::Response(Response { id: None, reply })),
                 (Some(Err(bad)), _) => Err(refuse(bad.reason())),
-                (None, _) => Err(refuse(Reason::NoId)),
+                (None, _) => Err(refuse(GarbledReason::NoId)),
             }
         }
     }
 }
 
-fn method_name(method: &[u8]) -> Result<Method, Reason> {
+fn method_name(method: &[u8]) -> Result<Method, GarbledReason> {
     if let Some(name) = plain_text(method) {
         return Ok(Method::from(name));
     }
@@ -125,20 +129,20 @@ fn method_name(method: &[u8]) -> Result<Method, Reason> {
     struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
     match serde_json::from_slice::<Name<'_>>(method) {
         Ok(Name(name)) => Ok(Method::from(&*name)),
-        Err(_) => Err(Reason::BadMethod { found: excerpt(method) }),
+        Err(_) => Err(GarbledReason::BadMethod { found: excerpt(method) }),
     }
 }
 
-fn params(raw: &Bytes, params: Option<&[u8]>) -> Result<Option<RawJson>, Reason> {
+fn params(raw: &Bytes, params: Option<&[u8]>) -> Result<Option<RawJson>, GarbledReason> {
     match params.map(|params| (params, params.first())) {
         // JSON-RPC does not allow `null` params, but many peers send it, and its meaning is clear.
         None | Some((_, Some(b'n'))) => Ok(None),
         Some((params, Some(b'{' | b'['))) => Ok(Some(RawJson::slice(raw, params))),
-        Some((params, _)) => Err(Reason::BadParams { found: excerpt(params) }),
+        Some((params, _)) => Err(GarbledReason::BadParams { found: excerpt(params) }),
     }
 }
 
-fn error_reply(raw: &Bytes, error: Option<&[u8]>) -> Result<ErrorReply, Reason> {
+fn error_reply(raw: &Bytes, error: Option<&[u8]>) -> Result<ErrorReply, GarbledReason> {
     #[derive(Deserialize)]
     struct Fields<'a> {
         code: i64,
@@ -152,23 +156,24 @@ fn error_reply(raw: &Bytes, error: Option<&[u8]>) -> Result<ErrorReply, Reason> 
         Deserialize::deserialize(deserializer).map(Some)
     }
     let text = error.unwrap_or(b"absent");
-    let fields: Fields<'_> = serde_json::from_slice(text).map_err(|_| Reason::BadError { found: excerpt(text) })?;
+    let fields: Fields<'_> =
+        serde_json::from_slice(text).map_err(|_| GarbledReason::BadError { found: excerpt(text) })?;
     let data = fields.data.map(|data| RawJson::slice(raw, data.get().as_bytes()));
     let all: BTreeMap<String, &RawValue> = serde_json::from_slice(text).unwrap_or_default();
     let more = all.into_iter().filter(|(key, _)| !["code", "message", "data"].contains(&key.as_str()));
     let more = more.map(|(key, value)| (key, RawJson::slice(raw, value.get().as_bytes())));
-    let more = Others::of(more.collect());
+    let more = ExtraMembers::of(more.collect());
     Ok(ErrorReply { code: fields.code, message: fields.message.into_owned(), data, more })
 }
 
-fn request_id(text: &[u8]) -> Result<RequestId, BadId<'_>> {
+fn request_id(text: &[u8]) -> Result<RequestId, InvalidId<'_>> {
     match text.first() {
         Some(b'"') => match plain_text(text) {
             Some(name) => Ok(RequestId::from(name)),
-            None => serde_json::from_slice(text).map(RequestId::Text).map_err(|_| BadId(text)),
+            None => serde_json::from_slice(text).map(RequestId::Text).map_err(|_| InvalidId(text)),
         },
-        Some(b'-' | b'0'..=b'9') => number(text).map(RequestId::Number).ok_or(BadId(text)),
-        _ => Err(BadId(text)),
+        Some(b'-' | b'0'..=b'9') => number(text).map(RequestId::Number).ok_or(InvalidId(text)),
+        _ => Err(InvalidId(text)),
     }
 }
 
@@ -180,16 +185,16 @@ fn number(text: &[u8]) -> Option<i64> {
 }
 
 /// The id of a garbled message; an id that MCP does not allow is converted if possible.
-fn salvaged(text: &[u8]) -> Option<RequestId> {
+fn nearest_id(text: &[u8]) -> Option<RequestId> {
     request_id(text).map_or_else(|bad| bad.nearest(), Some)
 }
 
 /// The text of an id that MCP does not allow.
-struct BadId<'a>(&'a [u8]);
+struct InvalidId<'a>(&'a [u8]);
 
-impl BadId<'_> {
-    fn reason(&self) -> Reason {
-        Reason::BadId { found: excerpt(self.0) }
+impl InvalidId<'_> {
+    fn reason(&self) -> GarbledReason {
+        GarbledReason::BadId { found: excerpt(self.0) }
     }
 
     /// The valid id closest to this one. Some languages have only one type of number and answer request `1` with `1.0`.
@@ -206,12 +211,12 @@ fn plain_text(text: &[u8]) -> Option<&str> {
     if inside.contains(&b'\\') { None } else { std::str::from_utf8(inside).ok() }
 }
 
-fn nobody(reason: Reason) -> Garbled {
+fn garbled_without_id(reason: GarbledReason) -> Garbled {
     Garbled { reason, id: None }
 }
 
-fn not_json(error: &serde_json::Error) -> Reason {
-    Reason::NotJson { detail: error.to_string() }
+fn not_json(error: &serde_json::Error) -> GarbledReason {
+    GarbledReason::NotJson { detail: error.to_string() }
 }
 
 fn kind(first: u8) -> &'static str {
@@ -249,7 +254,7 @@ mod tests {
         let text = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x","data":2,"hint":{"a":1.5}}}"#;
         let message = Message::parse(text);
         let Reply::Error(error) = &message.as_response().unwrap().reply else { panic!("{message:?}") };
-        assert_eq!(error.others().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["hint"]);
+        assert_eq!(error.extra_members().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["hint"]);
         assert_eq!(Message::reply(1.into(), &Reply::Error(error.clone())).raw(), text.as_bytes());
         assert_eq!(ErrorReply::new(0, "").with_object(error.object()), *error);
     }
@@ -317,7 +322,7 @@ mod tests {
             assert_eq!(reason(text), expected, "{text}");
         }
         let invalid = Message::parse(&b"{\"jsonrpc\":\"\xff\"}"[..]);
-        assert_eq!(invalid.as_garbled().unwrap().reason, Reason::NotUtf8 { at: 12 });
+        assert_eq!(invalid.as_garbled().unwrap().reason, GarbledReason::NotUtf8 { at: 12 });
     }
 
     #[test]

@@ -41,17 +41,17 @@ pub struct ErrorReply {
     /// Additional data of the sender.
     pub data: Option<RawJson>,
     /// Members that JSON-RPC does not define. Boxed, because few errors have any.
-    pub more: Option<Box<Others>>,
+    pub more: Option<Box<ExtraMembers>>,
 }
 
 /// Members of an error object that JSON-RPC does not define.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Others(Vec<(String, RawJson)>);
+pub struct ExtraMembers(Vec<(String, RawJson)>);
 
-impl Others {
+impl ExtraMembers {
     /// Wraps the members; `None` if there are none.
-    pub fn of(members: Vec<(String, RawJson)>) -> Option<Box<Others>> {
-        if members.is_empty() { None } else { Some(Box::new(Others(members))) }
+    pub fn of(members: Vec<(String, RawJson)>) -> Option<Box<ExtraMembers>> {
+        if members.is_empty() { None } else { Some(Box::new(ExtraMembers(members))) }
     }
 }
 
@@ -67,7 +67,7 @@ impl ErrorReply {
     }
 
     /// The members that JSON-RPC does not define.
-    pub fn others(&self) -> impl Iterator<Item = &(String, RawJson)> {
+    pub fn extra_members(&self) -> impl Iterator<Item = &(String, RawJson)> {
         self.more.iter().flat_map(|more| &more.0)
     }
 
@@ -78,7 +78,7 @@ impl ErrorReply {
         object.insert("code".to_owned(), self.code.into());
         object.insert("message".to_owned(), self.message.as_str().into());
         object.extend(self.data.iter().map(|data| ("data".to_owned(), exact(data))));
-        object.extend(self.others().map(|(key, value)| (key.clone(), exact(value))));
+        object.extend(self.extra_members().map(|(key, value)| (key.clone(), exact(value))));
         object
     }
 
@@ -93,7 +93,7 @@ impl ErrorReply {
                 _ => more.push((key, RawJson::from_value(&value))),
             }
         }
-        ErrorReply { more: Others::of(more), ..error }
+        ErrorReply { more: ExtraMembers::of(more), ..error }
     }
 }
 

@@ -10,17 +10,17 @@
 
 use std::ops::Range;
 
-use super::envelope::{Envelope, Key};
-use crate::json::{eight, special};
+use super::envelope::{Envelope, EnvelopeKey};
+use crate::json::{repeat_byte, special_bytes};
 
 /// The envelope of `bytes`, which are JSON if they are UTF-8; `None` if `serde_json` must parse them.
-pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, Letters)> {
-    let mut scan = Scan { bytes, beyond: 0 };
+pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, TextEncoding)> {
+    let mut scan = EnvelopeScan { bytes, beyond: 0 };
     let mut envelope = Envelope::default();
     let mut at = 0;
-    if bytes.starts_with(USUAL) {
+    if bytes.starts_with(COMMON_PREFIX) {
         envelope.jsonrpc = Some(&bytes[USUAL_VERSION]);
-        at = USUAL.len();
+        at = COMMON_PREFIX.len();
     } else {
         at = scan.byte(scan.space(at), b'{')?;
     }
@@ -31,7 +31,7 @@ pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, Letters)> {
         loop {
             let start = scan.byte(at, b'"')?;
             at = scan.string(start, Escapes::GiveUp)?;
-            let key = Key::read(&bytes[start..at - 1]);
+            let key = EnvelopeKey::read(&bytes[start..at - 1]);
             let start = scan.colon(at)?;
             at = scan.value(start)?;
             if !envelope.set(key, &bytes[start..at]) {
@@ -45,18 +45,18 @@ pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, Letters)> {
             }
         }
     }
-    let letters = if scan.beyond & eight(0x80) == 0 { Letters::Ascii } else { Letters::Any };
+    let letters = if scan.beyond & repeat_byte(0x80) == 0 { TextEncoding::Ascii } else { TextEncoding::Any };
     (scan.space(at) == bytes.len()).then_some((envelope, letters))
 }
 
 /// The usual beginning of a message, up to the next key.
-const USUAL: &[u8] = br#"{"jsonrpc":"2.0","#;
+const COMMON_PREFIX: &[u8] = br#"{"jsonrpc":"2.0","#;
 /// The range of the version in it.
 const USUAL_VERSION: Range<usize> = 11..16;
 
 /// Which characters were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Letters {
+pub(super) enum TextEncoding {
     /// Only ASCII.
     Ascii,
     /// Any bytes inside of strings; they must be checked to be UTF-8.
@@ -71,13 +71,13 @@ enum Escapes {
 }
 
 /// The scanner. Each function takes the position where an element begins, and returns the position after it.
-struct Scan<'a> {
+struct EnvelopeScan<'a> {
     bytes: &'a [u8],
     /// All bytes of all strings, combined with `|`.
     beyond: u64,
 }
 
-impl Scan<'_> {
+impl EnvelopeScan<'_> {
     #[inline(always)]
     fn peek(&self, at: usize) -> Option<u8> {
         self.bytes.get(at).copied()
@@ -124,7 +124,7 @@ impl Scan<'_> {
                     if self.peek(at)? == b'}' {
                         at += 1;
                     } else {
-                        inside.enter(Container::Object)?;
+                        inside.enter(ContainerKind::Object)?;
                         at = self.key(at)?;
                         continue;
                     }
@@ -134,7 +134,7 @@ impl Scan<'_> {
                     if self.peek(at)? == b']' {
                         at += 1;
                     } else {
-                        inside.enter(Container::Array)?;
+                        inside.enter(ContainerKind::Array)?;
                         continue;
                     }
                 }
@@ -148,15 +148,15 @@ impl Scan<'_> {
                 let Some(container) = inside.innermost() else { return Some(at) };
                 at = self.space(at);
                 match (self.peek(at)?, container) {
-                    (b',', Container::Object) => {
+                    (b',', ContainerKind::Object) => {
                         at = self.key(self.space(at + 1))?;
                         break;
                     }
-                    (b',', Container::Array) => {
+                    (b',', ContainerKind::Array) => {
                         at = self.space(at + 1);
                         break;
                     }
-                    (b'}', Container::Object) | (b']', Container::Array) => inside.leave(),
+                    (b'}', ContainerKind::Object) | (b']', ContainerKind::Array) => inside.leave(),
                     _ => return None,
                 }
                 at += 1;
@@ -172,7 +172,7 @@ impl Scan<'_> {
             while let Some(chunk) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
                 let chunk = u64::from_le_bytes(*chunk);
                 self.beyond |= chunk;
-                let special = special(chunk);
+                let special = special_bytes(chunk);
                 if special != 0 {
                     at += special.trailing_zeros() as usize / 8;
                     break;
@@ -231,7 +231,7 @@ impl Scan<'_> {
 }
 
 #[derive(Clone, Copy)]
-enum Container {
+enum ContainerKind {
     Object,
     Array,
 }
@@ -245,15 +245,15 @@ struct Nesting {
 
 impl Nesting {
     #[inline(always)]
-    fn enter(&mut self, container: Container) -> Option<()> {
+    fn enter(&mut self, container: ContainerKind) -> Option<()> {
         self.depth += 1;
-        self.objects = self.objects << 1 | u64::from(matches!(container, Container::Object));
+        self.objects = self.objects << 1 | u64::from(matches!(container, ContainerKind::Object));
         (self.depth <= u64::BITS).then_some(())
     }
 
     #[inline(always)]
-    fn innermost(&self) -> Option<Container> {
-        let container = if self.objects & 1 == 1 { Container::Object } else { Container::Array };
+    fn innermost(&self) -> Option<ContainerKind> {
+        let container = if self.objects & 1 == 1 { ContainerKind::Object } else { ContainerKind::Array };
         (self.depth > 0).then_some(container)
     }
 
@@ -313,7 +313,7 @@ mod tests {
     fn agree(text: impl AsRef<[u8]>) -> Result<(), TestCaseError> {
         let bytes = text.as_ref();
         if let Some((found, letters)) = envelope(bytes) {
-            prop_assert!(letters == Letters::Any || bytes.is_ascii());
+            prop_assert!(letters == TextEncoding::Any || bytes.is_ascii());
             if let Ok(text) = std::str::from_utf8(bytes) {
                 let judged: Result<Envelope<'_>, _> = serde_json::from_str(text);
                 prop_assert_eq!(judged.ok(), Some(found), "{}", text);

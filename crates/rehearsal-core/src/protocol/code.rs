@@ -1,6 +1,6 @@
 //! Error codes of JSON-RPC and of MCP.
 
-use crate::message::Reason;
+use crate::message::GarbledReason;
 
 /// The message is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
@@ -29,22 +29,24 @@ pub fn is_modern(code: i64) -> bool {
 }
 
 /// The code for a garbled message: invalid JSON, or JSON that is no message.
-pub fn for_garbled(reason: &Reason) -> i64 {
+pub fn for_garbled(reason: &GarbledReason) -> i64 {
     match reason {
-        Reason::Blank | Reason::NotUtf8 { .. } | Reason::NotJson { .. } | Reason::HalfLine | Reason::TooLong { .. } => {
-            PARSE_ERROR
-        }
-        Reason::NotAnObject { .. }
-        | Reason::EmptyBatch
-        | Reason::DuplicateKey { .. }
-        | Reason::NotVersion2 { .. }
-        | Reason::BadId { .. }
-        | Reason::BadMethod { .. }
-        | Reason::BadParams { .. }
-        | Reason::BadError { .. }
-        | Reason::ResultAndError
-        | Reason::RequestAndResponse
-        | Reason::Purposeless
-        | Reason::NoId => INVALID_REQUEST,
+        GarbledReason::Blank
+        | GarbledReason::NotUtf8 { .. }
+        | GarbledReason::NotJson { .. }
+        | GarbledReason::PartialLine
+        | GarbledReason::TooLong { .. } => PARSE_ERROR,
+        GarbledReason::NotAnObject { .. }
+        | GarbledReason::EmptyBatch
+        | GarbledReason::DuplicateKey { .. }
+        | GarbledReason::NotVersion2 { .. }
+        | GarbledReason::BadId { .. }
+        | GarbledReason::BadMethod { .. }
+        | GarbledReason::BadParams { .. }
+        | GarbledReason::BadError { .. }
+        | GarbledReason::ResultAndError
+        | GarbledReason::RequestAndResponse
+        | GarbledReason::NoMethodOrResult
+        | GarbledReason::NoId => INVALID_REQUEST,
     }
 }

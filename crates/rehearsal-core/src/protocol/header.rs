@@ -25,21 +25,25 @@ pub const NAME: &str = "Mcp-Name";
 /// The prefix of the headers of arguments.
 pub const PARAM_PREFIX: &str = "Mcp-Param-";
 
-const OPEN: &str = "=?base64?";
-const CLOSE: &str = "?=";
+const BASE64_PREFIX: &str = "=?base64?";
+const BASE64_SUFFIX: &str = "?=";
 
 /// Encodes a value for a header: unchanged if that is safe, otherwise `=?base64?…?=`.
 pub fn encode(value: &str) -> Cow<'_, str> {
     let plain = value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
         && value.trim_matches([' ', '\t']).len() == value.len()
-        && !(value.starts_with(OPEN) && value.ends_with(CLOSE));
-    if plain { Cow::Borrowed(value) } else { Cow::Owned(format!("{OPEN}{}{CLOSE}", STANDARD.encode(value))) }
+        && !(value.starts_with(BASE64_PREFIX) && value.ends_with(BASE64_SUFFIX));
+    if plain {
+        Cow::Borrowed(value)
+    } else {
+        Cow::Owned(format!("{BASE64_PREFIX}{}{BASE64_SUFFIX}", STANDARD.encode(value)))
+    }
 }
 
 /// Decodes the value of a header; `None` if its base64 is invalid or not UTF-8.
 pub fn decode(header: &str) -> Option<Cow<'_, str>> {
     let header = header.trim_matches([' ', '\t']);
-    match header.strip_prefix(OPEN).and_then(|rest| rest.strip_suffix(CLOSE)) {
+    match header.strip_prefix(BASE64_PREFIX).and_then(|rest| rest.strip_suffix(BASE64_SUFFIX)) {
         None => Some(Cow::Borrowed(header)),
         Some(data) => String::from_utf8(STANDARD.decode(data).ok()?).ok().map(Cow::Owned),
     }
@@ -73,7 +77,7 @@ pub fn for_request(request: &Request, schema: Option<&Value>) -> Vec<(String, St
 
 /// One disagreement between the headers of a request and its body.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Disagreement {
+pub enum HeaderMismatch {
     /// The header is required and absent.
     #[error("header {header} is missing; the body says {body:?}")]
     Missing {
@@ -116,7 +120,7 @@ pub fn check(
     request: &Request,
     schema: Option<&Value>,
     lookup: impl Fn(&str) -> Vec<String>,
-) -> Result<(), Disagreement> {
+) -> Result<(), HeaderMismatch> {
     agree(METHOD, Some(request.method.as_str()), &lookup(METHOD), |a, b| a == b)?;
     if let Some(field) = name_field(&request.method) {
         let name = request.param(&[field]).and_then(|name| name.text());
@@ -127,8 +131,8 @@ pub fn check(
         let value = arguments.as_ref().and_then(|arguments| annotation.value(arguments));
         let header = annotation.header();
         let same = |a: &str, b: &str| match annotation.kind {
-            Kind::Integer => a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b),
-            Kind::Text | Kind::Boolean => a == b,
+            ParamType::Integer => a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b),
+            ParamType::Text | ParamType::Boolean => a == b,
         };
         agree(&header, value.as_deref(), &lookup(&header), same)?;
     }
@@ -140,40 +144,40 @@ fn agree(
     body: Option<&str>,
     found: &[String],
     same: impl Fn(&str, &str) -> bool,
-) -> Result<(), Disagreement> {
+) -> Result<(), HeaderMismatch> {
     let header = header.to_owned();
     match (body, found) {
         (None, []) => Ok(()),
-        (Some(body), []) => Err(Disagreement::Missing { header, body: body.to_owned() }),
+        (Some(body), []) => Err(HeaderMismatch::Missing { header, body: body.to_owned() }),
         (body, [found]) => match (decode(found), body) {
-            (None, _) => Err(Disagreement::Malformed { header, found: found.clone() }),
+            (None, _) => Err(HeaderMismatch::Malformed { header, found: found.clone() }),
             (Some(value), Some(body)) if same(&value, body) => Ok(()),
             (Some(value), body) => {
-                Err(Disagreement::Different { header, found: value.into_owned(), body: body.map(str::to_owned) })
+                Err(HeaderMismatch::Different { header, found: value.into_owned(), body: body.map(str::to_owned) })
             }
         },
-        (_, several) => Err(Disagreement::Repeated { header, times: several.len() }),
+        (_, several) => Err(HeaderMismatch::Repeated { header, times: several.len() }),
     }
 }
 
 /// An argument that is repeated in a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Annotation {
+pub struct HeaderParam {
     /// The header's name after `Mcp-Param-`.
     pub name: String,
     /// The keys of the argument's path.
     pub keys: Vec<String>,
-    kind: Kind,
+    kind: ParamType,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ParamType {
     Text,
     Integer,
     Boolean,
 }
 
-impl Annotation {
+impl HeaderParam {
     fn header(&self) -> String {
         format!("{PARAM_PREFIX}{}", self.name)
     }
@@ -183,9 +187,9 @@ impl Annotation {
         let keys: Vec<&str> = self.keys.iter().map(String::as_str).collect();
         let value = arguments.at(&keys)?;
         match (self.kind, value.value().ok()?) {
-            (Kind::Text, Value::String(text)) => Some(text),
-            (Kind::Boolean, Value::Bool(flag)) => Some(flag.to_string()),
-            (Kind::Integer, Value::Number(_)) => Some(value.as_str().to_owned()),
+            (ParamType::Text, Value::String(text)) => Some(text),
+            (ParamType::Boolean, Value::Bool(flag)) => Some(flag.to_string()),
+            (ParamType::Integer, Value::Number(_)) => Some(value.as_str().to_owned()),
             _ => None,
         }
     }
@@ -193,7 +197,7 @@ impl Annotation {
 
 /// Why a tool's `x-mcp-header` annotations are invalid; a client must then ignore the tool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadAnnotation {
+pub enum BadHeaderParam {
     /// The name is not a token of HTTP.
     #[error("x-mcp-header {name} is not a header token")]
     NotAToken {
@@ -221,12 +225,12 @@ pub enum BadAnnotation {
 }
 
 /// The arguments of a tool that are repeated in headers.
-pub fn annotations(schema: &Value) -> Result<Vec<Annotation>, BadAnnotation> {
+pub fn annotations(schema: &Value) -> Result<Vec<HeaderParam>, BadHeaderParam> {
     let mut found = Vec::new();
     collect(schema, Some(&mut Vec::new()), &mut found, 0)?;
     for (at, annotation) in found.iter().enumerate() {
         if found[..at].iter().any(|other| other.name.eq_ignore_ascii_case(&annotation.name)) {
-            return Err(BadAnnotation::Repeated { name: annotation.name.clone() });
+            return Err(BadHeaderParam::Repeated { name: annotation.name.clone() });
         }
     }
     Ok(found)
@@ -252,25 +256,25 @@ const SCHEMA_MAPS: &[&str] = &["$defs", "definitions", "patternProperties", "dep
 fn collect(
     schema: &Value,
     mut keys: Option<&mut Vec<String>>,
-    found: &mut Vec<Annotation>,
+    found: &mut Vec<HeaderParam>,
     depth: usize,
-) -> Result<(), BadAnnotation> {
+) -> Result<(), BadHeaderParam> {
     let Value::Object(schema) = schema else { return Ok(()) };
     if depth > 128 {
         return Ok(()); // deeper than any value that we can read
     }
     if let Some(name) = schema.get("x-mcp-header") {
         let token = name.as_str().filter(|name| is_token(name));
-        let name = token.ok_or_else(|| BadAnnotation::NotAToken { name: name.to_string() })?.to_owned();
+        let name = token.ok_or_else(|| BadHeaderParam::NotAToken { name: name.to_string() })?.to_owned();
         let keys = keys.as_deref().filter(|keys| !keys.is_empty());
-        let keys = keys.ok_or_else(|| BadAnnotation::Unreachable { name: name.clone() })?.clone();
+        let keys = keys.ok_or_else(|| BadHeaderParam::Unreachable { name: name.clone() })?.clone();
         let kind = match schema.get("type").and_then(Value::as_str) {
-            Some("string") => Kind::Text,
-            Some("integer") => Kind::Integer,
-            Some("boolean") => Kind::Boolean,
-            _ => return Err(BadAnnotation::WrongType { name }),
+            Some("string") => ParamType::Text,
+            Some("integer") => ParamType::Integer,
+            Some("boolean") => ParamType::Boolean,
+            _ => return Err(BadHeaderParam::WrongType { name }),
         };
-        found.push(Annotation { name, keys, kind });
+        found.push(HeaderParam { name, keys, kind });
     }
     for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         match keys.as_deref_mut() {

@@ -69,7 +69,7 @@ impl Revision {
     }
 
     /// Whether the server may send requests; if not, it answers `input_required` instead.
-    pub fn server_may_ask(self) -> bool {
+    pub fn has_server_requests(self) -> bool {
         self.era() == Era::Legacy
     }
 
@@ -182,7 +182,7 @@ mod tests {
             let revision: Revision = text.parse().unwrap();
             let answers = [
                 revision.has_handshake(),
-                revision.server_may_ask(),
+                revision.has_server_requests(),
                 revision.has_batches(),
                 revision.has_streamable_http(),
                 revision.has_sessions(),

@@ -14,7 +14,7 @@ const SHOWN: usize = 200;
 /// Why an element of a list is unusable.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{what} without a text `{key}`: {}", excerpt(found, SHOWN))]
-pub struct Unnamed {
+pub struct UnnamedItem {
     /// The kind of element, such as `a tool`.
     pub what: &'static str,
     /// The key that is missing.
@@ -87,14 +87,14 @@ pub struct PromptArgument {
 }
 
 /// An element of one of the lists of a server.
-pub trait Listed: Sized {
+pub trait ListItem: Sized {
     /// The method that lists them.
     const METHOD: Method;
     /// The key of the list in the result.
     const KEY: &'static str;
 
     /// Parses one element.
-    fn read(raw: Value) -> Result<Self, Unnamed>;
+    fn read(raw: Value) -> Result<Self, UnnamedItem>;
 
     /// The schema of its arguments with its name, if it has one.
     fn schema(&self) -> Option<(&str, &Value)> {
@@ -102,15 +102,15 @@ pub trait Listed: Sized {
     }
 }
 
-fn named(raw: &Value, what: &'static str, key: &'static str) -> Result<String, Unnamed> {
-    string(raw, key).ok_or_else(|| Unnamed { what, key, found: raw.clone() })
+fn named(raw: &Value, what: &'static str, key: &'static str) -> Result<String, UnnamedItem> {
+    string(raw, key).ok_or_else(|| UnnamedItem { what, key, found: raw.clone() })
 }
 
-impl Listed for Tool {
+impl ListItem for Tool {
     const METHOD: Method = Method::TOOLS_LIST;
     const KEY: &'static str = "tools";
 
-    fn read(raw: Value) -> Result<Tool, Unnamed> {
+    fn read(raw: Value) -> Result<Tool, UnnamedItem> {
         Ok(Tool {
             name: named(&raw, "a tool", "name")?,
             title: string(&raw, "title"),
@@ -126,11 +126,11 @@ impl Listed for Tool {
     }
 }
 
-impl Listed for Resource {
+impl ListItem for Resource {
     const METHOD: Method = Method::RESOURCES_LIST;
     const KEY: &'static str = "resources";
 
-    fn read(raw: Value) -> Result<Resource, Unnamed> {
+    fn read(raw: Value) -> Result<Resource, UnnamedItem> {
         Ok(Resource {
             uri: named(&raw, "a resource", "uri")?,
             name: string(&raw, "name"),
@@ -140,11 +140,11 @@ impl Listed for Resource {
     }
 }
 
-impl Listed for ResourceTemplate {
+impl ListItem for ResourceTemplate {
     const METHOD: Method = Method::RESOURCE_TEMPLATES_LIST;
     const KEY: &'static str = "resourceTemplates";
 
-    fn read(raw: Value) -> Result<ResourceTemplate, Unnamed> {
+    fn read(raw: Value) -> Result<ResourceTemplate, UnnamedItem> {
         Ok(ResourceTemplate {
             uri_template: named(&raw, "a resource template", "uriTemplate")?,
             name: string(&raw, "name"),
@@ -153,11 +153,11 @@ impl Listed for ResourceTemplate {
     }
 }
 
-impl Listed for Prompt {
+impl ListItem for Prompt {
     const METHOD: Method = Method::PROMPTS_LIST;
     const KEY: &'static str = "prompts";
 
-    fn read(raw: Value) -> Result<Prompt, Unnamed> {
+    fn read(raw: Value) -> Result<Prompt, UnnamedItem> {
         let argument = |argument: &Value| {
             let required = argument.get("required").and_then(Value::as_bool).unwrap_or(false);
             string(argument, "name").map(|name| PromptArgument { name, required })

@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use super::hit::Kind;
-use super::needle::{self, Needle};
-use super::scan::Scan;
+use super::hit::SecretKind;
+use super::needle::{self, Signal};
+use super::scan::SecretScan;
 
-impl Scan<'_> {
+impl SecretScan<'_> {
     /// Redacts passwords that follow a one-letter flag or no flag at all:
     ///
     /// ```text
     /// curl -u me:hunter2 https://…    mysql -uroot -phunter2    sshpass -p hunter2 ssh …
     /// ```
     pub(super) fn commands(&mut self, text: &str) {
-        for found in needle::find(text.as_bytes()).filter(|found| matches!(found.needle, Needle::Command)) {
+        for found in needle::find(text.as_bytes()).filter(|found| matches!(found.needle, Signal::Command)) {
             let program = text[found.start..found.end].trim_end().to_ascii_lowercase();
             let line = &text[found.end..];
             let line = &line[..line.find(['\n', '\r', ';', '|', '&']).unwrap_or(line.len())];
@@ -67,7 +67,7 @@ impl Scan<'_> {
         let inner = word.trim_start_matches(quotes);
         let start = range.start + (word.len() - inner.len());
         if !inner.starts_with('$') {
-            self.hide(text, start..start + inner.len(), Kind::Password);
+            self.redact_range(text, start..start + inner.len(), SecretKind::Password);
         }
     }
 }

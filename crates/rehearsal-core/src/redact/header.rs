@@ -1,9 +1,9 @@
 //! Redacts credentials in HTTP headers.
 
-use super::hit::{Hit, Kind};
-use super::key::{self, Doubt};
+use super::hit::{RedactedSecret, SecretKind};
+use super::key::{self, AmbiguousName};
 use super::pseudonym::apply;
-use super::scan::{Rules, Scan, after_scheme_word};
+use super::scan::{RuleSet, SecretScan, after_scheme_word};
 use crate::protocol::header::{LAST_EVENT_ID, METHOD, PARAM_PREFIX, PROTOCOL_VERSION, SESSION_ID, decode, encode};
 use crate::trace::HttpHead;
 
@@ -17,7 +17,7 @@ const CREDENTIALS: &[&str] =
 
 /// Headers of every request and response whose values are words and numbers of HTTP itself. The search for secrets in
 /// them would be a large part of the cost of recording a call.
-const PLAIN: [&str; 9] = [
+const PLAIN_HEADERS: [&str; 9] = [
     "accept",
     "cache-control",
     "connection",
@@ -30,7 +30,7 @@ const PLAIN: [&str; 9] = [
 ];
 
 /// Whether a head has no secrets, by one fast check of the whole head; `false` if each header must be checked.
-pub(super) fn is_clean(rules: &Rules, head: &HttpHead) -> bool {
+pub(super) fn is_clean(rules: &RuleSet, head: &HttpHead) -> bool {
     if !rules.places.is_empty() || !rules.patterns.is_empty() {
         return false;
     }
@@ -41,7 +41,7 @@ pub(super) fn is_clean(rules: &Rules, head: &HttpHead) -> bool {
     let mut text = Vec::with_capacity(512);
     text.extend_from_slice(head.target.as_deref().unwrap_or_default().as_bytes());
     for (name, value) in head.headers.iter() {
-        if is_one_of(name, &KEPT) || is_one_of(name, &PLAIN) {
+        if is_one_of(name, &KEPT) || is_one_of(name, &PLAIN_HEADERS) {
             continue;
         }
         if is_one_of(name, CREDENTIALS) || value.starts_with(['/', '?']) || value.starts_with("=?") {
@@ -57,27 +57,27 @@ pub(super) fn is_clean(rules: &Rules, head: &HttpHead) -> bool {
 }
 
 /// The value of a header without its secrets; `None` if it has none.
-pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>) -> Option<String> {
+pub(super) fn header(rules: &RuleSet, name: &str, value: &str, hits: &mut Vec<RedactedSecret>) -> Option<String> {
     let by_user = !rules.places.is_empty() || !rules.patterns.is_empty();
-    if is_one_of(name, &KEPT) || (!by_user && is_one_of(name, &PLAIN)) {
+    if is_one_of(name, &KEPT) || (!by_user && is_one_of(name, &PLAIN_HEADERS)) {
         return None;
     }
     let lower = name.to_ascii_lowercase();
-    let mut scan = Scan::new(rules, format!("header {lower}"));
+    let mut scan = SecretScan::new(rules, format!("header {lower}"));
     // `Mcp-Name` and `Mcp-Param-*` may be encoded in base64.
     let decoded = if lower.starts_with("mcp-") { decode(value) } else { None };
     let text = decoded.as_deref().unwrap_or(value);
     let argument = lower.get(PARAM_PREFIX.len()..).filter(|_| is_param(&lower));
     let named = argument.unwrap_or(&lower);
-    let doubtful = || key::perhaps(named).filter(|doubt| doubt.holds(text)).map(Doubt::kind);
+    let doubtful = || key::ambiguous_name(named).filter(|doubt| doubt.is_secret(text)).map(AmbiguousName::kind);
     let secret = key::secret(named).or_else(doubtful).filter(|_| rules.standard);
     let credentials = rules.standard && CREDENTIALS.contains(&lower.as_str());
-    match secret.or(credentials.then_some(Kind::Authorization)) {
-        Some(Kind::Authorization) => {
-            scan.hide(text, after_scheme_word(text)..text.trim_end().len(), Kind::Authorization)
+    match secret.or(credentials.then_some(SecretKind::Authorization)) {
+        Some(SecretKind::Authorization) => {
+            scan.redact_range(text, after_scheme_word(text)..text.trim_end().len(), SecretKind::Authorization)
         }
-        Some(Kind::Cookie) => scan.cookies(text, lower == "set-cookie"),
-        Some(kind) => scan.hide_whole(text, kind),
+        Some(SecretKind::Cookie) => scan.cookies(text, lower == "set-cookie"),
+        Some(kind) => scan.redact_whole(text, kind),
         None => {
             if text.starts_with(['/', '?']) {
                 scan.url(text);
@@ -102,7 +102,7 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
     names.iter().any(|other| other.eq_ignore_ascii_case(name))
 }
 
-impl Scan<'_> {
+impl SecretScan<'_> {
     /// Redacts `name=value; name=value`, or in `Set-Cookie` one such pair with its attributes. The names stay.
     pub(super) fn cookies(&mut self, text: &str, set: bool) {
         let mut at = 0;
@@ -110,7 +110,7 @@ impl Scan<'_> {
             let name = pair.find('=').map_or(0, |equals| equals + 1);
             let value = pair[name..].trim();
             let start = at + name + (pair[name..].len() - pair[name..].trim_start().len());
-            self.hide(text, start..start + value.len(), Kind::Cookie);
+            self.redact_range(text, start..start + value.len(), SecretKind::Cookie);
             at += pair.len() + 1;
         }
     }
@@ -121,8 +121,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rules() -> Rules {
-        Rules { standard: true, ..Rules::default() }
+    fn rules() -> RuleSet {
+        RuleSet { standard: true, ..RuleSet::default() }
     }
 
     fn head(target: &str, headers: &[(impl AsRef<str>, impl AsRef<str>)]) -> HttpHead {
@@ -167,7 +167,7 @@ mod tests {
                 for (name, value) in head.headers.iter() {
                     prop_assert_eq!(header(&rules, name, value, &mut Vec::new()), None, "{}: {}", name, value);
                 }
-                let mut scan = Scan::new(&rules, "url");
+                let mut scan = SecretScan::new(&rules, "url");
                 let target = head.target.unwrap_or_default();
                 scan.url(&target);
                 scan.text(&target);

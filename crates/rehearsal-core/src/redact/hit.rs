@@ -5,16 +5,16 @@ use std::fmt;
 
 /// One secret that was replaced: its type and its place, never the secret itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hit {
+pub struct RedactedSecret {
     /// The type of the secret.
-    pub kind: Kind,
+    pub kind: SecretKind,
     /// The place: `$.params.arguments.password`, `header authorization`, `stderr`. Indexes are shown as `[*]`.
     pub place: String,
 }
 
 /// The type of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum SecretKind {
     /// A password, passphrase or PIN.
     Password,
     /// A value whose name contains "secret" or "credentials".
@@ -35,24 +35,24 @@ pub enum Kind {
     Rule,
 }
 
-impl Kind {
+impl SecretKind {
     /// The name for users: `API key`.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Password => "password",
-            Kind::Secret => "secret",
-            Kind::ApiKey => "API key",
-            Kind::Token => "token",
-            Kind::Authorization => "authorization",
-            Kind::Cookie => "cookie",
-            Kind::PrivateKey => "private key",
-            Kind::Url => "URL credential",
-            Kind::Rule => "by rule",
+            SecretKind::Password => "password",
+            SecretKind::Secret => "secret",
+            SecretKind::ApiKey => "API key",
+            SecretKind::Token => "token",
+            SecretKind::Authorization => "authorization",
+            SecretKind::Cookie => "cookie",
+            SecretKind::PrivateKey => "private key",
+            SecretKind::Url => "URL credential",
+            SecretKind::Rule => "by rule",
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for SecretKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -63,14 +63,14 @@ const PLACES: usize = 256;
 
 /// The redacted secrets of a whole recording: a count for each type and place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    counts: BTreeMap<Hit, u64>,
-    elsewhere: BTreeMap<Kind, u64>,
+pub struct RedactionSummary {
+    counts: BTreeMap<RedactedSecret, u64>,
+    elsewhere: BTreeMap<SecretKind, u64>,
 }
 
-impl Summary {
+impl RedactionSummary {
     /// Adds secrets to the counts.
-    pub fn add(&mut self, hits: impl IntoIterator<Item = Hit>) {
+    pub fn add(&mut self, hits: impl IntoIterator<Item = RedactedSecret>) {
         for hit in hits {
             if let Some(count) = self.counts.get_mut(&hit) {
                 *count += 1;
@@ -93,13 +93,13 @@ impl Summary {
     }
 
     /// The type, place and count of each; secrets beyond the limit have the place `elsewhere`.
-    pub fn iter(&self) -> impl Iterator<Item = (Kind, &str, u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (SecretKind, &str, u64)> {
         let places = self.counts.iter().map(|(hit, count)| (hit.kind, hit.place.as_str(), *count));
         places.chain(self.elsewhere.iter().map(|(kind, count)| (*kind, "elsewhere", *count)))
     }
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for RedactionSummary {
     /// One line each, without a line break at the end:
     ///
     /// ```text
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn a_summary_counts_and_stays_small() {
-        let mut summary = Summary::default();
-        let hit = |place: String| Hit { kind: Kind::Token, place };
+        let mut summary = RedactionSummary::default();
+        let hit = |place: String| RedactedSecret { kind: SecretKind::Token, place };
         summary.add([hit("stderr".into()), hit("stderr".into())]);
         assert_eq!(summary.to_string(), "2 × token in stderr");
         summary.add((0..1000).map(|at| hit(format!("$.k{at}"))));

@@ -1,44 +1,44 @@
 //! Decides by a key alone whether its value is a secret.
 
-use super::Kind;
+use super::SecretKind;
 
 /// Endings of the names of secrets, in lower case and without separators.
-const ENDINGS: &[(&str, Kind)] = &[
-    ("password", Kind::Password),
-    ("passwords", Kind::Password),
-    ("passwd", Kind::Password),
-    ("passphrase", Kind::Password),
-    ("passcode", Kind::Password),
-    ("pwd", Kind::Password),
-    ("userpass", Kind::Password),
-    ("dbpass", Kind::Password),
-    ("securityanswer", Kind::Password),
-    ("seedphrase", Kind::Secret),
-    ("recoveryphrase", Kind::Secret),
-    ("mnemonic", Kind::Secret),
-    ("codeverifier", Kind::Secret),
-    ("authorizationcode", Kind::Secret),
-    ("authcode", Kind::Secret),
-    ("secret", Kind::Secret),
-    ("secrets", Kind::Secret),
-    ("credential", Kind::Secret),
-    ("credentials", Kind::Secret),
-    ("creds", Kind::Secret),
-    ("connectionstring", Kind::Secret),
-    ("token", Kind::Token),
-    ("accesstokens", Kind::Token),
-    ("refreshtokens", Kind::Token),
-    ("authtokens", Kind::Token),
-    ("apitokens", Kind::Token),
-    ("jwt", Kind::Token),
-    ("bearer", Kind::Token),
-    ("authorization", Kind::Authorization),
-    ("cookie", Kind::Cookie),
-    ("cookies", Kind::Cookie),
-    ("accesskeyid", Kind::ApiKey),
-    ("apikeys", Kind::ApiKey),
-    ("privatekey", Kind::PrivateKey),
-    ("sshkey", Kind::PrivateKey),
+const SECRET_SUFFIXES: &[(&str, SecretKind)] = &[
+    ("password", SecretKind::Password),
+    ("passwords", SecretKind::Password),
+    ("passwd", SecretKind::Password),
+    ("passphrase", SecretKind::Password),
+    ("passcode", SecretKind::Password),
+    ("pwd", SecretKind::Password),
+    ("userpass", SecretKind::Password),
+    ("dbpass", SecretKind::Password),
+    ("securityanswer", SecretKind::Password),
+    ("seedphrase", SecretKind::Secret),
+    ("recoveryphrase", SecretKind::Secret),
+    ("mnemonic", SecretKind::Secret),
+    ("codeverifier", SecretKind::Secret),
+    ("authorizationcode", SecretKind::Secret),
+    ("authcode", SecretKind::Secret),
+    ("secret", SecretKind::Secret),
+    ("secrets", SecretKind::Secret),
+    ("credential", SecretKind::Secret),
+    ("credentials", SecretKind::Secret),
+    ("creds", SecretKind::Secret),
+    ("connectionstring", SecretKind::Secret),
+    ("token", SecretKind::Token),
+    ("accesstokens", SecretKind::Token),
+    ("refreshtokens", SecretKind::Token),
+    ("authtokens", SecretKind::Token),
+    ("apitokens", SecretKind::Token),
+    ("jwt", SecretKind::Token),
+    ("bearer", SecretKind::Token),
+    ("authorization", SecretKind::Authorization),
+    ("cookie", SecretKind::Cookie),
+    ("cookies", SecretKind::Cookie),
+    ("accesskeyid", SecretKind::ApiKey),
+    ("apikeys", SecretKind::ApiKey),
+    ("privatekey", SecretKind::PrivateKey),
+    ("sshkey", SecretKind::PrivateKey),
 ];
 
 /// Words before `key` in the name of a secret key; a `primaryKey` and a `keyboard` are no secrets.
@@ -75,16 +75,16 @@ pub(super) const KEY_WORDS: &[&str] = &[
 ];
 
 /// Whole names that are too short to be endings of others.
-pub(super) const WHOLE: &[(&str, Kind)] = &[
-    ("pin", Kind::Password),
-    ("otp", Kind::Password),
-    ("totp", Kind::Password),
-    ("cvv", Kind::Password),
-    ("cvc", Kind::Password),
+pub(super) const SECRET_NAMES: &[(&str, SecretKind)] = &[
+    ("pin", SecretKind::Password),
+    ("otp", SecretKind::Password),
+    ("totp", SecretKind::Password),
+    ("cvv", SecretKind::Password),
+    ("cvc", SecretKind::Password),
 ];
 
 /// Tokens that are no secrets: cursors, words of a text, and the progress token.
-const NOT_TOKENS: &[&str] = &[
+const TOKEN_EXCEPTIONS: &[&str] = &[
     "progress",
     "page",
     "next",
@@ -120,7 +120,7 @@ const NOT_TOKENS: &[&str] = &[
 ];
 
 /// Names that end in "pass" and are no passwords: compiler passes, filters, boarding passes.
-const NOT_PASSES: &[&str] = &[
+const PASS_EXCEPTIONS: &[&str] = &[
     "first", "second", "third", "one", "two", "single", "multi", "pre", "post", "final", "last", "next", "full",
     "half", "low", "high", "band", "all", "by", "per", "test", "tests", "did", "should", "must", "not", "render",
     "boarding",
@@ -128,7 +128,7 @@ const NOT_PASSES: &[&str] = &[
 
 /// Names that may mean a secret or something else, so that the value decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doubt {
+pub(super) enum AmbiguousName {
     /// `pass`: a password, or the result of a test.
     Pass,
     /// `auth`, `X-Custom-Auth`: credentials, or an authentication method.
@@ -148,48 +148,50 @@ const METHODS: &[&str] = &[
     "ok", "failed",
 ];
 
-impl Doubt {
+impl AmbiguousName {
     /// The type of the secret, if it is one.
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn kind(self) -> SecretKind {
         match self {
-            Doubt::Pass => Kind::Password,
-            Doubt::Auth => Kind::Authorization,
-            Doubt::Signature => Kind::Secret,
-            Doubt::Pat | Doubt::Tokens => Kind::Token,
+            AmbiguousName::Pass => SecretKind::Password,
+            AmbiguousName::Auth => SecretKind::Authorization,
+            AmbiguousName::Signature => SecretKind::Secret,
+            AmbiguousName::Pat | AmbiguousName::Tokens => SecretKind::Token,
         }
     }
 
     /// Whether this value of such a name is a secret.
-    pub(super) fn holds(self, value: &str) -> bool {
+    pub(super) fn is_secret(self, value: &str) -> bool {
         let mut words = value.split_whitespace();
         let (first, second, more) = (words.next().unwrap_or_default(), words.next(), words.next());
         let alone = second.is_none() && !first.is_empty();
         let has = |test: fn(&u8) -> bool| first.as_bytes().iter().any(test);
         match self {
-            Doubt::Pass => true,
-            Doubt::Auth => {
+            AmbiguousName::Pass => true,
+            AmbiguousName::Auth => {
                 let credentials = second.unwrap_or(first);
                 more.is_none() && !METHODS.iter().any(|method| method.eq_ignore_ascii_case(credentials))
             }
-            Doubt::Signature => alone && first.len() >= 8 && !first.contains('('),
-            Doubt::Pat => alone,
-            Doubt::Tokens => alone && first.len() >= 8 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic),
+            AmbiguousName::Signature => alone && first.len() >= 8 && !first.contains('('),
+            AmbiguousName::Pat => alone,
+            AmbiguousName::Tokens => {
+                alone && first.len() >= 8 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+            }
         }
     }
 }
 
 /// The doubt about a key that [`secret`] does not recognize, if its value may be a secret.
-pub(super) fn perhaps(key: &str) -> Option<Doubt> {
-    if key.len() > LONGEST || STATEMENTS.iter().any(|first| begins_with_word(key, first)) {
+pub(super) fn ambiguous_name(key: &str) -> Option<AmbiguousName> {
+    if key.len() > LONGEST || NEUTRAL_PREFIXES.iter().any(|first| begins_with_word(key, first)) {
         return None;
     }
     let (before, last) = last_word(key);
     match last.to_ascii_lowercase().as_str() {
-        "pass" if before.is_empty() => Some(Doubt::Pass),
-        "auth" | "authentication" => Some(Doubt::Auth),
-        "signature" => Some(Doubt::Signature),
-        "pat" => Some(Doubt::Pat),
-        "tokens" => Some(Doubt::Tokens),
+        "pass" if before.is_empty() => Some(AmbiguousName::Pass),
+        "auth" | "authentication" => Some(AmbiguousName::Auth),
+        "signature" => Some(AmbiguousName::Signature),
+        "pat" => Some(AmbiguousName::Pat),
+        "tokens" => Some(AmbiguousName::Tokens),
         _ => None,
     }
 }
@@ -211,51 +213,51 @@ fn is_pass(key: &str) -> bool {
         last_word(before.trim_end_matches(|last: char| last.is_ascii() && SEPARATORS.contains(&(last as u8)))).1;
     last.eq_ignore_ascii_case("pass")
         && !before.is_empty()
-        && !NOT_PASSES.iter().any(|word| word.eq_ignore_ascii_case(before))
+        && !PASS_EXCEPTIONS.iter().any(|word| word.eq_ignore_ascii_case(before))
 }
 
 /// Suffixes after which the name still means the secret.
-const TAILS: &[&str] =
+const NEUTRAL_SUFFIXES: &[&str] =
     &["value", "plaintext", "raw", "confirmation", "confirm", "repeat", "again", "hash", "base64", "b64", "header"];
 
 /// Prefixes that make a name a statement about a secret: `hasPassword`, `maxToken`.
-const STATEMENTS: &[&str] = &["has", "is", "max", "min", "num"];
+const NEUTRAL_PREFIXES: &[&str] = &["has", "is", "max", "min", "num"];
 
 /// Maximum length of a name, in bytes; longer keys are data.
 const LONGEST: usize = 128;
 
 /// The type of secret under this key, if there is one: `apiKey`, `GITHUB_TOKEN`, `X-Api-Key`, `new password`.
-pub(super) fn secret(key: &str) -> Option<Kind> {
+pub(super) fn secret(key: &str) -> Option<SecretKind> {
     if key.len() > LONGEST || key.len() < 3 {
         return None;
     }
     let words = words(key);
     let mut name = words.as_str().trim_end_matches(|last: char| last.is_ascii_digit());
-    if STATEMENTS.iter().any(|first| begins_with_word(key, first)) {
+    if NEUTRAL_PREFIXES.iter().any(|first| begins_with_word(key, first)) {
         return None;
     }
-    if let Some((_, kind)) = WHOLE.iter().find(|(whole, _)| *whole == name) {
+    if let Some((_, kind)) = SECRET_NAMES.iter().find(|(whole, _)| *whole == name) {
         return Some(*kind);
     }
     if is_pass(key) {
-        return Some(Kind::Password);
+        return Some(SecretKind::Password);
     }
     for _ in 0..2 {
         if let Some(kind) = ending(name) {
             return Some(kind);
         }
-        name = TAILS.iter().find_map(|tail| name.strip_suffix(tail))?;
+        name = NEUTRAL_SUFFIXES.iter().find_map(|tail| name.strip_suffix(tail))?;
     }
     ending(name)
 }
 
-fn ending(name: &str) -> Option<Kind> {
-    if let Some((_, kind)) = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)) {
-        let innocent = |rest: &str| NOT_TOKENS.iter().any(|word| rest.ends_with(word));
+fn ending(name: &str) -> Option<SecretKind> {
+    if let Some((_, kind)) = SECRET_SUFFIXES.iter().find(|(ending, _)| name.ends_with(ending)) {
+        let innocent = |rest: &str| TOKEN_EXCEPTIONS.iter().any(|word| rest.ends_with(word));
         return (!name.strip_suffix("token").is_some_and(innocent)).then_some(*kind);
     }
     let before = name.strip_suffix("key")?;
-    KEY_WORDS.iter().any(|word| before.ends_with(word)).then_some(Kind::ApiKey)
+    KEY_WORDS.iter().any(|word| before.ends_with(word)).then_some(SecretKind::ApiKey)
 }
 
 /// Converts to lower case, and removes single separators between two letters or digits.
@@ -411,12 +413,12 @@ mod tests {
             ("tokens", "abc-123-def", true),
             ("tokens", "world", false),
         ] {
-            assert_eq!(perhaps(key).is_some_and(|doubt| doubt.holds(value)), expected, "{key}: {value}");
+            assert_eq!(ambiguous_name(key).is_some_and(|doubt| doubt.is_secret(value)), expected, "{key}: {value}");
         }
         for key in
             ["compass", "passed", "path", "spat", "author", "authenticated", "requiresAuthor", "has_auth", "maxTokens"]
         {
-            assert_eq!(perhaps(key).filter(|doubt| *doubt != Doubt::Tokens), None, "{key}");
+            assert_eq!(ambiguous_name(key).filter(|doubt| *doubt != AmbiguousName::Tokens), None, "{key}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::redaction::Redaction;
 
 /// A run of lines that were checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run<'b> {
+pub enum LineRun<'b> {
     /// Lines that redaction would not change.
     Clean(&'b [u8]),
     /// One line that may contain a secret.
@@ -19,7 +19,7 @@ pub enum Run<'b> {
 impl Redaction {
     /// Splits whole lines, each with its end, into runs. Most lines have no secrets, and one search over all of them is
     /// cheaper than one for each line.
-    pub fn lines<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = Run<'b>> {
+    pub fn lines<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = LineRun<'b>> {
         let starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', bytes).map(|end| end + 1));
         let suspicions: Places<'b> = if self.is_none() {
             Box::new(std::iter::empty())
@@ -30,22 +30,22 @@ impl Redaction {
             let noise = starts.filter(|start| bytes.get(*start).is_some_and(|first| *first != b'{'));
             Box::new(merged(noise, suspicions(bytes)))
         };
-        Runs { bytes, at: 0, suspicions: suspicions.peekable() }
+        LineRuns { bytes, at: 0, suspicions: suspicions.peekable() }
     }
 }
 
 type Places<'b> = Box<dyn Iterator<Item = usize> + 'b>;
 
-struct Runs<'b> {
+struct LineRuns<'b> {
     bytes: &'b [u8],
     at: usize,
     suspicions: Peekable<Places<'b>>,
 }
 
-impl<'b> Iterator for Runs<'b> {
-    type Item = Run<'b>;
+impl<'b> Iterator for LineRuns<'b> {
+    type Item = LineRun<'b>;
 
-    fn next(&mut self) -> Option<Run<'b>> {
+    fn next(&mut self) -> Option<LineRun<'b>> {
         let (bytes, start) = (self.bytes, self.at);
         if start == bytes.len() {
             return None;
@@ -54,12 +54,12 @@ impl<'b> Iterator for Runs<'b> {
         // The start of the suspicious line, and the end of the clean lines before it.
         let place = self.suspicions.peek().copied().filter(|place| *place < bytes.len());
         let line = place.map(|place| memchr::memrchr(b'\n', &bytes[start..place]).map_or(start, |end| start + end + 1));
-        let (end, run): (usize, fn(&'b [u8]) -> Run<'b>) = match (line, place) {
+        let (end, run): (usize, fn(&'b [u8]) -> LineRun<'b>) = match (line, place) {
             (Some(line), Some(place)) if line == start => {
-                (memchr::memchr(b'\n', &bytes[place..]).map_or(bytes.len(), |end| place + end + 1), Run::Suspect)
+                (memchr::memchr(b'\n', &bytes[place..]).map_or(bytes.len(), |end| place + end + 1), LineRun::Suspect)
             }
-            (Some(line), _) => (line, Run::Clean),
-            (None, _) => (bytes.len(), Run::Clean),
+            (Some(line), _) => (line, LineRun::Clean),
+            (None, _) => (bytes.len(), LineRun::Clean),
         };
         self.at = end;
         Some(run(&bytes[start..end]))
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::exchange::{Channel, Side};
     use crate::message::Message;
-    use crate::trace::What;
+    use crate::trace::EntryBody;
     use bytes::Bytes;
     use proptest::prelude::*;
 
@@ -123,16 +123,16 @@ mod tests {
         let lines = b"{\"a\":1}\n{\"password\":2}\n{\"b\":3}\n{\"c\":4}\nnoise\n{\"u\":\"http://x\"}\n";
         let runs: Vec<_> = Redaction::standard().lines(lines).collect();
         let expected = [
-            Run::Clean(b"{\"a\":1}\n"),
-            Run::Suspect(b"{\"password\":2}\n"),
-            Run::Clean(b"{\"b\":3}\n{\"c\":4}\n"),
-            Run::Suspect(b"noise\n"),
-            Run::Suspect(b"{\"u\":\"http://x\"}\n"),
+            LineRun::Clean(b"{\"a\":1}\n"),
+            LineRun::Suspect(b"{\"password\":2}\n"),
+            LineRun::Clean(b"{\"b\":3}\n{\"c\":4}\n"),
+            LineRun::Suspect(b"noise\n"),
+            LineRun::Suspect(b"{\"u\":\"http://x\"}\n"),
         ];
         assert_eq!(runs, expected);
-        assert_eq!(Redaction::none().lines(lines).collect::<Vec<_>>(), [Run::Clean(lines)]);
+        assert_eq!(Redaction::none().lines(lines).collect::<Vec<_>>(), [LineRun::Clean(lines)]);
         let rule = Redaction::none().with("$.params.a".parse().unwrap());
-        assert!(rule.lines(lines).all(|run| matches!(run, Run::Suspect(_))));
+        assert!(rule.lines(lines).all(|run| matches!(run, LineRun::Suspect(_))));
         assert_eq!(rule.lines(lines).count(), 6);
         assert_eq!(Redaction::standard().lines(b"").count(), 0);
     }
@@ -147,14 +147,14 @@ mod tests {
             let redaction = Redaction::standard();
             let mut all = Vec::new();
             for run in redaction.lines(&bytes) {
-                let (Run::Clean(lines) | Run::Suspect(lines)) = run;
+                let (LineRun::Clean(lines) | LineRun::Suspect(lines)) = run;
                 prop_assert!(lines.ends_with(b"\n"));
                 all.extend_from_slice(lines);
-                if let Run::Clean(lines) = run {
+                if let LineRun::Clean(lines) = run {
                     for line in lines.split(|byte| *byte == b'\n') {
                         let message = Message::parse(Bytes::copy_from_slice(line));
-                        let what = What::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None };
-                        prop_assert_eq!(redaction.what(what.clone()), (what, vec![]));
+                        let what = EntryBody::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None };
+                        prop_assert_eq!(redaction.redact_entry_body(what.clone()), (what, vec![]));
                     }
                 }
             }

@@ -30,11 +30,11 @@ mod token;
 mod url;
 mod walk;
 
-pub use hit::{Hit, Kind, Summary};
-pub use lines::Run;
+pub use hit::{RedactedSecret, RedactionSummary, SecretKind};
+pub use lines::LineRun;
 pub use lines::{Edge, PRIVATE_KEY, last_edge};
 pub use pseudonym::{has_pseudonym, pseudonym};
 pub use redaction::Redaction;
-pub use rule::{Rule, RuleError};
-pub use stand_in::{StandIn, StandIns};
+pub use rule::{RedactionRule, RuleError};
+pub use stand_in::{PseudonymMap, RedactedValue};
 pub use url::shown_url;

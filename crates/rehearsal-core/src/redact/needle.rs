@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 use aho_corasick::packed::{Config, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use super::key::{KEY_WORDS, SEPARATORS, WHOLE};
+use super::key::{KEY_WORDS, SECRET_NAMES, SEPARATORS};
 use super::token::{TOKENS, Token};
 
 /// A kind of text that may indicate a secret.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Needle {
+pub(super) enum Signal {
     /// A text that contains another needle and is no secret: `progressToken`, `maxTokens`.
     Harmless,
     /// A part of the name of a secret.
@@ -70,8 +70,8 @@ const PAIRS: &[(&str, &str)] = &[
 ];
 
 /// Names that many other words begin with, so the character after them is part of the needle.
-const ENDED: &[&str] = &["auth", "pat"];
-const ENDS: &[&str] = &["\"", "'", "\\", "=", ":", ">", " "];
+const PREFIX_NAMES: &[&str] = &["auth", "pat"];
+const NAME_TERMINATORS: &[&str] = &["\"", "'", "\\", "=", ":", ">", " "];
 
 /// Programs that take a password as an argument, and flags for it.
 pub(super) const COMMANDS: &[&str] = &["curl ", "mysql", "sshpass ", "\"-u\"", "--user"];
@@ -82,60 +82,60 @@ const LISTS: &[&str] = &["tokens\":[", "tokens\": ["];
 /// With the characters that end them; otherwise `tokens` would hide the secret in `tokenSecret`.
 const HARMLESS: &[&str] = &["progresstoken\"", "tokens\"", "tokens ", "tokeniz", "nextpagetoken\""];
 
-static NEEDLES: LazyLock<(AhoCorasick, Vec<Needle>)> = LazyLock::new(|| {
+static NEEDLES: LazyLock<(AhoCorasick, Vec<Signal>)> = LazyLock::new(|| {
     let mut texts: Vec<String> = Vec::new();
     let mut needles = Vec::new();
     let mut put = |text: String, needle| {
         texts.push(text);
         needles.push(needle);
     };
-    NAMES.iter().for_each(|name| put((*name).to_owned(), Needle::Name));
+    NAMES.iter().for_each(|name| put((*name).to_owned(), Signal::Name));
     let keys = KEY_WORDS.iter().map(|word| (*word, "key"));
     for (first, second) in keys.chain(PAIRS.iter().copied()) {
-        put(format!("{first}{second}"), Needle::Name);
+        put(format!("{first}{second}"), Signal::Name);
         let separated = SEPARATORS.iter().map(|separator| format!("{first}{}{second}", char::from(*separator)));
-        separated.for_each(|text| put(text, Needle::Name));
+        separated.for_each(|text| put(text, Signal::Name));
     }
     // These are so short that they are names only with a quote before them.
-    WHOLE.iter().for_each(|(name, _)| put(format!("\"{name}"), Needle::Name));
-    for name in ENDED {
-        ENDS.iter().for_each(|end| put(format!("{name}{end}"), Needle::Name));
+    SECRET_NAMES.iter().for_each(|(name, _)| put(format!("\"{name}"), Signal::Name));
+    for name in PREFIX_NAMES {
+        NAME_TERMINATORS.iter().for_each(|end| put(format!("{name}{end}"), Signal::Name));
     }
-    LISTS.iter().for_each(|text| put((*text).to_owned(), Needle::Name));
-    COMMANDS.iter().for_each(|text| put((*text).to_owned(), Needle::Command));
-    HARMLESS.iter().for_each(|text| put((*text).to_owned(), Needle::Harmless));
-    TOKENS.iter().for_each(|token| put(token.prefix.to_owned(), Needle::Token(token)));
-    put("eyJ".to_owned(), Needle::Jwt);
-    put("bearer ".to_owned(), Needle::Scheme);
-    put("basic ".to_owned(), Needle::Scheme);
-    put("-----BEGIN ".to_owned(), Needle::Pem);
-    put("://".to_owned(), Needle::Url);
-    put("\\u00".to_owned(), Needle::Escape);
+    LISTS.iter().for_each(|text| put((*text).to_owned(), Signal::Name));
+    COMMANDS.iter().for_each(|text| put((*text).to_owned(), Signal::Command));
+    HARMLESS.iter().for_each(|text| put((*text).to_owned(), Signal::Harmless));
+    TOKENS.iter().for_each(|token| put(token.prefix.to_owned(), Signal::Token(token)));
+    put("eyJ".to_owned(), Signal::Jwt);
+    put("bearer ".to_owned(), Signal::Scheme);
+    put("basic ".to_owned(), Signal::Scheme);
+    put("-----BEGIN ".to_owned(), Signal::Pem);
+    put("://".to_owned(), Signal::Url);
+    put("\\u00".to_owned(), Signal::Escape);
     let mut builder = AhoCorasick::builder();
     builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest).kind(Some(AhoCorasickKind::DFA));
     (builder.build(&texts).expect("a few hundred short needles fit any automaton"), needles)
 });
 
 /// A needle that was found.
-pub(super) struct Found {
-    pub(super) needle: Needle,
+pub(super) struct SignalMatch {
+    pub(super) needle: Signal,
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
 /// Every needle in a text, in order, without the harmless ones.
-pub(super) fn find(text: &[u8]) -> impl Iterator<Item = Found> {
+pub(super) fn find(text: &[u8]) -> impl Iterator<Item = SignalMatch> {
     let (automaton, needles) = &*NEEDLES;
-    let found = automaton.find_iter(text).map(|found| Found {
+    let found = automaton.find_iter(text).map(|found| SignalMatch {
         needle: needles[found.pattern().as_usize()],
         start: found.start(),
         end: found.end(),
     });
-    found.filter(|found| !matches!(found.needle, Needle::Harmless))
+    found.filter(|found| !matches!(found.needle, Signal::Harmless))
 }
 
 /// A part of every needle that is a name, in its usual spellings: `token`, `Token`, `TOKEN`.
-const SIGNS: &[&str] = &[
+const SIGNAL_FRAGMENTS: &[&str] = &[
     "pass",
     "Pass",
     "PASS",
@@ -206,13 +206,13 @@ static FIRST: LazyLock<Option<[Searcher; 2]>> = LazyLock::new(|| {
     let build = |signs: &[&str]| Config::new().builder().extend(signs).build();
     let tokens = TOKENS.iter().map(|token| token.prefix);
     let values: Vec<&str> = tokens.chain(["eyJ", "-----BEGIN ", "://", "\\u00"]).collect();
-    Some([build(SIGNS)?, build(&values)?])
+    Some([build(SIGNAL_FRAGMENTS)?, build(&values)?])
 });
 
 const PROGRESS: &[u8] = b"\"progressToken\"";
 
 /// Maximum distance between a sign and the ends of its needle, in bytes.
-const REACH: usize = 40;
+const MAX_SIGNAL_SPAN: usize = 40;
 
 /// Whether a text contains anything suspicious.
 pub(super) fn suspicious(text: &[u8]) -> bool {
@@ -251,7 +251,7 @@ fn places<'t>(signs: &'t Searcher, text: &'t [u8]) -> impl Iterator<Item = usize
         if progress.is_some_and(|start| text[start..].starts_with(PROGRESS)) {
             return false;
         }
-        let window = sign.start().saturating_sub(REACH)..text.len().min(sign.end() + REACH);
+        let window = sign.start().saturating_sub(MAX_SIGNAL_SPAN)..text.len().min(sign.end() + MAX_SIGNAL_SPAN);
         find(&text[window]).next().is_some()
     };
     signs.find_iter(text).filter(is_needle).map(|sign| sign.start())

@@ -7,18 +7,18 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::header::{header, is_clean};
-use super::hit::{Hit, Kind};
+use super::hit::{RedactedSecret, SecretKind};
 use super::pseudonym::apply;
-use super::rule::{Meaning, Rule};
-use super::scan::{Rules, Scan};
+use super::rule::{RedactionRule, RuleTarget};
+use super::scan::{RuleSet, SecretScan};
 use super::token::key_material;
 use crate::message::{Body, Message};
-use crate::trace::{Call, End, Entry, HttpHead, Part, Placed, Start, What};
+use crate::trace::{Entry, EntryBody, HttpHead, Part, PlacedMessage, RecordedCall, SessionEnd, SessionStart};
 
 /// The rules of what is redacted. Cheap to clone and to share.
 #[derive(Clone, Debug)]
 pub struct Redaction {
-    pub(super) rules: Arc<Rules>,
+    pub(super) rules: Arc<RuleSet>,
 }
 
 impl Default for Redaction {
@@ -30,7 +30,7 @@ impl Default for Redaction {
 impl Redaction {
     /// Redacts credentials, which are recognized by their names or their form.
     pub fn standard() -> Redaction {
-        Redaction { rules: Arc::new(Rules { standard: true, ..Rules::default() }) }
+        Redaction { rules: Arc::new(RuleSet { standard: true, ..RuleSet::default() }) }
     }
 
     /// Redacts nothing.
@@ -40,11 +40,11 @@ impl Redaction {
 
     /// Adds a user's rule.
     #[must_use]
-    pub fn with(mut self, rule: Rule) -> Redaction {
+    pub fn with(mut self, rule: RedactionRule) -> Redaction {
         let rules = Arc::make_mut(&mut self.rules);
         match rule.0 {
-            Meaning::Place(place) => rules.places.push(place),
-            Meaning::Text(pattern) => rules.patterns.push(pattern),
+            RuleTarget::Place(place) => rules.places.push(place),
+            RuleTarget::Text(pattern) => rules.patterns.push(pattern),
         }
         self
     }
@@ -59,30 +59,32 @@ impl Redaction {
     ///
     /// A [`What::Piece`] is checked alone. So a caller that splits a line passes each piece together with all earlier
     /// bytes of its line, so that no secret is split.
-    pub fn what(&self, what: What) -> (What, Vec<Hit>) {
+    pub fn redact_entry_body(&self, what: EntryBody) -> (EntryBody, Vec<RedactedSecret>) {
         let mut hits = Vec::new();
         if self.is_none() {
             return (what, hits);
         }
         let what = match what {
-            What::Message { from, channel, message, event_id } => {
+            EntryBody::Message { from, channel, message, event_id } => {
                 let message = self.redact_message(&message, &mut hits).unwrap_or(message);
-                What::Message { from, channel, message, event_id }
+                EntryBody::Message { from, channel, message, event_id }
             }
-            What::Http { from, channel, head } => What::Http { from, channel, head: self.head(head, &mut hits) },
-            What::Event { channel, name, id, data, retry } => {
+            EntryBody::Http { from, channel, head } => {
+                EntryBody::Http { from, channel, head: self.head(head, &mut hits) }
+            }
+            EntryBody::Event { channel, name, id, data, retry } => {
                 let data = self.line(data, "event", &mut hits);
-                What::Event { channel, name, id, data, retry }
+                EntryBody::Event { channel, name, id, data, retry }
             }
-            What::ChannelEnded { channel, why } => {
-                What::ChannelEnded { channel, why: why.map(|why| self.line(why, "how it ended", &mut hits)) }
+            EntryBody::ChannelEnded { channel, why } => {
+                EntryBody::ChannelEnded { channel, why: why.map(|why| self.line(why, "how it ended", &mut hits)) }
             }
-            What::Stderr { line } => What::Stderr { line: self.line(line, "stderr", &mut hits) },
-            What::Piece { from, channel, offset, bytes } => {
+            EntryBody::Stderr { line } => EntryBody::Stderr { line: self.line(line, "stderr", &mut hits) },
+            EntryBody::Piece { from, channel, offset, bytes } => {
                 let bytes = self.bytes(&bytes, "half a line", &mut hits).map_or(bytes, Bytes::from);
-                What::Piece { from, channel, offset, bytes }
+                EntryBody::Piece { from, channel, offset, bytes }
             }
-            What::Ended(end) => What::Ended(self.end(end, &mut hits)),
+            EntryBody::Ended(end) => EntryBody::Ended(self.end(end, &mut hits)),
         };
         (what, hits)
     }
@@ -104,15 +106,15 @@ impl Redaction {
     }
 
     /// The start of a session without its secrets: command line, environment, URL, metadata.
-    pub fn start(&self, start: Start) -> (Start, Vec<Hit>) {
+    pub fn start(&self, start: SessionStart) -> (SessionStart, Vec<RedactedSecret>) {
         let mut hits = Vec::new();
         let server_info = self.map(start.server_info, "server_info", &mut hits);
         let metadata = self.map(start.metadata, "metadata", &mut hits);
-        (Start { server_info, metadata, ..start }, hits)
+        (SessionStart { server_info, metadata, ..start }, hits)
     }
 
     /// A part of a trace without its secrets.
-    pub fn part(&self, part: Part) -> (Part, Vec<Hit>) {
+    pub fn part(&self, part: Part) -> (Part, Vec<RedactedSecret>) {
         match part {
             Part::Start(start) => {
                 let (start, hits) = self.start(start);
@@ -120,16 +122,16 @@ impl Redaction {
             }
             Part::Call(call) => {
                 let mut hits = Vec::new();
-                let mut placed = |placed: Placed| {
+                let mut placed = |placed: PlacedMessage| {
                     let message = self.redact_message(&placed.message, &mut hits).unwrap_or(placed.message);
-                    Placed { message, ..placed }
+                    PlacedMessage { message, ..placed }
                 };
                 let request = placed(call.request);
                 let response = call.response.map(placed);
-                (Part::Call(Box::new(Call { request, response, ..*call })), hits)
+                (Part::Call(Box::new(RecordedCall { request, response, ..*call })), hits)
             }
             Part::Entry(entry) => {
-                let (what, hits) = self.what(entry.what);
+                let (what, hits) = self.redact_entry_body(entry.what);
                 (Part::Entry(Entry { what, ..entry }), hits)
             }
             Part::Finish { ended_at, end } => {
@@ -140,7 +142,7 @@ impl Redaction {
         }
     }
 
-    fn redact_message(&self, message: &Message, hits: &mut Vec<Hit>) -> Option<Message> {
+    fn redact_message(&self, message: &Message, hits: &mut Vec<RedactedSecret>) -> Option<Message> {
         let raw = message.raw();
         match message.body() {
             Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Batch(_) => {
@@ -148,7 +150,7 @@ impl Redaction {
             }
             Body::Garbled(garbled) => {
                 let clean = self.bytes(raw, "garbled", hits)?;
-                Some(match garbled.reason.cut() {
+                Some(match garbled.reason.truncation() {
                     Some(_) => Message::garbled(clean, garbled.reason.clone()),
                     // The reason is found again, in a text without secrets.
                     None => Message::parse(clean),
@@ -157,12 +159,12 @@ impl Redaction {
         }
     }
 
-    fn head(&self, head: HttpHead, hits: &mut Vec<Hit>) -> HttpHead {
+    fn head(&self, head: HttpHead, hits: &mut Vec<RedactedSecret>) -> HttpHead {
         if is_clean(&self.rules, &head) {
             return head;
         }
         let target = head.target.map(|target| {
-            let mut scan = Scan::new(&self.rules, "url");
+            let mut scan = SecretScan::new(&self.rules, "url");
             if self.rules.standard {
                 scan.url(&target);
             }
@@ -174,14 +176,17 @@ impl Redaction {
         HttpHead { target, headers, ..head }
     }
 
-    fn end(&self, end: End, hits: &mut Vec<Hit>) -> End {
+    fn end(&self, end: SessionEnd, hits: &mut Vec<RedactedSecret>) -> SessionEnd {
         match end {
-            End::Failed { why } => End::Failed { why: self.line(why, "how it ended", hits) },
-            End::ClientClosed { .. } | End::ServerExited { .. } | End::Stopped | End::Recovered => end,
+            SessionEnd::Failed { why } => SessionEnd::Failed { why: self.line(why, "how it ended", hits) },
+            SessionEnd::ClientClosed { .. }
+            | SessionEnd::ServerExited { .. }
+            | SessionEnd::Stopped
+            | SessionEnd::Recovered => end,
         }
     }
 
-    fn map(&self, map: Map<String, Value>, place: &str, hits: &mut Vec<Hit>) -> Map<String, Value> {
+    fn map(&self, map: Map<String, Value>, place: &str, hits: &mut Vec<RedactedSecret>) -> Map<String, Value> {
         if self.is_none() {
             return map;
         }
@@ -190,17 +195,17 @@ impl Redaction {
         serde_json::from_str(&clean).expect("edits keep an object an object")
     }
 
-    fn line(&self, line: String, place: &str, hits: &mut Vec<Hit>) -> String {
+    fn line(&self, line: String, place: &str, hits: &mut Vec<RedactedSecret>) -> String {
         self.edited(&line, place, hits).unwrap_or(line)
     }
 
-    fn edited(&self, text: &str, place: &str, hits: &mut Vec<Hit>) -> Option<String> {
+    fn edited(&self, text: &str, place: &str, hits: &mut Vec<RedactedSecret>) -> Option<String> {
         let clean = self.bytes(text.as_bytes(), place, hits)?;
         Some(String::from_utf8(clean).expect("pieces of text replaced by text"))
     }
 
     /// Redacts bytes that are one JSON value, a text, or nearly one of them.
-    fn bytes(&self, bytes: &[u8], place: &str, hits: &mut Vec<Hit>) -> Option<Vec<u8>> {
+    fn bytes(&self, bytes: &[u8], place: &str, hits: &mut Vec<RedactedSecret>) -> Option<Vec<u8>> {
         let mut clean = self.once(bytes, place, hits)?;
         // A pseudonym may change how the text around it is parsed, so the search is repeated until nothing changes.
         for _ in 0..ROUNDS {
@@ -212,13 +217,13 @@ impl Redaction {
         Some(clean)
     }
 
-    fn once(&self, bytes: &[u8], place: &str, hits: &mut Vec<Hit>) -> Option<Vec<u8>> {
+    fn once(&self, bytes: &[u8], place: &str, hits: &mut Vec<RedactedSecret>) -> Option<Vec<u8>> {
         let suspect = self.rules.suspect(bytes) || (self.rules.standard && key_material(bytes));
         if !suspect {
             return None;
         }
         let text = same_length(bytes);
-        let mut scan = Scan::new(&self.rules, place);
+        let mut scan = SecretScan::new(&self.rules, place);
         let whole = scan.json(&text, 0).is_ok_and(|end| text[end..].trim_ascii().is_empty());
         if !whole {
             // A partial message, or none: the edits that the walk found are kept, and the rest is searched as text for
@@ -227,7 +232,7 @@ impl Redaction {
             scan.text(&text);
             if self.rules.standard && key_material(bytes) {
                 let start = text.len() - text.trim_ascii_start().len();
-                scan.hide(&text, start..text.trim_ascii_end().len(), Kind::PrivateKey);
+                scan.redact_range(&text, start..text.trim_ascii_end().len(), SecretKind::PrivateKey);
             }
         }
         if scan.edits.is_empty() {
@@ -241,7 +246,7 @@ impl Redaction {
 /// Maximum number of searches of a text with secrets.
 const ROUNDS: usize = 8;
 
-fn finish(mut scan: Scan<'_>, text: String, hits: &mut Vec<Hit>) -> String {
+fn finish(mut scan: SecretScan<'_>, text: String, hits: &mut Vec<RedactedSecret>) -> String {
     if scan.edits.is_empty() {
         return text;
     }
@@ -266,7 +271,7 @@ fn same_length(bytes: &[u8]) -> Cow<'_, str> {
 mod tests {
     use super::*;
     use crate::exchange::{Channel, Side};
-    use crate::message::Reason;
+    use crate::message::GarbledReason;
     use crate::redact::pseudonym;
     use proptest::prelude::*;
     use serde_json::json;
@@ -312,34 +317,34 @@ mod tests {
         "db.password",
     ];
 
-    fn message(text: &str) -> What {
+    fn message(text: &str) -> EntryBody {
         let message = Message::parse(text.to_owned());
-        What::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None }
+        EntryBody::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None }
     }
 
-    fn shown(what: &What) -> String {
+    fn shown(what: &EntryBody) -> String {
         match what {
-            What::Message { message, .. } => message.text().into_owned(),
-            What::Http { head, .. } => format!("{head:?}"),
-            What::Event { data, .. } => data.clone(),
-            What::ChannelEnded { why, .. } => why.clone().unwrap_or_default(),
-            What::Stderr { line } => line.clone(),
-            What::Piece { bytes, .. } => String::from_utf8_lossy(bytes).into_owned(),
-            What::Ended(end) => format!("{end:?}"),
+            EntryBody::Message { message, .. } => message.text().into_owned(),
+            EntryBody::Http { head, .. } => format!("{head:?}"),
+            EntryBody::Event { data, .. } => data.clone(),
+            EntryBody::ChannelEnded { why, .. } => why.clone().unwrap_or_default(),
+            EntryBody::Stderr { line } => line.clone(),
+            EntryBody::Piece { bytes, .. } => String::from_utf8_lossy(bytes).into_owned(),
+            EntryBody::Ended(end) => format!("{end:?}"),
         }
     }
 
-    fn head(target: &str, headers: &[(&str, &str)]) -> What {
+    fn head(target: &str, headers: &[(&str, &str)]) -> EntryBody {
         let headers = headers.iter().copied().collect();
         let head = HttpHead { method: Some("POST".into()), target: Some(target.into()), status: None, headers };
-        What::Http { from: Side::Client, channel: Channel(1), head }
+        EntryBody::Http { from: Side::Client, channel: Channel(1), head }
     }
 
     /// Asserts that the secret was replaced by its pseudonym, and that a second redaction changes nothing.
     #[track_caller]
-    fn gone(what: What, secret: &str) -> What {
+    fn gone(what: EntryBody, secret: &str) -> EntryBody {
         let before = shown(&what);
-        let (clean, hits) = Redaction::standard().what(what);
+        let (clean, hits) = Redaction::standard().redact_entry_body(what);
         let text = shown(&clean);
         assert!(!text.contains(secret), "{secret} is still in {text}");
         let escaped = Value::from(secret).to_string();
@@ -347,7 +352,7 @@ mod tests {
         assert!(text.contains("[redacted:"), "{before} ==> {text}");
         assert!(!hits.is_empty());
         assert!(hits.iter().all(|hit| !hit.place.contains(secret)), "{hits:?}");
-        let again = Redaction::standard().what(clean.clone());
+        let again = Redaction::standard().redact_entry_body(clean.clone());
         assert_eq!(again, (clean.clone(), vec![]), "a second time changes nothing");
         clean
     }
@@ -378,14 +383,17 @@ mod tests {
             gone(message(&result(&json!({ *secret: 1 }))), secret);
             gone(message(&format!("INFO starting with {secret}")), secret);
             gone(message(&format!("{{\"jsonrpc\":\"2.0\",\"params\":{{\"x\":\"{secret}")), secret);
-            gone(What::Stderr { line: format!("token is {secret}") }, secret);
-            gone(What::Stderr { line: json!({"level": "info", "msg": format!("got {secret}")}).to_string() }, secret);
-            gone(What::Ended(End::Failed { why: format!("cannot connect: {secret}") }), secret);
-            gone(What::ChannelEnded { channel: Channel(1), why: Some(format!("refused {secret}")) }, secret);
+            gone(EntryBody::Stderr { line: format!("token is {secret}") }, secret);
+            gone(
+                EntryBody::Stderr { line: json!({"level": "info", "msg": format!("got {secret}")}).to_string() },
+                secret,
+            );
+            gone(EntryBody::Ended(SessionEnd::Failed { why: format!("cannot connect: {secret}") }), secret);
+            gone(EntryBody::ChannelEnded { channel: Channel(1), why: Some(format!("refused {secret}")) }, secret);
             gone(head("/mcp", &[("X-Whatever", secret)]), secret);
             gone(head("/mcp", &[("Authorization", &format!("Bearer {secret}"))]), secret);
             gone(head(&format!("/mcp?x={secret}"), &[]), secret);
-            let event = |data| What::Event { channel: Channel(1), name: None, id: None, data, retry: None };
+            let event = |data| EntryBody::Event { channel: Channel(1), name: None, id: None, data, retry: None };
             gone(event(format!("{{\"x\":\"{secret}\"}}")), secret);
             let error = json!({"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":format!("bad key {secret}"),"data":{"k":secret}}});
             gone(message(&error.to_string()), secret);
@@ -407,8 +415,8 @@ mod tests {
                 gone(message(&text_result(&format!("Echo: {}", json!({ *name: secret })))), secret);
                 gone(message(&call(&json!({"env": [{"name": name, "value": secret}]}))), secret);
                 gone(message(&call(&json!({"env": [{"value": secret, "key": name}]}))), secret);
-                gone(What::Stderr { line: json!({ *name: secret }).to_string() }, secret);
-                gone(What::Stderr { line: format!("config: {}", json!({ *name: secret })) }, secret);
+                gone(EntryBody::Stderr { line: json!({ *name: secret }).to_string() }, secret);
+                gone(EntryBody::Stderr { line: format!("config: {}", json!({ *name: secret })) }, secret);
                 let torn = json!({ *name: secret }).to_string();
                 gone(message(torn.trim_end_matches(['"', '}'])), secret);
             }
@@ -427,7 +435,7 @@ mod tests {
                 (format!("--{name} hunter2 --verbose"), "hunter2"),
                 (format!("https://example.com/a?b=1&{name}=hunter2&c=2"), "hunter2"),
             ] {
-                gone(What::Stderr { line: form.clone() }, secret);
+                gone(EntryBody::Stderr { line: form.clone() }, secret);
                 gone(message(&text_result(&form)), secret);
                 gone(message(&form), secret);
             }
@@ -442,12 +450,12 @@ mod tests {
         {
             gone(message(&call(&json!({ *name: "ZZSECRET37" }))), "ZZSECRET37");
             gone(message(&text_result(&json!({ *name: "ZZSECRET37" }).to_string())), "ZZSECRET37");
-            gone(What::Stderr { line: format!("{name}=ZZSECRET37") }, "ZZSECRET37");
+            gone(EntryBody::Stderr { line: format!("{name}=ZZSECRET37") }, "ZZSECRET37");
         }
         gone(message(&call(&json!({"tokens": ["ZZSECRET37"]}))), "ZZSECRET37");
         for header in ["Authorization", "cookie", "X-Api-Key", "X-Auth-Token"] {
             gone(message(&call(&json!({"headers": [["a", "b"], [header, "ZZSECRET37"]]}))), "ZZSECRET37");
-            gone(What::Stderr { line: format!(r#"sent [["{header}", "ZZSECRET37"]]"#) }, "ZZSECRET37");
+            gone(EntryBody::Stderr { line: format!(r#"sent [["{header}", "ZZSECRET37"]]"#) }, "ZZSECRET37");
         }
         let number = Redaction::standard().message(&Message::parse(call(&json!({"token": 123_456_789})))).unwrap();
         assert!(!number.text().contains("123456789"), "{number:?}");
@@ -480,7 +488,7 @@ mod tests {
             "password = \"await ZZ37x\"",
             "DB_PASSWORD=ZZ37x(y)!",
         ] {
-            gone(What::Stderr { line: text.to_owned() }, "ZZ37x");
+            gone(EntryBody::Stderr { line: text.to_owned() }, "ZZ37x");
             gone(message(&text_result(text)), "ZZ37x");
         }
     }
@@ -540,7 +548,7 @@ mod tests {
         });
         let Value::Object(server_info) = server_info else { panic!() };
         let Value::Object(metadata) = json!({"who": "me", "secret": "x-567", "n": 1.5}) else { panic!() };
-        let start = Start { session_id: "s".into(), server_info, started_at: None, metadata };
+        let start = SessionStart { session_id: "s".into(), server_info, started_at: None, metadata };
         let (clean, hits) = Redaction::standard().start(start);
         let text =
             Value::Object(clean.server_info.clone()).to_string() + &Value::Object(clean.metadata.clone()).to_string();
@@ -585,10 +593,10 @@ mod tests {
             ("Location", "/cb?code=abc&state=x", format!("/cb?code={}&state=x", pseudonym("abc"))),
             ("Content-Type", "application/json", "application/json".into()),
         ] {
-            let (clean, _) = Redaction::standard().what(head("/mcp", &[(name, value)]));
-            let What::Http { head: clean_head, .. } = &clean else { panic!() };
+            let (clean, _) = Redaction::standard().redact_entry_body(head("/mcp", &[(name, value)]));
+            let EntryBody::Http { head: clean_head, .. } = &clean else { panic!() };
             assert_eq!(clean_head.headers.iter().collect::<Vec<_>>(), [(name, expected.as_str())]);
-            assert_eq!(Redaction::standard().what(clean.clone()).0, clean);
+            assert_eq!(Redaction::standard().redact_entry_body(clean.clone()).0, clean);
         }
     }
 
@@ -663,12 +671,12 @@ mod tests {
             let key = format!("-----BEGIN PRIVATE KEY-----\n{body}\n{body}{end}");
             gone(message(&call(&json!({"text": key}))), body);
             gone(message(&call(&json!({"privateKey": key}))), body);
-            gone(What::Stderr { line: key }, body);
+            gone(EntryBody::Stderr { line: key }, body);
         }
-        gone(What::Stderr { line: body.to_owned() }, body);
+        gone(EntryBody::Stderr { line: body.to_owned() }, body);
         gone(message(body), body);
         let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        let (line, hits) = Redaction::standard().what(What::Stderr { line: digest.to_owned() });
+        let (line, hits) = Redaction::standard().redact_entry_body(EntryBody::Stderr { line: digest.to_owned() });
         assert_eq!((shown(&line).as_str(), hits.len()), (digest, 0));
     }
 
@@ -679,16 +687,16 @@ mod tests {
         let clean = Redaction::standard().message(&message).unwrap();
         let expected = [b"\xff\xfe password=".as_slice(), pseudonym("hunter2").as_bytes(), b" \x80"].concat();
         assert_eq!(clean.raw(), &expected);
-        let half = Message::garbled(r#"{"password":"hunter2"#, Reason::HalfLine);
+        let half = Message::garbled(r#"{"password":"hunter2"#, GarbledReason::PartialLine);
         let clean = Redaction::standard().message(&half).unwrap();
-        assert_eq!(clean.as_garbled().unwrap().reason, Reason::HalfLine);
+        assert_eq!(clean.as_garbled().unwrap().reason, GarbledReason::PartialLine);
     }
 
     #[test]
     fn rules_of_the_user_count_beside_the_standard_or_alone() {
         let text =
             call(&json!({"ssn": "123-45-6789", "list": [{"iban": 42}], "note": "id 987-65-4321", "password": "x"}));
-        let rule = |text: &str| Rule::parse(text).unwrap();
+        let rule = |text: &str| RedactionRule::parse(text).unwrap();
         let clean = |redaction: Redaction| {
             redaction.message(&Message::parse(text.clone())).map(|clean| clean.text().into_owned())
         };
@@ -708,12 +716,12 @@ mod tests {
     #[test]
     fn hits_say_what_and_where() {
         let text = call(&json!({"user": {"password": "x"}, "rows": [{"t": "Bearer abcdef123456"}]}));
-        let (_, hits) = Redaction::standard().what(message(&text));
+        let (_, hits) = Redaction::standard().redact_entry_body(message(&text));
         let expected = [
-            (Kind::Password, "$.params.arguments.user.password"),
-            (Kind::Authorization, "$.params.arguments.rows[*].t"),
+            (SecretKind::Password, "$.params.arguments.user.password"),
+            (SecretKind::Authorization, "$.params.arguments.rows[*].t"),
         ];
-        assert_eq!(hits, expected.map(|(kind, place)| Hit { kind, place: place.into() }));
+        assert_eq!(hits, expected.map(|(kind, place)| RedactedSecret { kind, place: place.into() }));
     }
 
     fn leaf() -> impl Strategy<Value = Value> {
@@ -778,7 +786,7 @@ mod tests {
         #[test]
         fn json_stays_json_of_the_same_shape_and_twice_is_once(arguments in value()) {
             let text = call(&arguments);
-            let redaction = Redaction::standard().with(Rule::parse("z+").unwrap());
+            let redaction = Redaction::standard().with(RedactionRule::parse("z+").unwrap());
             if let Some(clean) = redaction.message(&Message::parse(text.clone())) {
                 prop_assert!(clean.as_request().is_some());
                 let (before, after): (Value, Value) = (serde_json::from_str(&text).unwrap(), serde_json::from_slice(clean.raw()).unwrap());

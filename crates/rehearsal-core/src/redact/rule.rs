@@ -14,10 +14,10 @@ use crate::json::{PathQuery, PathQueryError, Segment, Step};
 /// \d{3}-\d{2}-\d{4}               every match in any text; its first group if it has one
 /// ```
 #[derive(Clone, Debug)]
-pub struct Rule(pub(super) Meaning);
+pub struct RedactionRule(pub(super) RuleTarget);
 
 #[derive(Clone, Debug)]
-pub(super) enum Meaning {
+pub(super) enum RuleTarget {
     Place(Vec<Step>),
     Text(Regex),
 }
@@ -64,9 +64,9 @@ pub enum RuleError {
     },
 }
 
-impl Rule {
+impl RedactionRule {
     /// Parses a rule: a text that begins with `$.`, `$[` or `$..` is a path, any other a regular expression.
-    pub fn parse(text: &str) -> Result<Rule, RuleError> {
+    pub fn parse(text: &str) -> Result<RedactionRule, RuleError> {
         if text.trim().is_empty() {
             return Err(RuleError::Empty);
         }
@@ -77,7 +77,7 @@ impl Rule {
             if is_protocol(steps) {
                 return Err(RuleError::Protocol { path: path() });
             }
-            return Ok(Rule(Meaning::Place(steps.to_vec())));
+            return Ok(RedactionRule(RuleTarget::Place(steps.to_vec())));
         }
         let pattern = || text.to_owned();
         let regex =
@@ -85,15 +85,15 @@ impl Rule {
         if regex.is_match("") {
             return Err(RuleError::MatchesNothing { pattern: pattern() });
         }
-        Ok(Rule(Meaning::Text(regex)))
+        Ok(RedactionRule(RuleTarget::Text(regex)))
     }
 }
 
-impl FromStr for Rule {
+impl FromStr for RedactionRule {
     type Err = RuleError;
 
-    fn from_str(text: &str) -> Result<Rule, RuleError> {
-        Rule::parse(text)
+    fn from_str(text: &str) -> Result<RedactionRule, RuleError> {
+        RedactionRule::parse(text)
     }
 }
 
@@ -131,9 +131,9 @@ mod tests {
                 r"the regular expression `\d*` matches nothing at all, everywhere; did you mean `+` instead of `*`?",
             ),
         ] {
-            assert_eq!(Rule::parse(text).unwrap_err().to_string(), expected);
+            assert_eq!(RedactionRule::parse(text).unwrap_err().to_string(), expected);
         }
-        assert!(matches!(Rule::parse("$.params.arguments.ssn"), Ok(Rule(Meaning::Place(_)))));
-        assert!(matches!(Rule::parse(r"\$\d+"), Ok(Rule(Meaning::Text(_)))));
+        assert!(matches!(RedactionRule::parse("$.params.arguments.ssn"), Ok(RedactionRule(RuleTarget::Place(_)))));
+        assert!(matches!(RedactionRule::parse(r"\$\d+"), Ok(RedactionRule(RuleTarget::Text(_)))));
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use regex::Regex;
 
-use super::hit::{Hit, Kind};
+use super::hit::{RedactedSecret, SecretKind};
 use super::pseudonym::Edit;
 use super::pseudonym::{is_number, is_pseudonym, number, pseudonym};
 use super::{needle, token};
@@ -12,7 +12,7 @@ use crate::json::{Segment, Step, Unescaped};
 
 /// The rules of a search.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Rules {
+pub(super) struct RuleSet {
     /// Whether the standard rules apply.
     pub(super) standard: bool,
     /// The paths of the user's rules.
@@ -21,7 +21,7 @@ pub(super) struct Rules {
     pub(super) patterns: Vec<Regex>,
 }
 
-impl Rules {
+impl RuleSet {
     /// Whether a text may contain a secret; if not, no search is needed.
     pub(super) fn suspect(&self, text: &[u8]) -> bool {
         !self.places.is_empty() || !self.patterns.is_empty() || (self.standard && needle::suspicious(text))
@@ -30,10 +30,10 @@ impl Rules {
 
 /// A search through one text. Nested texts are searched with the same `Scan`, and their edits are moved to their
 /// position in the outer text.
-pub(super) struct Scan<'r> {
-    pub(super) rules: &'r Rules,
+pub(super) struct SecretScan<'r> {
+    pub(super) rules: &'r RuleSet,
     pub(super) edits: Vec<Edit>,
-    pub(super) hits: Vec<Hit>,
+    pub(super) hits: Vec<RedactedSecret>,
     /// The searched data: `header cookie`, `stderr`; empty for a message.
     pub(super) place: String,
     /// The current path in it.
@@ -42,13 +42,13 @@ pub(super) struct Scan<'r> {
     pub(super) nesting: usize,
 }
 
-impl<'r> Scan<'r> {
-    pub(super) fn new(rules: &'r Rules, place: impl Into<String>) -> Scan<'r> {
-        Scan { rules, edits: Vec::new(), hits: Vec::new(), place: place.into(), path: Vec::new(), nesting: 0 }
+impl<'r> SecretScan<'r> {
+    pub(super) fn new(rules: &'r RuleSet, place: impl Into<String>) -> SecretScan<'r> {
+        SecretScan { rules, edits: Vec::new(), hits: Vec::new(), place: place.into(), path: Vec::new(), nesting: 0 }
     }
 
     /// Replaces a piece of `text`, unless it is empty or a pseudonym already.
-    pub(super) fn hide(&mut self, text: &str, range: Range<usize>, kind: Kind) {
+    pub(super) fn redact_range(&mut self, text: &str, range: Range<usize>, kind: SecretKind) {
         let secret = &text[range.clone()];
         if secret.is_empty() || is_pseudonym(secret) {
             return;
@@ -58,7 +58,7 @@ impl<'r> Scan<'r> {
     }
 
     /// Replaces a number by a number.
-    pub(super) fn hide_number(&mut self, text: &str, range: Range<usize>, kind: Kind) {
+    pub(super) fn hide_number(&mut self, text: &str, range: Range<usize>, kind: SecretKind) {
         let secret = &text[range.clone()];
         if !is_number(secret) {
             self.edits.push(Edit { range, with: number(secret) });
@@ -67,14 +67,14 @@ impl<'r> Scan<'r> {
     }
 
     /// Replaces the value of a secret's name; the scheme of an authorization stays.
-    pub(super) fn hide_whole(&mut self, text: &str, kind: Kind) {
+    pub(super) fn redact_whole(&mut self, text: &str, kind: SecretKind) {
         let is_pwd = |key: &str| key.to_ascii_lowercase().ends_with("pwd");
         // `PWD` may be a password, and is the working directory in every shell.
-        if kind == Kind::Password && is_path(text) && self.last_key().is_some_and(is_pwd) {
+        if kind == SecretKind::Password && is_path(text) && self.last_key().is_some_and(is_pwd) {
             return;
         }
-        let start = if kind == Kind::Authorization { after_scheme_word(text) } else { 0 };
-        self.hide(text, start..text.len(), kind);
+        let start = if kind == SecretKind::Authorization { after_scheme_word(text) } else { 0 };
+        self.redact_range(text, start..text.len(), kind);
     }
 
     /// Searches a range of a text, such as one of its strings.
@@ -112,9 +112,9 @@ impl<'r> Scan<'r> {
         found
     }
 
-    fn hit(&mut self, kind: Kind) {
+    fn hit(&mut self, kind: SecretKind) {
         let place = self.here();
-        self.hits.push(Hit { kind, place });
+        self.hits.push(RedactedSecret { kind, place });
     }
 
     /// The place for users: `$.result.content[*].text`, `stderr`.

@@ -16,66 +16,66 @@ use super::pseudonym::{all, is_number, is_pseudonym, number, pseudonym};
 
 /// The pseudonyms in a recorded value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StandIns {
+pub struct PseudonymMap {
     texts: HashSet<String>,
     numbers: HashSet<String>,
 }
 
 /// A scalar that may be redacted; redaction leaves other values unchanged.
-enum Secret<'a> {
+enum ScalarSecret<'a> {
     Text(&'a str),
     Number(String),
 }
 
-impl<'a> Secret<'a> {
-    fn of(value: &'a Value) -> Option<Secret<'a>> {
+impl<'a> ScalarSecret<'a> {
+    fn of(value: &'a Value) -> Option<ScalarSecret<'a>> {
         match value {
-            Value::Number(number) => Some(Secret::Number(number.to_string())),
-            Value::String(text) => Some(Secret::Text(text)),
+            Value::Number(number) => Some(ScalarSecret::Number(number.to_string())),
+            Value::String(text) => Some(ScalarSecret::Text(text)),
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
         }
     }
 
     /// Whether it was redacted already.
-    fn is_stand_in(&self) -> bool {
+    fn is_pseudonym(&self) -> bool {
         match self {
-            Secret::Text(text) => is_pseudonym(text),
-            Secret::Number(digits) => is_number(digits),
+            ScalarSecret::Text(text) => is_pseudonym(text),
+            ScalarSecret::Number(digits) => is_number(digits),
         }
     }
 }
 
 /// A recorded text or number that was redacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StandIn<'a> {
+pub enum RedactedValue<'a> {
     /// A text: the parts before, between and after its secrets.
     Text(Vec<&'a str>),
     /// A secret number.
     Number,
 }
 
-impl<'a> StandIn<'a> {
+impl<'a> RedactedValue<'a> {
     /// Parses a recorded value; `None` if it was not redacted.
-    pub fn of(recorded: &'a Value) -> Option<StandIn<'a>> {
-        match Secret::of(recorded)? {
-            Secret::Number(digits) => is_number(&digits).then_some(StandIn::Number),
-            Secret::Text(text) => {
+    pub fn of(recorded: &'a Value) -> Option<RedactedValue<'a>> {
+        match ScalarSecret::of(recorded)? {
+            ScalarSecret::Number(digits) => is_number(&digits).then_some(RedactedValue::Number),
+            ScalarSecret::Text(text) => {
                 let (mut parts, mut end) = (Vec::new(), 0);
                 for secret in all(text) {
                     parts.push(&text[end..secret.start]);
                     end = secret.end;
                 }
                 parts.push(&text[end..]);
-                (parts.len() > 1).then_some(StandIn::Text(parts))
+                (parts.len() > 1).then_some(RedactedValue::Text(parts))
             }
         }
     }
 }
 
-impl StandIns {
+impl PseudonymMap {
     /// Collects the pseudonyms of a recorded value.
-    pub fn of(recorded: &Value) -> StandIns {
-        let mut found = StandIns::default();
+    pub fn of(recorded: &Value) -> PseudonymMap {
+        let mut found = PseudonymMap::default();
         found.find(recorded);
         found
     }
@@ -89,25 +89,25 @@ impl StandIns {
         match value {
             Value::Array(elements) => elements.iter().for_each(|element| self.find(element)),
             Value::Object(fields) => fields.values().for_each(|field| self.find(field)),
-            scalar => match Secret::of(scalar).filter(Secret::is_stand_in) {
-                Some(Secret::Text(text)) => drop(self.texts.insert(text.to_owned())),
-                Some(Secret::Number(digits)) => drop(self.numbers.insert(digits)),
+            scalar => match ScalarSecret::of(scalar).filter(ScalarSecret::is_pseudonym) {
+                Some(ScalarSecret::Text(text)) => drop(self.texts.insert(text.to_owned())),
+                Some(ScalarSecret::Number(digits)) => drop(self.numbers.insert(digits)),
                 None => {}
             },
         }
     }
 
     /// Redacts the secrets of these pseudonyms at any place in a value.
-    pub fn take_out(&self, value: &mut Value) {
+    pub fn redact(&self, value: &mut Value) {
         match value {
-            Value::Array(elements) => elements.iter_mut().for_each(|element| self.take_out(element)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.take_out(field)),
+            Value::Array(elements) => elements.iter_mut().for_each(|element| self.redact(element)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.redact(field)),
             scalar => {
-                let known = match Secret::of(scalar) {
-                    Some(Secret::Text(text)) => {
+                let known = match ScalarSecret::of(scalar) {
+                    Some(ScalarSecret::Text(text)) => {
                         Some(pseudonym(text)).filter(|it| self.texts.contains(it)).map(Value::from)
                     }
-                    Some(Secret::Number(digits)) => {
+                    Some(ScalarSecret::Number(digits)) => {
                         Some(number(&digits)).filter(|it| self.numbers.contains(it)).and_then(|it| read(&it))
                     }
                     None => None,
@@ -121,24 +121,24 @@ impl StandIns {
 
     /// Redacts each live value at whose path the recorded value was redacted: it is a secret too, even if it is another
     /// one.
-    pub fn take_out_there(recorded: &Value, live: &mut Value) {
+    pub fn redact_same_places(recorded: &Value, live: &mut Value) {
         match (recorded, live) {
             (Value::Array(recorded), Value::Array(live)) => {
-                recorded.iter().zip(live).for_each(|(recorded, live)| StandIns::take_out_there(recorded, live));
+                recorded.iter().zip(live).for_each(|(recorded, live)| PseudonymMap::redact_same_places(recorded, live));
             }
             (Value::Object(recorded), Value::Object(live)) => {
                 for (key, live) in live {
                     if let Some(recorded) = recorded.get(key) {
-                        StandIns::take_out_there(recorded, live);
+                        PseudonymMap::redact_same_places(recorded, live);
                     }
                 }
             }
             (recorded, live) => {
-                let was_taken_out = Secret::of(recorded).is_some_and(|secret| secret.is_stand_in());
-                let secret = Secret::of(live).filter(|secret| was_taken_out && !secret.is_stand_in());
+                let was_taken_out = ScalarSecret::of(recorded).is_some_and(|secret| secret.is_pseudonym());
+                let secret = ScalarSecret::of(live).filter(|secret| was_taken_out && !secret.is_pseudonym());
                 let stand_in = match secret {
-                    Some(Secret::Text(text)) => Some(Value::from(pseudonym(text))),
-                    Some(Secret::Number(digits)) => read(&number(&digits)),
+                    Some(ScalarSecret::Text(text)) => Some(Value::from(pseudonym(text))),
+                    Some(ScalarSecret::Number(digits)) => read(&number(&digits)),
                     None => None,
                 };
                 if let Some(stand_in) = stand_in {
@@ -157,13 +157,13 @@ fn read(digits: &str) -> Option<Value> {
 mod tests {
     use super::*;
     use crate::message::Message;
-    use crate::redact::{Redaction, Rule};
+    use crate::redact::{Redaction, RedactionRule};
     use serde_json::json;
 
     /// The recorded form of this result.
     fn recorded(result: &Value) -> Value {
         let message = Message::parse(json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string());
-        let rule: Rule = "$.result.hidden".parse().unwrap();
+        let rule: RedactionRule = "$.result.hidden".parse().unwrap();
         let clean = Redaction::standard().with(rule).message(&message).unwrap();
         let clean: Value = serde_json::from_slice(clean.raw()).unwrap();
         clean["result"].clone()
@@ -174,35 +174,35 @@ mod tests {
         let live = json!({"hidden": [{"a": 4711, "b": "x", "c": true, "d": null, "e": -0.5}], "shown": 4711});
         let recorded = recorded(&live);
         assert_eq!(recorded["hidden"][0]["c"], true);
-        let stand_ins = StandIns::of(&recorded);
+        let stand_ins = PseudonymMap::of(&recorded);
         assert!(!stand_ins.is_empty());
         let mut taken_out = live.clone();
-        stand_ins.take_out(&mut taken_out);
+        stand_ins.redact(&mut taken_out);
         assert_eq!(taken_out["hidden"], recorded["hidden"]);
         let mut both = recorded.clone();
-        stand_ins.take_out(&mut both);
+        stand_ins.redact(&mut both);
         assert_eq!(taken_out, both, "what is shown elsewhere is the same on both sides");
     }
 
     #[test]
     fn a_text_is_known_by_what_stands_around_its_secrets() {
-        let parts = |value: Value| match StandIn::of(&value) {
-            Some(StandIn::Text(parts)) => Some(parts.join("·")),
-            Some(StandIn::Number) | None => None,
+        let parts = |value: Value| match RedactedValue::of(&value) {
+            Some(RedactedValue::Text(parts)) => Some(parts.join("·")),
+            Some(RedactedValue::Number) | None => None,
         };
         let secret = pseudonym("hunter2");
         assert_eq!(parts(secret.clone().into()).as_deref(), Some("·"));
         assert_eq!(parts(format!("a://{secret}@b?c={secret}").into()).as_deref(), Some("a://·@b?c=·"));
         assert_eq!(parts("[redacted:none]".into()), None);
-        assert_eq!(StandIn::of(&read(&number("4711")).unwrap()), Some(StandIn::Number));
-        assert_eq!(StandIn::of(&json!(4711)), None);
+        assert_eq!(RedactedValue::of(&read(&number("4711")).unwrap()), Some(RedactedValue::Number));
+        assert_eq!(RedactedValue::of(&json!(4711)), None);
     }
 
     #[test]
     fn another_secret_is_another_pseudonym_and_never_shown() {
         let recorded = recorded(&json!({"hidden": {"pin": 4711, "name": "x"}, "shown": 1}));
         let mut live = json!({"hidden": {"pin": 4712, "name": "y"}, "shown": 2});
-        StandIns::take_out_there(&recorded, &mut live);
+        PseudonymMap::redact_same_places(&recorded, &mut live);
         assert_eq!(live["shown"], 2);
         assert!(is_number(&live["hidden"]["pin"].to_string()) && live["hidden"]["pin"] != recorded["hidden"]["pin"]);
         assert!(is_pseudonym(live["hidden"]["name"].as_str().unwrap()));

@@ -1,15 +1,15 @@
 //! Searches plain text for secrets: log lines, prose, command lines, configuration, and JSON inside of it.
 
-use super::hit::Kind;
-use super::key::{self, Doubt};
-use super::needle::{self, Needle};
-use super::scan::{Scan, after_scheme_word};
+use super::hit::SecretKind;
+use super::key::{self, AmbiguousName};
+use super::needle::{self, Signal};
+use super::scan::{SecretScan, after_scheme_word};
 use super::{lines, pseudonym, token};
 
 /// Maximum nesting of JSON texts in strings of JSON texts.
 const NESTING: usize = 16;
 
-impl Scan<'_> {
+impl SecretScan<'_> {
     /// Searches text that may contain JSON.
     pub(super) fn text(&mut self, text: &str) {
         if !self.rules.suspect(text.as_bytes()) {
@@ -27,7 +27,7 @@ impl Scan<'_> {
             self.nesting -= 1;
             match found {
                 Ok(end) => {
-                    self.within(text, done..open, Scan::plain);
+                    self.within(text, done..open, SecretScan::plain);
                     (done, from) = (end, end);
                 }
                 Err(end) => {
@@ -36,7 +36,7 @@ impl Scan<'_> {
                 }
             }
         }
-        self.within(text, done..text.len(), Scan::plain);
+        self.within(text, done..text.len(), SecretScan::plain);
     }
 
     /// Searches text without JSON.
@@ -53,10 +53,10 @@ impl Scan<'_> {
             }
             let before = self.edits.len();
             match found.needle {
-                Needle::Name => self.named(text, found.start, found.end, done),
-                Needle::Token(_) | Needle::Jwt | Needle::Scheme | Needle::Pem => self.token(text, &found),
-                Needle::Url => self.url_around(text, found.start),
-                Needle::Harmless | Needle::Escape | Needle::Command => {}
+                Signal::Name => self.named(text, found.start, found.end, done),
+                Signal::Token(_) | Signal::Jwt | Signal::Scheme | Signal::Pem => self.token(text, &found),
+                Signal::Url => self.url_around(text, found.start),
+                Signal::Harmless | Signal::Escape | Signal::Command => {}
             }
             done = self.edits[before..].iter().map(|edit| edit.range.end).max().unwrap_or(done);
         }
@@ -80,43 +80,43 @@ impl Scan<'_> {
                 let whole = captures.get(0).expect("the whole match is always there");
                 let range = captures.get(1).unwrap_or(whole).range();
                 if done.iter().all(|done| range.end <= done.start || done.end <= range.start) {
-                    self.hide(text, range, Kind::Rule);
+                    self.redact_range(text, range, SecretKind::Rule);
                 }
             }
         }
     }
 
-    fn token(&mut self, text: &str, found: &needle::Found) {
+    fn token(&mut self, text: &str, found: &needle::SignalMatch) {
         let start = found.start;
         let rest = &text[start..];
         match found.needle {
-            Needle::Token(token) if begins_word(text, start) => {
+            Signal::Token(token) if begins_word(text, start) => {
                 if let Some(length) = token.length(rest) {
                     // The address of a webhook is no secret, the path after it is.
-                    let lead = if token.kind == Kind::Url { token.prefix.len() } else { 0 };
-                    self.hide(text, start + lead..start + length, token.kind);
+                    let lead = if token.kind == SecretKind::Url { token.prefix.len() } else { 0 };
+                    self.redact_range(text, start + lead..start + length, token.kind);
                 }
             }
-            Needle::Jwt if begins_word(text, start) && rest.starts_with("eyJ") => {
+            Signal::Jwt if begins_word(text, start) && rest.starts_with("eyJ") => {
                 if let Some(length) = token::jwt(rest) {
-                    self.hide(text, start..start + length, Kind::Token);
+                    self.redact_range(text, start..start + length, SecretKind::Token);
                 }
             }
-            Needle::Scheme if begins_word(text, start) => {
+            Signal::Scheme if begins_word(text, start) => {
                 let value = found.end + (text[found.end..].len() - text[found.end..].trim_start_matches(' ').len());
                 if let Some(length) = token::after_scheme(&text[value..]) {
-                    self.hide(text, value..value + length, Kind::Authorization);
+                    self.redact_range(text, value..value + length, SecretKind::Authorization);
                 }
             }
-            Needle::Pem => self.private_key(text, start),
-            Needle::Token(_)
-            | Needle::Jwt
-            | Needle::Scheme
-            | Needle::Name
-            | Needle::Url
-            | Needle::Harmless
-            | Needle::Command
-            | Needle::Escape => {}
+            Signal::Pem => self.private_key(text, start),
+            Signal::Token(_)
+            | Signal::Jwt
+            | Signal::Scheme
+            | Signal::Name
+            | Signal::Url
+            | Signal::Harmless
+            | Signal::Command
+            | Signal::Escape => {}
         }
     }
 
@@ -126,7 +126,7 @@ impl Scan<'_> {
         let end = lines::end(text.as_bytes(), body);
         let inner = text[body..end].trim_matches(|edge: char| edge.is_whitespace());
         let inner_start = body + (text[body..end].len() - text[body..end].trim_start().len());
-        self.hide(text, inner_start.min(end)..inner_start.min(end) + inner.len(), Kind::PrivateKey);
+        self.redact_range(text, inner_start.min(end)..inner_start.min(end) + inner.len(), SecretKind::PrivateKey);
     }
 
     /// Redacts the value after the name of a secret, if there is one.
@@ -139,8 +139,8 @@ impl Scan<'_> {
         let end = start + bytes[start..end].iter().rposition(word).map_or(0, |last| last + 1);
         let last = end + bytes[end..].iter().take_while(|byte| word(byte)).count();
         let name = text[first..last].trim_matches(['-', '.']);
-        let doubt = key::perhaps(name).filter(|doubt| *doubt != Doubt::Tokens);
-        let Some(kind) = key::secret(name).or(doubt.map(Doubt::kind)) else { return };
+        let doubt = key::ambiguous_name(name).filter(|doubt| *doubt != AmbiguousName::Tokens);
+        let Some(kind) = key::secret(name).or(doubt.map(AmbiguousName::kind)) else { return };
         let last = first + text[first..last].trim_end_matches(['-', '.']).len();
         let flag = text[first..].starts_with('-');
         let in_sentence = || {
@@ -148,27 +148,28 @@ impl Scan<'_> {
             let before = text[..first].trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
             key::secret(&format!("{before} {name}")).and_then(|kind| in_sentence(text, last, kind))
         };
-        if let Some(range) = cookies(&text[last..]).filter(|_| kind == Kind::Cookie) {
+        if let Some(range) = cookies(&text[last..]).filter(|_| kind == SecretKind::Cookie) {
             let set = name.eq_ignore_ascii_case("set-cookie");
             return self.within(text, last + range.start..last + range.end, |scan, text| scan.cookies(text, set));
         }
         let Some(value) = value(text, last, flag).or_else(in_sentence) else { return };
         let signed = &text[last..value.start];
         let quoted = signed.ends_with(['"', '\'', '`']);
-        let meant = |doubt: Doubt| {
+        let meant = |doubt: AmbiguousName| {
             let value = &text[value.start..value.end];
             let short = value.len() < 6 && value.bytes().all(|byte| byte.is_ascii_digit());
-            let assigned = doubt == Doubt::Pass && (quoted || flag || signed.contains('=')) && !short;
-            doubt.holds(value) && (assigned || token::looks_secret(value) || pseudonym::is_pseudonym(value))
+            let assigned = doubt == AmbiguousName::Pass && (quoted || flag || signed.contains('=')) && !short;
+            doubt.is_secret(value) && (assigned || token::looks_secret(value) || pseudonym::is_pseudonym(value))
         };
         if key::secret(name).is_none() && !doubt.is_some_and(meant) {
             return;
         }
-        let scheme = if kind == Kind::Authorization { after_scheme_word(&text[value.start..value.end]) } else { 0 };
+        let scheme =
+            if kind == SecretKind::Authorization { after_scheme_word(&text[value.start..value.end]) } else { 0 };
         let range = value.start + scheme..value.end;
         let pwd = name.to_ascii_lowercase().ends_with("pwd");
         if !(pwd && text[range.clone()].starts_with(['/', '~'])) {
-            self.hide(text, range, kind);
+            self.redact_range(text, range, kind);
         }
     }
 }
@@ -246,9 +247,9 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
 /// ```text
 /// login failed with token 9aF2kQ71xVb0LmZe4tRw: expired
 /// ```
-fn in_sentence(text: &str, at: usize, kind: Kind) -> Option<Value> {
+fn in_sentence(text: &str, at: usize, kind: SecretKind) -> Option<Value> {
     let rest = text[at..].strip_prefix(' ')?;
-    let said = rest.strip_prefix("is ").filter(|_| kind == Kind::Password);
+    let said = rest.strip_prefix("is ").filter(|_| kind == SecretKind::Password);
     if let Some(said) = said.and_then(|rest| rest.split(['\n', '\r']).next()) {
         // `the password is hunter2`, not `the password is sha256 of …`.
         let word = said.trim().trim_end_matches(['.', ',', ';', '!']);

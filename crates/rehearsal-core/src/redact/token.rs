@@ -1,6 +1,6 @@
 //! Secrets that are recognized by their prefix.
 
-use super::Kind;
+use super::SecretKind;
 
 /// The form of one issuer's secrets.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Token {
     /// The minimum number of characters after the prefix.
     least: usize,
     /// The type of the secret.
-    pub(super) kind: Kind,
+    pub(super) kind: SecretKind,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ enum Alphabet {
     Path,
 }
 
-const fn token(prefix: &'static str, alphabet: Alphabet, least: usize, kind: Kind) -> Token {
+const fn token(prefix: &'static str, alphabet: Alphabet, least: usize, kind: SecretKind) -> Token {
     Token { prefix, alphabet, least, kind }
 }
 
@@ -37,61 +37,61 @@ use Alphabet::{Alphanumeric, Capitals, Dotted, Path, Url};
 
 /// The known prefixes and forms.
 pub(super) const TOKENS: &[Token] = &[
-    token("sk-", Url, 16, Kind::ApiKey), // OpenAI, Anthropic, OpenRouter and who follows them
-    token("sk_live_", Alphanumeric, 10, Kind::ApiKey), // Stripe
-    token("sk_test_", Alphanumeric, 10, Kind::ApiKey),
-    token("rk_live_", Alphanumeric, 10, Kind::ApiKey),
-    token("rk_test_", Alphanumeric, 10, Kind::ApiKey),
-    token("whsec_", Alphanumeric, 16, Kind::Secret),
-    token("ghp_", Alphanumeric, 20, Kind::Token), // GitHub
-    token("gho_", Alphanumeric, 20, Kind::Token),
-    token("ghu_", Alphanumeric, 20, Kind::Token),
-    token("ghs_", Alphanumeric, 20, Kind::Token),
-    token("ghr_", Alphanumeric, 20, Kind::Token),
-    token("github_pat_", Url, 20, Kind::Token),
-    token("glpat-", Dotted, 16, Kind::Token), // GitLab
-    token("gldt-", Dotted, 16, Kind::Token),
-    token("glrt-", Dotted, 16, Kind::Token),
-    token("xoxb-", Url, 10, Kind::Token), // Slack
-    token("xoxp-", Url, 10, Kind::Token),
-    token("xoxa-", Url, 10, Kind::Token),
-    token("xoxr-", Url, 10, Kind::Token),
-    token("xoxs-", Url, 10, Kind::Token),
-    token("xoxe-", Url, 10, Kind::Token),
-    token("xoxc-", Url, 10, Kind::Token),
-    token("xoxd-", Url, 10, Kind::Token),
-    token("xapp-", Url, 10, Kind::Token),
-    token("hooks.slack.com/services/", Path, 16, Kind::Url),
-    token("discord.com/api/webhooks/", Path, 16, Kind::Url),
-    token("discordapp.com/api/webhooks/", Path, 16, Kind::Url),
-    token("AKIA", Capitals, 16, Kind::ApiKey), // Amazon
-    token("ASIA", Capitals, 16, Kind::ApiKey),
-    token("AIza", Url, 30, Kind::ApiKey), // Google
-    token("ya29.", Dotted, 20, Kind::Token),
-    token("GOCSPX-", Url, 20, Kind::Secret),
-    token("npm_", Alphanumeric, 30, Kind::Token),
-    token("pypi-", Url, 32, Kind::Token),
-    token("hf_", Alphanumeric, 30, Kind::Token),     // Hugging Face
-    token("SG.", Dotted, 40, Kind::ApiKey),          // SendGrid
-    token("dop_v1_", Alphanumeric, 32, Kind::Token), // DigitalOcean
-    token("shpat_", Alphanumeric, 32, Kind::Token),  // Shopify
-    token("shpss_", Alphanumeric, 32, Kind::Secret),
-    token("lin_api_", Alphanumeric, 20, Kind::ApiKey), // Linear
-    token("figd_", Url, 20, Kind::Token),              // Figma
-    token("ntn_", Alphanumeric, 30, Kind::Token),      // Notion
-    token("secret_", Alphanumeric, 40, Kind::Token),
-    token("dckr_pat_", Url, 20, Kind::Token),      // Docker
-    token("ATATT3", Url, 40, Kind::Token),         // Atlassian
-    token("hvs.", Dotted, 20, Kind::Token),        // Vault
-    token("tskey-", Url, 16, Kind::ApiKey),        // Tailscale
-    token("glsa_", Url, 30, Kind::Token),          // Grafana
-    token("sntrys_", Url, 30, Kind::Token),        // Sentry
-    token("gsk_", Alphanumeric, 30, Kind::ApiKey), // Groq
-    token("xai-", Alphanumeric, 30, Kind::ApiKey),
-    token("pplx-", Alphanumeric, 30, Kind::ApiKey),
-    token("tvly-", Url, 20, Kind::ApiKey),
-    token("r8_", Alphanumeric, 30, Kind::Token), // Replicate
-    token("AGE-SECRET-KEY-1", Capitals, 58, Kind::PrivateKey),
+    token("sk-", Url, 16, SecretKind::ApiKey), // OpenAI, Anthropic, OpenRouter and who follows them
+    token("sk_live_", Alphanumeric, 10, SecretKind::ApiKey), // Stripe
+    token("sk_test_", Alphanumeric, 10, SecretKind::ApiKey),
+    token("rk_live_", Alphanumeric, 10, SecretKind::ApiKey),
+    token("rk_test_", Alphanumeric, 10, SecretKind::ApiKey),
+    token("whsec_", Alphanumeric, 16, SecretKind::Secret),
+    token("ghp_", Alphanumeric, 20, SecretKind::Token), // GitHub
+    token("gho_", Alphanumeric, 20, SecretKind::Token),
+    token("ghu_", Alphanumeric, 20, SecretKind::Token),
+    token("ghs_", Alphanumeric, 20, SecretKind::Token),
+    token("ghr_", Alphanumeric, 20, SecretKind::Token),
+    token("github_pat_", Url, 20, SecretKind::Token),
+    token("glpat-", Dotted, 16, SecretKind::Token), // GitLab
+    token("gldt-", Dotted, 16, SecretKind::Token),
+    token("glrt-", Dotted, 16, SecretKind::Token),
+    token("xoxb-", Url, 10, SecretKind::Token), // Slack
+    token("xoxp-", Url, 10, SecretKind::Token),
+    token("xoxa-", Url, 10, SecretKind::Token),
+    token("xoxr-", Url, 10, SecretKind::Token),
+    token("xoxs-", Url, 10, SecretKind::Token),
+    token("xoxe-", Url, 10, SecretKind::Token),
+    token("xoxc-", Url, 10, SecretKind::Token),
+    token("xoxd-", Url, 10, SecretKind::Token),
+    token("xapp-", Url, 10, SecretKind::Token),
+    token("hooks.slack.com/services/", Path, 16, SecretKind::Url),
+    token("discord.com/api/webhooks/", Path, 16, SecretKind::Url),
+    token("discordapp.com/api/webhooks/", Path, 16, SecretKind::Url),
+    token("AKIA", Capitals, 16, SecretKind::ApiKey), // Amazon
+    token("ASIA", Capitals, 16, SecretKind::ApiKey),
+    token("AIza", Url, 30, SecretKind::ApiKey), // Google
+    token("ya29.", Dotted, 20, SecretKind::Token),
+    token("GOCSPX-", Url, 20, SecretKind::Secret),
+    token("npm_", Alphanumeric, 30, SecretKind::Token),
+    token("pypi-", Url, 32, SecretKind::Token),
+    token("hf_", Alphanumeric, 30, SecretKind::Token), // Hugging Face
+    token("SG.", Dotted, 40, SecretKind::ApiKey),      // SendGrid
+    token("dop_v1_", Alphanumeric, 32, SecretKind::Token), // DigitalOcean
+    token("shpat_", Alphanumeric, 32, SecretKind::Token), // Shopify
+    token("shpss_", Alphanumeric, 32, SecretKind::Secret),
+    token("lin_api_", Alphanumeric, 20, SecretKind::ApiKey), // Linear
+    token("figd_", Url, 20, SecretKind::Token),              // Figma
+    token("ntn_", Alphanumeric, 30, SecretKind::Token),      // Notion
+    token("secret_", Alphanumeric, 40, SecretKind::Token),
+    token("dckr_pat_", Url, 20, SecretKind::Token),      // Docker
+    token("ATATT3", Url, 40, SecretKind::Token),         // Atlassian
+    token("hvs.", Dotted, 20, SecretKind::Token),        // Vault
+    token("tskey-", Url, 16, SecretKind::ApiKey),        // Tailscale
+    token("glsa_", Url, 30, SecretKind::Token),          // Grafana
+    token("sntrys_", Url, 30, SecretKind::Token),        // Sentry
+    token("gsk_", Alphanumeric, 30, SecretKind::ApiKey), // Groq
+    token("xai-", Alphanumeric, 30, SecretKind::ApiKey),
+    token("pplx-", Alphanumeric, 30, SecretKind::ApiKey),
+    token("tvly-", Url, 20, SecretKind::ApiKey),
+    token("r8_", Alphanumeric, 30, SecretKind::Token), // Replicate
+    token("AGE-SECRET-KEY-1", Capitals, 58, SecretKind::PrivateKey),
 ];
 
 impl Token {

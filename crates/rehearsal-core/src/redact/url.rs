@@ -1,10 +1,10 @@
 //! Redacts credentials in URLs.
 
-use super::hit::Kind;
+use super::hit::SecretKind;
 use super::key;
 use super::pseudonym::apply;
 use super::pseudonym::is_pseudonym;
-use super::scan::{Rules, Scan};
+use super::scan::{RuleSet, SecretScan};
 
 /// The text that users are shown in place of a secret.
 const MASK: &str = "***";
@@ -26,7 +26,7 @@ const QUERY: &[&str] = &[
     "pat",
 ];
 
-impl Scan<'_> {
+impl SecretScan<'_> {
     /// Redacts a URL inside a text; its `://` is at `middle`.
     pub(super) fn url_around(&mut self, text: &str, middle: usize) {
         let scheme = text[..middle]
@@ -38,7 +38,7 @@ impl Scan<'_> {
         let stops =
             |character: char| character.is_whitespace() || matches!(character, '"' | '<' | '>' | '`' | '\\' | '|');
         let end = middle + text[middle..].find(stops).unwrap_or(text.len() - middle);
-        self.within(text, start..end, Scan::url);
+        self.within(text, start..end, SecretScan::url);
     }
 
     /// Redacts a whole URL, or the path and query of one.
@@ -54,13 +54,13 @@ impl Scan<'_> {
             at += pair.len() + 1;
             let kind = match key::secret(name) {
                 Some(kind) => kind,
-                None if QUERY.iter().any(|known| known.eq_ignore_ascii_case(name)) => Kind::Url,
+                None if QUERY.iter().any(|known| known.eq_ignore_ascii_case(name)) => SecretKind::Url,
                 None => continue,
             };
             // The closing bracket or quote of a sentence may follow the URL.
             let value = if value.ends_with(']') { value } else { value.trim_end_matches([')', ',', '\'', '.']) };
             if !value.is_empty() {
-                self.hide(url, start..start + value.len(), kind);
+                self.redact_range(url, start..start + value.len(), kind);
             }
         }
     }
@@ -86,11 +86,11 @@ impl Scan<'_> {
         }
         match userinfo.split_once(':') {
             Some((user, password)) => {
-                self.hide(url, start + user.len() + 1..start + user.len() + 1 + password.len(), Kind::Url)
+                self.redact_range(url, start + user.len() + 1..start + user.len() + 1 + password.len(), SecretKind::Url)
             }
             // A user name alone is often a token for a web server; in `ssh://git@host` it is only a name.
             None if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") => {
-                self.hide(url, start..start + userinfo.len(), Kind::Url);
+                self.redact_range(url, start..start + userinfo.len(), SecretKind::Url);
             }
             None => {}
         }
@@ -109,8 +109,8 @@ pub fn shown_url(url: &str) -> String {
     // Without a scheme it is no URL, but it may still contain a password.
     let scheme = if url.contains("://") { "" } else { "http://" };
     let whole = format!("{scheme}{url}");
-    let rules = Rules { standard: true, ..Rules::default() };
-    let mut scan = Scan::new(&rules, "url");
+    let rules = RuleSet { standard: true, ..RuleSet::default() };
+    let mut scan = SecretScan::new(&rules, "url");
     scan.url(&whole);
     scan.edits.iter_mut().for_each(|edit| edit.with = MASK.to_owned());
     let shown = apply(whole.as_bytes(), scan.edits);

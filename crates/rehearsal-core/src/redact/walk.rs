@@ -1,19 +1,19 @@
 //! Searches JSON for secrets, by the keys of values.
 
-use super::hit::Kind;
-use super::key::{self, Doubt};
-use super::scan::Scan;
+use super::hit::SecretKind;
+use super::key::{self, AmbiguousName};
+use super::scan::SecretScan;
 use crate::json::{Segment, leads_to};
 
 /// How a value is treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum ValueMode {
     /// Search it.
-    Look,
+    Inspect,
     /// Redact it, whatever its type.
-    Hide(Kind),
+    Hide(SecretKind),
     /// Its name is ambiguous: a text may be secret, an object has names of its own.
-    Doubt(Doubt),
+    Doubt(AmbiguousName),
     /// Keep it, because it belongs to the protocol.
     Keep,
 }
@@ -23,14 +23,14 @@ struct Level {
     array: bool,
     /// Whether it is an array in an array, such as a header and its value.
     pair: bool,
-    mode: Mode,
+    mode: ValueMode,
     /// In an array: the type of secret, if the last element was a flag such as `--token`.
-    flag: Option<Kind>,
+    flag: Option<SecretKind>,
     /// In an array: whether the last element was `-u` or `--user`.
     user: bool,
     /// In an object: the type of secret that `name` or `key` gives to `value`. In a pair: the type that the first
     /// element gives to the second.
-    named: Option<Kind>,
+    named: Option<SecretKind>,
     /// In an object or a pair: the range of that value.
     value: Option<std::ops::Range<usize>>,
 }
@@ -64,14 +64,14 @@ const SCHEMAS: &[&str] =
 /// Keys of a schema below which there are the names of arguments, not their values.
 const DEFINITIONS: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
-impl Scan<'_> {
+impl SecretScan<'_> {
     /// Searches the JSON value that begins at `start`. Returns the position of its end, or of the first invalid byte;
     /// the edits up to there are kept. A string that is cut off by the end of the text is searched too.
     pub(super) fn json(&mut self, text: &str, start: usize) -> Result<usize, usize> {
         let bytes = text.as_bytes();
         let mut stack: Vec<Level> = Vec::new();
         let mut next = Next::Value;
-        let mut mode = self.mode(Mode::Look);
+        let mut mode = self.mode(ValueMode::Inspect);
         let mut at = start;
         loop {
             at += bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -170,12 +170,12 @@ impl Scan<'_> {
         }
         if let (Some(kind), Some(value)) = (level.named, level.value.clone()) {
             self.path.push(if level.array { Segment::Index(1) } else { Segment::Key("value".to_owned()) });
-            self.within_string(text, value, |scan, text| scan.hide_whole(text, kind));
+            self.within_string(text, value, |scan, text| scan.redact_whole(text, kind));
             self.path.pop();
         }
     }
 
-    fn string(&mut self, text: &str, range: std::ops::Range<usize>, mode: Mode, level: Option<&mut Level>) {
+    fn string(&mut self, text: &str, range: std::ops::Range<usize>, mode: ValueMode, level: Option<&mut Level>) {
         let flagged = level.as_ref().and_then(|level| level.flag);
         let user = level.as_ref().is_some_and(|level| level.user);
         let mut flag = None;
@@ -185,37 +185,39 @@ impl Scan<'_> {
         let pairs = self.rules.standard && level.as_ref().is_some_and(|level| !level.array || level.pair);
         let role = if pairs { self.path.last().and_then(role) } else { None };
         match (mode, flagged) {
-            (Mode::Keep, _) => {}
-            (Mode::Hide(kind), _) | (Mode::Look | Mode::Doubt(_), Some(kind)) => {
-                self.within_string(text, range.clone(), |scan, text| scan.hide_whole(text, kind));
+            (ValueMode::Keep, _) => {}
+            (ValueMode::Hide(kind), _) | (ValueMode::Inspect | ValueMode::Doubt(_), Some(kind)) => {
+                self.within_string(text, range.clone(), |scan, text| scan.redact_whole(text, kind));
             }
-            (Mode::Doubt(doubt), None) if doubt.holds(&text[range.clone()]) => {
-                self.within_string(text, range.clone(), |scan, text| scan.hide_whole(text, doubt.kind()));
+            (ValueMode::Doubt(doubt), None) if doubt.is_secret(&text[range.clone()]) => {
+                self.within_string(text, range.clone(), |scan, text| scan.redact_whole(text, doubt.kind()));
             }
-            (Mode::Look | Mode::Doubt(_), None) => self.within_string(text, range.clone(), |scan, text| {
-                if scan.rules.standard {
-                    flag = flag_name(text).and_then(name_of_secret);
-                    let name = if pair { name_of_header } else { name_of_secret };
-                    named = role.filter(|role| *role == Role::Name).and_then(|_| name(text));
-                    if user {
-                        scan.user(text, 0..text.len());
+            (ValueMode::Inspect | ValueMode::Doubt(_), None) => {
+                self.within_string(text, range.clone(), |scan, text| {
+                    if scan.rules.standard {
+                        flag = flag_name(text).and_then(name_of_secret);
+                        let name = if pair { name_of_header } else { name_of_secret };
+                        named = role.filter(|role| *role == MemberRole::Name).and_then(|_| name(text));
+                        if user {
+                            scan.user(text, 0..text.len());
+                        }
+                        user_next = matches!(text, "-u" | "--user" | "--proxy-user");
                     }
-                    user_next = matches!(text, "-u" | "--user" | "--proxy-user");
-                }
-                scan.text(text);
-            }),
+                    scan.text(text);
+                })
+            }
         }
         if let Some(level) = level {
             level.flag = flag.filter(|_| level.array);
             level.user = user_next && level.array;
             level.named = level.named.or(named);
-            if role == Some(Role::Value) && mode == Mode::Look {
+            if role == Some(MemberRole::Value) && mode == ValueMode::Inspect {
                 level.value = Some(range);
             }
         }
     }
 
-    fn literal(&mut self, text: &str, range: std::ops::Range<usize>, mode: Mode) -> Result<(), usize> {
+    fn literal(&mut self, text: &str, range: std::ops::Range<usize>, mode: ValueMode) -> Result<(), usize> {
         let literal = &text[range.clone()];
         if matches!(literal, "true" | "false" | "null") {
             return Ok(());
@@ -225,35 +227,40 @@ impl Scan<'_> {
         }
         let matched = || self.rules.patterns.iter().any(|pattern| pattern.is_match(literal));
         match mode {
-            Mode::Keep => {}
+            ValueMode::Keep => {}
             // A `token` or a `pass` that is a small number is a count.
-            Mode::Hide(Kind::Token) | Mode::Doubt(Doubt::Pass | Doubt::Pat) if !is_long_number(literal) => {}
-            Mode::Doubt(doubt @ (Doubt::Pass | Doubt::Pat)) => self.hide_number(text, range, doubt.kind()),
-            Mode::Hide(kind) => self.hide_number(text, range, kind),
-            Mode::Look | Mode::Doubt(_) if matched() => self.hide_number(text, range, Kind::Rule),
-            Mode::Look | Mode::Doubt(_) => {}
+            ValueMode::Hide(SecretKind::Token) | ValueMode::Doubt(AmbiguousName::Pass | AmbiguousName::Pat)
+                if !is_long_number(literal) => {}
+            ValueMode::Doubt(doubt @ (AmbiguousName::Pass | AmbiguousName::Pat)) => {
+                self.hide_number(text, range, doubt.kind())
+            }
+            ValueMode::Hide(kind) => self.hide_number(text, range, kind),
+            ValueMode::Inspect | ValueMode::Doubt(_) if matched() => self.hide_number(text, range, SecretKind::Rule),
+            ValueMode::Inspect | ValueMode::Doubt(_) => {}
         }
         Ok(())
     }
 
     /// How the value at the current path is treated, inside a value with the mode `parent`.
-    fn mode(&self, parent: Mode) -> Mode {
+    fn mode(&self, parent: ValueMode) -> ValueMode {
         if self.rules.places.iter().any(|place| leads_to(place, self.message_path())) {
-            return Mode::Hide(Kind::Rule);
+            return ValueMode::Hide(SecretKind::Rule);
         }
         match parent {
-            Mode::Keep | Mode::Hide(_) => parent,
-            Mode::Look | Mode::Doubt(_) if self.keeps() => Mode::Keep,
-            Mode::Doubt(_) if matches!(self.path.last(), Some(Segment::Index(_))) => parent,
-            Mode::Look | Mode::Doubt(_) if !self.rules.standard => Mode::Look,
-            Mode::Look | Mode::Doubt(_) => match self.path.as_slice() {
-                [.., Segment::Key(parent), Segment::Key(_)] if DEFINITIONS.contains(&parent.as_str()) => Mode::Look,
-                [.., Segment::Key(name)] => match (key::secret(name), key::perhaps(name)) {
-                    (Some(kind), _) => Mode::Hide(kind),
-                    (None, Some(doubt)) => Mode::Doubt(doubt),
-                    (None, None) => Mode::Look,
+            ValueMode::Keep | ValueMode::Hide(_) => parent,
+            ValueMode::Inspect | ValueMode::Doubt(_) if self.keeps() => ValueMode::Keep,
+            ValueMode::Doubt(_) if matches!(self.path.last(), Some(Segment::Index(_))) => parent,
+            ValueMode::Inspect | ValueMode::Doubt(_) if !self.rules.standard => ValueMode::Inspect,
+            ValueMode::Inspect | ValueMode::Doubt(_) => match self.path.as_slice() {
+                [.., Segment::Key(parent), Segment::Key(_)] if DEFINITIONS.contains(&parent.as_str()) => {
+                    ValueMode::Inspect
+                }
+                [.., Segment::Key(name)] => match (key::secret(name), key::ambiguous_name(name)) {
+                    (Some(kind), _) => ValueMode::Hide(kind),
+                    (None, Some(doubt)) => ValueMode::Doubt(doubt),
+                    (None, None) => ValueMode::Inspect,
                 },
-                [.., Segment::Index(_)] | [] => Mode::Look,
+                [.., Segment::Index(_)] | [] => ValueMode::Inspect,
             },
         }
     }
@@ -290,38 +297,43 @@ impl Scan<'_> {
 
 /// The role of a member in an object with a name and a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum MemberRole {
     /// `{"name": "API_KEY", …`
     Name,
     /// `… "value": "…"}`
     Value,
 }
 
-fn role(segment: &Segment) -> Option<Role> {
+fn role(segment: &Segment) -> Option<MemberRole> {
     let key = match segment {
         Segment::Key(key) => key,
-        Segment::Index(0) => return Some(Role::Name),
-        Segment::Index(1) => return Some(Role::Value),
+        Segment::Index(0) => return Some(MemberRole::Name),
+        Segment::Index(1) => return Some(MemberRole::Value),
         Segment::Index(_) => return None,
     };
     match key.to_ascii_lowercase().as_str() {
-        "name" | "key" | "header" | "field" | "variable" => Some(Role::Name),
-        "value" | "val" => Some(Role::Value),
+        "name" | "key" | "header" | "field" | "variable" => Some(MemberRole::Name),
+        "value" | "val" => Some(MemberRole::Value),
         _ => None,
     }
 }
 
 /// The type of secret with this name, if the name is itself a value: `{"name": "pass", "value": "x"}`, `--pass x`.
-fn name_of_secret(name: &str) -> Option<Kind> {
-    let doubtful = || key::perhaps(name).filter(|doubt| matches!(doubt, Doubt::Pass | Doubt::Pat)).map(Doubt::kind);
+fn name_of_secret(name: &str) -> Option<SecretKind> {
+    let doubtful = || {
+        key::ambiguous_name(name)
+            .filter(|doubt| matches!(doubt, AmbiguousName::Pass | AmbiguousName::Pat))
+            .map(AmbiguousName::kind)
+    };
     key::secret(name).or_else(doubtful)
 }
 
 /// The type of secret in a header with this name. A pair of other words, such as `["password", "string"]`, may mean
 /// anything.
-fn name_of_header(name: &str) -> Option<Kind> {
+fn name_of_header(name: &str) -> Option<SecretKind> {
     let kind = key::secret(name)?;
-    (matches!(kind, Kind::Authorization | Kind::Cookie | Kind::ApiKey) || name.contains('-')).then_some(kind)
+    (matches!(kind, SecretKind::Authorization | SecretKind::Cookie | SecretKind::ApiKey) || name.contains('-'))
+        .then_some(kind)
 }
 
 /// Whether a number has six digits or more, as a one-time code has.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::json::{Path, RawJson};
-use crate::matcher::{Drift, Mismatch, first_mismatches};
+use crate::matcher::{DifferenceKind, Mismatch, first_mismatches};
 
 /// One fact that the user should know, with a place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -16,16 +16,16 @@ pub struct Finding {
     pub message: String,
     /// The kind of the difference, if the finding is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Drift>,
+    pub kind: Option<DifferenceKind>,
     /// The place, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<Location>,
     /// The mismatches, if the finding has some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mismatches: Vec<Mismatch>,
     /// The differing values, for programs: a message shows only an excerpt of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub values: Vec<Values>,
+    pub values: Vec<ChangedValues>,
     /// What the user can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -33,7 +33,7 @@ pub struct Finding {
 
 /// A differing value in both states; `None` if it is absent or too large.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Values {
+pub struct ChangedValues {
     /// The path of the value.
     pub path: Path,
     /// The old value.
@@ -89,7 +89,7 @@ impl Finding {
 
     /// Sets the place.
     #[must_use]
-    pub fn at(mut self, place: Place) -> Finding {
+    pub fn at(mut self, place: Location) -> Finding {
         self.place = Some(place);
         self
     }
@@ -103,7 +103,7 @@ impl Finding {
 
     /// Sets the kind of the difference.
     #[must_use]
-    pub fn of_kind(mut self, kind: Drift) -> Finding {
+    pub fn of_kind(mut self, kind: DifferenceKind) -> Finding {
         self.kind = Some(kind);
         self
     }
@@ -147,7 +147,7 @@ impl fmt::Display for Finding {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum Location {
     /// A place in a user's file; lines and columns count from 1.
     File {
         /// The file as the user named it.
@@ -171,12 +171,12 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::File { file, line, column } => write!(f, "{file}:{line}:{column}"),
-            Place::Message { sequence } => write!(f, "message {sequence}"),
-            Place::Json { within, path } => write!(f, "{within} at {path}"),
+            Location::File { file, line, column } => write!(f, "{file}:{line}:{column}"),
+            Location::Message { sequence } => write!(f, "message {sequence}"),
+            Location::Json { within, path } => write!(f, "{within} at {path}"),
         }
     }
 }
@@ -199,7 +199,7 @@ mod tests {
     fn finding() -> Finding {
         let matcher = Matcher::subset(json!({"name": "weather"}));
         Finding::error("unexpected reply to get_forecast")
-            .at(Place::Message { sequence: 17 })
+            .at(Location::Message { sequence: 17 })
             .because(matcher.check(&json!({"name": "wether"})))
             .hint("did you mean `weather`?")
     }
@@ -229,10 +229,10 @@ mod tests {
 
     #[test]
     fn a_place_reads_as_people_say_it() {
-        let file = Place::File { file: "weather.mock.yaml".to_owned(), line: 4, column: 11 };
+        let file = Location::File { file: "weather.mock.yaml".to_owned(), line: 4, column: 11 };
         assert_eq!(file.to_string(), "weather.mock.yaml:4:11");
-        assert_eq!(Place::Message { sequence: 17 }.to_string(), "message 17");
-        let json = Place::Json { within: "arguments of get_forecast".to_owned(), path: Path::root().join("city") };
+        assert_eq!(Location::Message { sequence: 17 }.to_string(), "message 17");
+        let json = Location::Json { within: "arguments of get_forecast".to_owned(), path: Path::root().join("city") };
         assert_eq!(json.to_string(), "arguments of get_forecast at $.city");
     }
 }

@@ -11,5 +11,5 @@ mod finding;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod report;
 
-pub use finding::{Finding, Place, Severity, Values};
-pub use report::{Case, Counts, Report, Run, Verdict};
+pub use finding::{ChangedValues, Finding, Location, Severity};
+pub use report::{Case, CaseStatus, Report, Verdict, VerdictCounts};

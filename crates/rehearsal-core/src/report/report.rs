@@ -20,7 +20,7 @@ pub struct Report {
 
 /// The number of cases with each verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Counts {
+pub struct VerdictCounts {
     /// Cases that ran without an error.
     pub passed: usize,
     /// Cases with an error.
@@ -48,8 +48,8 @@ impl Report {
     }
 
     /// The number of cases with each verdict.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
+    pub fn counts(&self) -> VerdictCounts {
+        let mut counts = VerdictCounts::default();
         for case in &self.cases {
             match case.verdict() {
                 Verdict::Passed => counts.passed += 1,
@@ -63,8 +63,8 @@ impl Report {
     /// The sum of the durations of all cases.
     pub fn took(&self) -> Duration {
         let durations = self.cases.iter().map(|case| match &case.run {
-            Run::Ran { took } => *took,
-            Run::Skipped { .. } => Duration::ZERO,
+            CaseStatus::Ran { took } => *took,
+            CaseStatus::Skipped { .. } => Duration::ZERO,
         });
         durations.fold(Duration::ZERO, Duration::saturating_add)
     }
@@ -82,7 +82,7 @@ pub struct Case {
     /// The name, which the author of the check chose.
     pub name: String,
     /// Whether it ran.
-    pub run: Run,
+    pub run: CaseStatus,
     /// The findings, in the order in which they were found.
     pub findings: Vec<Finding>,
 }
@@ -90,7 +90,7 @@ pub struct Case {
 /// Whether a case ran.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Run {
+pub enum CaseStatus {
     /// It ran to its end, which may be a failure.
     Ran {
         /// How long it took.
@@ -111,13 +111,13 @@ fn milliseconds<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, 
 impl Case {
     /// A case that ran, with nothing found yet.
     pub fn ran(name: impl Into<String>, took: Duration) -> Case {
-        Case { name: name.into(), run: Run::Ran { took }, findings: Vec::new() }
+        Case { name: name.into(), run: CaseStatus::Ran { took }, findings: Vec::new() }
     }
 
     /// A case that did not run.
     pub fn skipped(name: impl Into<String>, reason: impl Into<String>) -> Case {
         let reason = reason.into();
-        Case { name: name.into(), run: Run::Skipped { reason }, findings: Vec::new() }
+        Case { name: name.into(), run: CaseStatus::Skipped { reason }, findings: Vec::new() }
     }
 
     /// Adds a finding.
@@ -131,8 +131,8 @@ impl Case {
     pub fn verdict(&self) -> Verdict {
         match &self.run {
             _ if has_error(&self.findings) => Verdict::Failed,
-            Run::Ran { .. } => Verdict::Passed,
-            Run::Skipped { .. } => Verdict::Skipped,
+            CaseStatus::Ran { .. } => Verdict::Passed,
+            CaseStatus::Skipped { .. } => Verdict::Skipped,
         }
     }
 }
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn summaries_are_computed_from_the_cases() {
         let report = report(vec![passed(), failed(), skipped()]);
-        let counts = Counts { passed: 1, failed: 1, skipped: 1 };
+        let counts = VerdictCounts { passed: 1, failed: 1, skipped: 1 };
         assert_eq!(report.counts(), counts);
         assert_eq!(report.took(), Duration::from_millis(5));
     }

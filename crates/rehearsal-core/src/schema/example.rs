@@ -18,15 +18,15 @@ const TRIES: usize = 64;
 /// against the whole schema before it is returned.
 pub fn example(schema: &Value) -> Option<Value> {
     let checked = Schema::compile(schema).ok()?;
-    let maker = Maker { root: schema };
+    let maker = ExampleGenerator { root: schema };
     maker.candidates(schema, None, 0).into_iter().take(TRIES).find(|candidate| checked.is_valid(candidate))
 }
 
-struct Maker<'a> {
+struct ExampleGenerator<'a> {
     root: &'a Value,
 }
 
-impl Maker<'_> {
+impl ExampleGenerator<'_> {
     /// Values that may be valid, the likeliest first.
     fn candidates(&self, schema: &Value, name: Option<&str>, depth: usize) -> Vec<Value> {
         let Some(fields) = schema.as_object() else {

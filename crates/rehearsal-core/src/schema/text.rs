@@ -25,7 +25,7 @@ pub(super) fn of_format(format: &str) -> Option<&'static str> {
 ///
 /// It supports literals, escapes, classes, groups, alternatives and repetitions, and builds the shortest match.
 pub(super) fn of_pattern(pattern: &str) -> Option<String> {
-    let mut reader = Reader { rest: pattern.chars().collect(), at: 0, depth: 0 };
+    let mut reader = PatternReader { rest: pattern.chars().collect(), at: 0, depth: 0 };
     let text = reader.alternatives()?;
     (reader.at == reader.rest.len()).then_some(text)
 }
@@ -35,13 +35,13 @@ const DEPTH: usize = 32;
 /// Maximum length of a string, in bytes.
 const LENGTH: usize = 10_000;
 
-struct Reader {
+struct PatternReader {
     rest: Vec<char>,
     at: usize,
     depth: usize,
 }
 
-impl Reader {
+impl PatternReader {
     fn peek(&self) -> Option<char> {
         self.rest.get(self.at).copied()
     }

@@ -12,13 +12,13 @@ use super::schema_of::schema_of;
 
 /// A value with the order of its keys in the file, which is also their order on the wire.
 #[derive(Clone, Debug)]
-pub struct InOrder<T> {
+pub struct WithKeyOrder<T> {
     /// The value.
     pub value: T,
     keys: Vec<String>,
 }
 
-impl<T> InOrder<T> {
+impl<T> WithKeyOrder<T> {
     /// Puts the keys of an object that was built from the value into the order of the file. `on_the_wire` converts a
     /// key of the file to its name on the wire; keys that are not in the file stay where they are.
     pub(crate) fn order(&self, object: &mut Map<String, Value>, on_the_wire: impl Fn(&str) -> String) {
@@ -37,7 +37,7 @@ impl<T> InOrder<T> {
     }
 }
 
-impl<T> std::ops::Deref for InOrder<T> {
+impl<T> std::ops::Deref for WithKeyOrder<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -45,23 +45,23 @@ impl<T> std::ops::Deref for InOrder<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for InOrder<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<InOrder<T>, D::Error> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for WithKeyOrder<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<WithKeyOrder<T>, D::Error> {
         let mut keys = Vec::new();
-        let value = T::deserialize(Watched { inner: deserializer, keys: &mut keys })?;
-        Ok(InOrder { value, keys })
+        let value = T::deserialize(KeyRecorder { inner: deserializer, keys: &mut keys })?;
+        Ok(WithKeyOrder { value, keys })
     }
 }
 
-schema_of!([T: JsonSchema] InOrder<T> = T);
+schema_of!([T: JsonSchema] WithKeyOrder<T> = T);
 
 /// Records the keys of the struct that is read.
-struct Watched<'a, T> {
+struct KeyRecorder<'a, T> {
     inner: T,
     keys: &'a mut Vec<String>,
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for KeyRecorder<'_, D> {
     type Error = D::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -74,7 +74,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.inner.deserialize_struct(name, fields, Watched { inner: visitor, keys: self.keys })
+        self.inner.deserialize_struct(name, fields, KeyRecorder { inner: visitor, keys: self.keys })
     }
 
     serde::forward_to_deserialize_any! {
@@ -83,7 +83,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
     }
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for KeyRecorder<'_, V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,15 +91,15 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        self.inner.visit_map(Watched { inner: map, keys: self.keys })
+        self.inner.visit_map(KeyRecorder { inner: map, keys: self.keys })
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Watched<'_, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for KeyRecorder<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        let key = Watched { inner: Seed(seed, PhantomData), keys: self.keys };
+        let key = KeyRecorder { inner: Seed(seed, PhantomData), keys: self.keys };
         self.inner.next_key_seed(key)
     }
 
@@ -110,7 +110,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Watched<'_, A> {
 
 struct Seed<'de, K>(K, PhantomData<&'de ()>);
 
-impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for Watched<'_, Seed<'de, K>> {
+impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for KeyRecorder<'_, Seed<'de, K>> {
     type Value = K::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Value, D::Error> {

@@ -47,9 +47,9 @@ schema_of!([T: JsonSchema] Located<T> = T);
 
 /// Values under names that the author chooses, in the order of the file.
 #[derive(Clone, Debug)]
-pub struct Named<T>(pub Vec<(String, T)>);
+pub struct NamedMap<T>(pub Vec<(String, T)>);
 
-impl<T> std::ops::Deref for Named<T> {
+impl<T> std::ops::Deref for NamedMap<T> {
     type Target = [(String, T)];
 
     fn deref(&self) -> &[(String, T)] {
@@ -57,23 +57,23 @@ impl<T> std::ops::Deref for Named<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Named<T>, D::Error> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for NamedMap<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NamedMap<T>, D::Error> {
         struct Entries<T>(PhantomData<T>);
 
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
-            type Value = Named<T>;
+            type Value = NamedMap<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("keys and values")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named<T>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NamedMap<T>, A::Error> {
                 let mut entries = Vec::new();
                 while let Some(entry) = map.next_entry()? {
                     entries.push(entry);
                 }
-                Ok(Named(entries))
+                Ok(NamedMap(entries))
             }
         }
 
@@ -81,4 +81,4 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
     }
 }
 
-schema_of!([T: JsonSchema] Named<T> = BTreeMap<String, T>);
+schema_of!([T: JsonSchema] NamedMap<T> = BTreeMap<String, T>);

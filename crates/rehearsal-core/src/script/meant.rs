@@ -10,33 +10,33 @@ use crate::matcher::{Matcher, MatcherError, Schema};
 
 /// A written value and its parsed form. It is parsed once, so the check of the file and its use have the same result.
 #[derive(Clone, Debug)]
-pub struct Meant<T> {
+pub struct Parsed<T> {
     /// The written value.
     pub written: Value,
     meaning: OnceLock<Result<T, Box<MatcherError>>>,
 }
 
-impl<T: Meaning> Meant<T> {
+impl<T: ParseValue> Parsed<T> {
     /// The parsed form, or the error.
-    pub fn meaning(&self) -> Result<&T, &MatcherError> {
+    pub fn parsed(&self) -> Result<&T, &MatcherError> {
         let meaning = self.meaning.get_or_init(|| T::of(&self.written).map_err(Box::new));
         meaning.as_ref().map_err(|error| &**error)
     }
 }
 
 /// The parsed form of a value.
-pub trait Meaning: Sized {
+pub trait ParseValue: Sized {
     /// Parses a value.
     fn of(written: &Value) -> Result<Self, MatcherError>;
 }
 
-impl Meaning for Matcher {
+impl ParseValue for Matcher {
     fn of(written: &Value) -> Result<Matcher, MatcherError> {
         Matcher::parse(written)
     }
 }
 
-impl Meaning for Schema {
+impl ParseValue for Schema {
     fn of(written: &Value) -> Result<Schema, MatcherError> {
         Schema::compile(written)
     }
@@ -47,7 +47,7 @@ impl Meaning for Schema {
 #[derive(Clone, Debug)]
 pub struct When(pub Matcher);
 
-impl Meaning for When {
+impl ParseValue for When {
     fn of(written: &Value) -> Result<When, MatcherError> {
         match written {
             Value::Object(fields) => Matcher::parse_arguments(fields, |_| false).map(When),
@@ -56,9 +56,9 @@ impl Meaning for When {
     }
 }
 
-impl Meant<When> {
+impl Parsed<When> {
     /// Sets which words are names of arguments, before the matcher is first parsed.
-    pub(super) fn with_names(&self, is_name: impl Fn(&str) -> bool) {
+    pub(super) fn set_argument_names(&self, is_name: impl Fn(&str) -> bool) {
         if let Value::Object(fields) = &self.written
             && fields.keys().any(|key| is_name(key))
         {
@@ -69,13 +69,13 @@ impl Meant<When> {
     }
 }
 
-impl<'de, T: Meaning> Deserialize<'de> for Meant<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Meant<T>, D::Error> {
-        Ok(Meant { written: Value::deserialize(deserializer)?, meaning: OnceLock::new() })
+impl<'de, T: ParseValue> Deserialize<'de> for Parsed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Parsed<T>, D::Error> {
+        Ok(Parsed { written: Value::deserialize(deserializer)?, meaning: OnceLock::new() })
     }
 }
 
-schema_of!([T] Meant<T> = Value);
+schema_of!([T] Parsed<T> = Value);
 
 #[cfg(test)]
 mod tests {
@@ -91,7 +91,7 @@ mod tests {
     #[derive(Debug)]
     struct Counted;
 
-    impl Meaning for Counted {
+    impl ParseValue for Counted {
         fn of(_: &Value) -> Result<Counted, MatcherError> {
             WORKED_OUT.set(WORKED_OUT.get() + 1);
             Ok(Counted)
@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn what_a_value_means_is_worked_out_once_and_not_while_the_file_is_read() {
-        let meant: Vec<Meant<Counted>> = read("m.yaml", "[{ a: 1 }, 2]").unwrap();
+        let meant: Vec<Parsed<Counted>> = read("m.yaml", "[{ a: 1 }, 2]").unwrap();
         assert_eq!((WORKED_OUT.get(), &meant[1].written), (0, &2.into()));
         for _ in 0..3 {
-            assert!(meant.iter().all(|it| it.meaning().is_ok()));
+            assert!(meant.iter().all(|it| it.parsed().is_ok()));
         }
         assert_eq!(WORKED_OUT.get(), 2);
     }

@@ -15,9 +15,9 @@ mod schema_of;
 mod strict;
 mod tree;
 
-pub use in_order::InOrder;
+pub use in_order::WithKeyOrder;
 pub use located::Located;
-pub use located::Named;
-pub use meant::{Meaning, Meant, When};
-pub use problem::{Problem, ScriptError, Span};
+pub use located::NamedMap;
+pub use meant::{ParseValue, Parsed, When};
+pub use problem::{ScriptError, ScriptProblem, Span};
 pub use read::{DEPTH_LIMIT, read, text};

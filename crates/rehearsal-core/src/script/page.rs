@@ -19,22 +19,22 @@ const SIMPLE_KEY: usize = 1000;
 
 /// A value of a file with its layout.
 #[derive(Clone, Debug)]
-pub(crate) enum Node {
+pub(crate) enum YamlNode {
     /// Any value.
     Value(Value),
     /// Keys, in a block.
-    Keys(Vec<Key>),
+    Keys(Vec<YamlKey>),
     /// Elements, in a block.
     List(Vec<Element>),
 }
 
 /// A key with its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
+pub(crate) struct YamlKey {
     /// The comment above it, one line for each line of the text; empty for none.
     pub(crate) comment: String,
     pub(crate) name: String,
-    pub(crate) node: Node,
+    pub(crate) node: YamlNode,
 }
 
 /// An element of a list.
@@ -42,42 +42,42 @@ pub(crate) struct Key {
 pub(crate) struct Element {
     /// The comment above it.
     pub(crate) comment: String,
-    pub(crate) node: Node,
+    pub(crate) node: YamlNode,
 }
 
-impl Key {
+impl YamlKey {
     /// A key without a comment.
-    pub(crate) fn new(name: &str, node: impl Into<Node>) -> Key {
-        Key { comment: String::new(), name: name.to_owned(), node: node.into() }
+    pub(crate) fn new(name: &str, node: impl Into<YamlNode>) -> YamlKey {
+        YamlKey { comment: String::new(), name: name.to_owned(), node: node.into() }
     }
 }
 
-impl<T: Into<Value>> From<T> for Node {
-    fn from(value: T) -> Node {
-        Node::Value(value.into())
+impl<T: Into<Value>> From<T> for YamlNode {
+    fn from(value: T) -> YamlNode {
+        YamlNode::Value(value.into())
     }
 }
 
 /// Writes the text of a file of these keys.
-pub(crate) fn written(keys: &[Key]) -> String {
-    let mut page = Page { text: String::new(), names: Names::of(keys) };
-    page.keys(keys, 0, Begun::No);
+pub(crate) fn to_yaml(keys: &[YamlKey]) -> String {
+    let mut page = YamlWriter { text: String::new(), names: Anchors::of(keys) };
+    page.keys(keys, 0, LineStart::No);
     page.text
 }
 
 /// Whether the first key is on a line that already has its indentation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Begun {
+enum LineStart {
     Yes,
     No,
 }
 
-struct Page {
+struct YamlWriter {
     text: String,
-    names: Names,
+    names: Anchors,
 }
 
-impl Page {
+impl YamlWriter {
     fn indent(&mut self, depth: usize) {
         self.text.extend(std::iter::repeat_n("  ", depth));
     }
@@ -91,9 +91,9 @@ impl Page {
         }
     }
 
-    fn keys(&mut self, keys: &[Key], depth: usize, begun: Begun) {
+    fn keys(&mut self, keys: &[YamlKey], depth: usize, begun: LineStart) {
         for (at, key) in keys.iter().enumerate() {
-            if at > 0 || begun == Begun::No {
+            if at > 0 || begun == LineStart::No {
                 self.comment(&key.comment, depth);
                 self.indent(depth);
             }
@@ -102,9 +102,9 @@ impl Page {
         }
     }
 
-    fn fields(&mut self, fields: &Map<String, Value>, depth: usize, begun: Begun) {
+    fn fields(&mut self, fields: &Map<String, Value>, depth: usize, begun: LineStart) {
         for (at, (name, value)) in fields.iter().enumerate() {
-            if at > 0 || begun == Begun::No {
+            if at > 0 || begun == LineStart::No {
                 self.indent(depth);
             }
             self.key(name, depth);
@@ -132,28 +132,28 @@ impl Page {
     }
 
     /// Writes the value behind a colon at `depth`.
-    fn node(&mut self, node: &Node, depth: usize) {
+    fn node(&mut self, node: &YamlNode, depth: usize) {
         match node {
-            Node::Value(value) => self.value(value, depth),
-            Node::Keys(keys) if keys.is_empty() => self.text.push_str(" {}\n"),
-            Node::Keys(keys) => {
+            YamlNode::Value(value) => self.value(value, depth),
+            YamlNode::Keys(keys) if keys.is_empty() => self.text.push_str(" {}\n"),
+            YamlNode::Keys(keys) => {
                 self.text.push('\n');
-                self.keys(keys, depth + 1, Begun::No);
+                self.keys(keys, depth + 1, LineStart::No);
             }
-            Node::List(elements) if elements.is_empty() => self.text.push_str(" []\n"),
-            Node::List(elements) => {
+            YamlNode::List(elements) if elements.is_empty() => self.text.push_str(" []\n"),
+            YamlNode::List(elements) => {
                 self.text.push('\n');
                 for Element { comment, node } in elements {
                     self.comment(comment, depth + 1);
                     self.indent(depth + 1);
                     self.text.push('-');
                     match node {
-                        Node::Keys(keys) if !keys.is_empty() => {
+                        YamlNode::Keys(keys) if !keys.is_empty() => {
                             self.text.push(' ');
-                            self.keys(keys, depth + 2, Begun::Yes);
+                            self.keys(keys, depth + 2, LineStart::Yes);
                         }
-                        Node::Value(value) => self.element(value, depth),
-                        Node::Keys(_) | Node::List(_) => self.node(node, depth + 1),
+                        YamlNode::Value(value) => self.element(value, depth),
+                        YamlNode::Keys(_) | YamlNode::List(_) => self.node(node, depth + 1),
                     }
                 }
             }
@@ -165,7 +165,7 @@ impl Page {
         match value {
             Value::Object(fields) if !self.has_room(value) && !self.names.has(value) => {
                 self.text.push(' ');
-                self.fields(fields, depth + 2, Begun::Yes);
+                self.fields(fields, depth + 2, LineStart::Yes);
             }
             _ => self.value(value, depth + 1),
         }
@@ -173,11 +173,11 @@ impl Page {
 
     fn value(&mut self, value: &Value, depth: usize) {
         match self.names.take(value) {
-            Some(Named::Again(name)) => {
+            Some(AnchorUse::Again(name)) => {
                 self.text.push_str(&format!(" *{name}\n"));
                 return;
             }
-            Some(Named::First(name)) => self.text.push_str(&format!(" &{name}")),
+            Some(AnchorUse::First(name)) => self.text.push_str(&format!(" &{name}")),
             None => {}
         }
         match value {
@@ -192,11 +192,11 @@ impl Page {
                         self.text.push('\n');
                     }
                 }
-                None => self.line(&scalar(text, Place::Block)),
+                None => self.line(&scalar(text, ScalarContext::Block)),
             },
             Value::Object(fields) if !fields.is_empty() && !self.has_room(value) => {
                 self.text.push('\n');
-                self.fields(fields, depth + 1, Begun::No);
+                self.fields(fields, depth + 1, LineStart::No);
             }
             Value::Array(elements) if !elements.is_empty() && !self.has_room(value) => {
                 self.text.push('\n');
@@ -236,25 +236,25 @@ const BROUGHT_IN: usize = 50_000;
 
 /// The long values that occur more than once, and their anchors.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct Anchors {
     names: HashMap<String, (String, bool)>,
 }
 
 /// A value with an anchor.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum AnchorUse {
     /// The first occurrence, with its anchor: `&same-1`.
     First(String),
     /// A later occurrence, as an alias: `*same-1`.
     Again(String),
 }
 
-impl Names {
+impl Anchors {
     /// Finds the values that occur more than once under these keys.
-    pub(super) fn of(keys: &[Key]) -> Names {
-        let mut seen = Seen::default();
+    pub(super) fn of(keys: &[YamlKey]) -> Anchors {
+        let mut seen = ValueCounts::default();
         keys.iter().for_each(|key| seen.node(&key.node));
-        let Seen { counts, order } = seen;
+        let ValueCounts { counts, order } = seen;
         let mut left = BROUGHT_IN;
         let affordable = |(text, nodes): &(String, usize)| {
             let again = counts.get(text).map_or(0, |count| count - 1);
@@ -264,7 +264,7 @@ impl Names {
         };
         let named = order.into_iter().filter(affordable).take(NAMES).enumerate();
         let named = named.map(|(at, (text, _))| (text, (format!("same-{}", at + 1), false)));
-        Names { names: named.collect() }
+        Anchors { names: named.collect() }
     }
 
     /// Whether a value has an anchor.
@@ -273,30 +273,30 @@ impl Names {
     }
 
     /// The anchor or alias of a value that is about to be written, if it has one.
-    pub(super) fn take(&mut self, value: &Value) -> Option<Named> {
+    pub(super) fn take(&mut self, value: &Value) -> Option<AnchorUse> {
         if self.names.is_empty() {
             return None;
         }
         let (name, written) = self.names.get_mut(&known_by(value)?)?;
         if std::mem::replace(written, true) {
-            return Some(Named::Again(name.clone()));
+            return Some(AnchorUse::Again(name.clone()));
         }
-        Some(Named::First(name.clone()))
+        Some(AnchorUse::First(name.clone()))
     }
 }
 
 #[derive(Default)]
-struct Seen {
+struct ValueCounts {
     counts: HashMap<String, usize>,
     order: Vec<(String, usize)>,
 }
 
-impl Seen {
-    fn node(&mut self, node: &Node) {
+impl ValueCounts {
+    fn node(&mut self, node: &YamlNode) {
         match node {
-            Node::Value(value) => self.value(value),
-            Node::Keys(keys) => keys.iter().for_each(|key| self.node(&key.node)),
-            Node::List(elements) => elements.iter().for_each(|element| self.node(&element.node)),
+            YamlNode::Value(value) => self.value(value),
+            YamlNode::Keys(keys) => keys.iter().for_each(|key| self.node(&key.node)),
+            YamlNode::List(elements) => elements.iter().for_each(|element| self.node(&element.node)),
         }
     }
 
@@ -341,7 +341,7 @@ fn known_by(value: &Value) -> Option<String> {
 
 /// The context of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ScalarContext {
     /// On a line of its own, or behind a key.
     Block,
     /// Between brackets.
@@ -352,7 +352,7 @@ pub(super) enum Place {
 pub(super) fn flow(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::String(text) => scalar(text, Place::Line),
+        Value::String(text) => scalar(text, ScalarContext::Line),
         Value::Array(elements) => format!("[{}]", elements.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Value::Object(fields) if fields.is_empty() => "{}".to_owned(),
         Value::Object(fields) => {
@@ -387,9 +387,9 @@ pub(super) fn key_text(name: &str) -> String {
 }
 
 /// Writes a text without quotes if it is unambiguous, and otherwise in quotes.
-pub(super) fn scalar(text: &str, place: Place) -> String {
+pub(super) fn scalar(text: &str, place: ScalarContext) -> String {
     let quiet = |c: char| c.is_alphanumeric() || " _-./()'+=;!@".contains(c);
-    let loud = |c: char| place == Place::Block && ",?$&*".contains(c);
+    let loud = |c: char| place == ScalarContext::Block && ",?$&*".contains(c);
     let plain = text.starts_with(|c: char| c.is_alphabetic() || "_/".contains(c))
         && !text.ends_with(' ')
         && text.chars().all(|c| quiet(c) || loud(c));
@@ -457,18 +457,21 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
         let long = json!({"type": "object", "properties": {"city": {"type": "string", "description": "x".repeat(60)}, "no": {"enum": [1, 2.5, "yes", "1"]}}});
         let keys = [
-            Key { comment: "Two lines\n\nof words".to_owned(), ..Key::new("input_schema", schema) },
-            Key::new("output_schema", long),
-            Key::new("text", "one\n\n  two\n"),
-            Key::new(
+            YamlKey { comment: "Two lines\n\nof words".to_owned(), ..YamlKey::new("input_schema", schema) },
+            YamlKey::new("output_schema", long),
+            YamlKey::new("text", "one\n\n  two\n"),
+            YamlKey::new(
                 "answers",
-                Node::List(vec![Element {
+                YamlNode::List(vec![Element {
                     comment: "The first".to_owned(),
-                    node: Node::Keys(vec![Key::new("when", json!({"a b": "x: y"})), Key::new("text", "{{ a }}")]),
+                    node: YamlNode::Keys(vec![
+                        YamlKey::new("when", json!({"a b": "x: y"})),
+                        YamlKey::new("text", "{{ a }}"),
+                    ]),
                 }]),
             ),
         ];
-        insta::assert_snapshot!(written(&keys), @r#"
+        insta::assert_snapshot!(to_yaml(&keys), @r#"
         # Two lines
         #
         # of words
@@ -498,8 +501,8 @@ mod tests {
         for mark in marks {
             for key in [format!("{mark}{long}"), format!("{long}{mark}"), mark.repeat(600), mark.to_owned()] {
                 let value = json!({key.clone(): {key.clone(): [{key.clone(): 1, "b": key}, [{key.clone(): "a\nb"}]]}});
-                let keys = [Key::new(&key, value.clone()), Key::new("same", json!([value, value]))];
-                let written = written(&keys);
+                let keys = [YamlKey::new(&key, value.clone()), YamlKey::new("same", json!([value, value]))];
+                let written = to_yaml(&keys);
                 let again: Value = read("m.yaml", &written).unwrap_or_else(|error| panic!("{error}\n{written}"));
                 assert_eq!(again, json!({key: value, "same": [value, value]}), "{written}");
             }
@@ -533,11 +536,11 @@ mod tests {
         #[test]
         fn what_is_written_is_read_again(value in any_json(), text in "(\\PC|[ \n\t#:'\"-])*") {
             let keys = [
-                Key::new("value", value.clone()),
-                Key::new("text", text.as_str()),
-                Key::new("list", json!([[value], {text.clone(): [text.clone()]}])),
+                YamlKey::new("value", value.clone()),
+                YamlKey::new("text", text.as_str()),
+                YamlKey::new("list", json!([[value], {text.clone(): [text.clone()]}])),
             ];
-            let written = written(&keys);
+            let written = to_yaml(&keys);
             let again: Value = read("m.yaml", &written).map_err(|error| TestCaseError::fail(format!("{error}\n{written}")))?;
             prop_assert_eq!(again, json!({"value": value, "text": text, "list": [[value], {text.clone(): [text]}]}), "{}", written);
         }
@@ -548,7 +551,7 @@ mod tests {
         let picture = "iVBORw0KGgo".repeat(20);
         let schema = json!({"type": "object", "properties": {"a": {"description": "word ".repeat(40)}}});
         let list = json!([{"n": 1, "data": picture, "schema": schema}, {"n": 2, "data": picture, "schema": schema}]);
-        let text = written(&[Key::new("list", list.clone())]);
+        let text = to_yaml(&[YamlKey::new("list", list.clone())]);
         assert_eq!(text.matches("iVBORw0KGgo").count(), 20, "{text}");
         assert!(text.contains("data: &same-1 ") && text.contains("data: *same-1\n"), "{text}");
         assert_eq!(read::<Value>("m.yaml", &text).unwrap(), json!({"list": list}));
@@ -566,7 +569,7 @@ mod tests {
                 for three in ["", "a", "\n", "\n\n", " b\n c", "\na"] {
                     let text = format!("{one}{two}{three}");
                     let value = json!({text.clone(): [text, {"in": text}]});
-                    let written = written(&[Key::new("k", text.as_str()), Key::new("v", value.clone())]);
+                    let written = to_yaml(&[YamlKey::new("k", text.as_str()), YamlKey::new("v", value.clone())]);
                     let again: Value = read("m.yaml", &written).unwrap_or_else(|error| panic!("{error}\n{written}"));
                     assert_eq!(again, json!({"k": text, "v": value}), "{text:?}");
                 }

@@ -36,7 +36,7 @@ impl Span {
 
 /// One problem in a file, with its place and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ScriptProblem {
     /// The place.
     pub at: Span,
     /// What is wrong: a lowercase fragment without a full stop.
@@ -45,15 +45,15 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl Problem {
+impl ScriptProblem {
     /// Builds a problem without a hint.
-    pub fn new(at: Span, message: impl Into<String>) -> Problem {
-        Problem { at, message: message.into(), hint: None }
+    pub fn new(at: Span, message: impl Into<String>) -> ScriptProblem {
+        ScriptProblem { at, message: message.into(), hint: None }
     }
 
     /// Adds a hint.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Problem {
+    pub fn hint(mut self, hint: impl Into<String>) -> ScriptProblem {
         self.hint = Some(hint.into());
         self
     }
@@ -65,7 +65,7 @@ pub struct ScriptError {
     /// The file as the user named it.
     pub file: String,
     /// The problems, in the order of the file.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ScriptProblem>,
 }
 
 impl fmt::Display for ScriptError {

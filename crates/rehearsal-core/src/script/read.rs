@@ -5,8 +5,8 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, UserMessageFormatter};
 
 use super::strict::Strict;
-use super::tree::Tree;
-use super::{Problem, ScriptError, Span};
+use super::tree::SpanTree;
+use super::{ScriptError, ScriptProblem, Span};
 use crate::suggest::closest;
 
 /// Maximum number of values in a file.
@@ -33,44 +33,44 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| T::deserialize(Strict(reader)))
 }
 
-fn problem(error: &Error, text: &str) -> Problem {
+fn problem(error: &Error, text: &str) -> ScriptProblem {
     let at = error.location().map_or(Span::START, Span::of);
     if let Some(hint) = unquoted_template(text, at) {
-        return Problem::new(at, "a template that begins with `{` needs quotes").hint(hint);
+        return ScriptProblem::new(at, "a template that begins with `{` needs quotes").hint(hint);
     }
     match error {
         Error::SerdeUnknownField { field, expected, .. } => {
-            Problem::new(at, format!("unknown key `{field}`")).hint(suggestion(field, expected, "key"))
+            ScriptProblem::new(at, format!("unknown key `{field}`")).hint(suggestion(field, expected, "key"))
         }
         Error::SerdeUnknownVariant { variant, expected, .. } => {
             let at = if written(text, at) == variant { at } else { value_at(text, at) };
-            Problem::new(at, format!("unknown value `{variant}`")).hint(suggestion(variant, expected, "value"))
+            ScriptProblem::new(at, format!("unknown value `{variant}`")).hint(suggestion(variant, expected, "value"))
         }
-        Error::SerdeMissingField { field, .. } => Problem::new(at, format!("`{field}` is missing here")),
+        Error::SerdeMissingField { field, .. } => ScriptProblem::new(at, format!("`{field}` is missing here")),
         Error::SerdeInvalidType { unexpected, expected, .. }
         | Error::SerdeInvalidValue { unexpected, expected, .. } => {
             wrong_type(value_at(text, at), unexpected, expected, text)
         }
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or("a key");
-            Problem::new(at, format!("`{key}` stands twice")).hint("keep one of the two")
+            ScriptProblem::new(at, format!("`{key}` stands twice")).hint("keep one of the two")
         }
         Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
             let message = format!("this is nested more than {DEPTH_LIMIT} levels deep");
-            Problem::new(at, message)
+            ScriptProblem::new(at, message)
                 .hint("JSON in a text has no levels; `rehearse replay` says again whatever was recorded")
         }
         other => {
             let message = in_our_words(&other.render_with_formatter(&UserMessageFormatter));
             match message.split_once("; ") {
-                Some((message, hint)) => Problem::new(at, message).hint(hint),
-                None => Problem { at, hint: syntax_hint(&message).map(str::to_owned), message },
+                Some((message, hint)) => ScriptProblem::new(at, message).hint(hint),
+                None => ScriptProblem { at, hint: syntax_hint(&message).map(str::to_owned), message },
             }
         }
     }
 }
 
-fn wrong_type(at: Span, unexpected: &str, expected: &str, text: &str) -> Problem {
+fn wrong_type(at: Span, unexpected: &str, expected: &str, text: &str) -> ScriptProblem {
     let numbers = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
     let expected = match expected {
         "a string" => "text",
@@ -91,7 +91,7 @@ fn wrong_type(at: Span, unexpected: &str, expected: &str, text: &str) -> Problem
         "sequence" => "a list".to_owned(),
         _ => unexpected.to_owned(),
     };
-    let problem = Problem::new(at, format!("expected {expected}, got {got}"));
+    let problem = ScriptProblem::new(at, format!("expected {expected}, got {got}"));
     let written = written(text, at);
     let bare = written.trim_matches(['"', '\'']);
     match expected {
@@ -115,7 +115,7 @@ fn written(text: &str, at: Span) -> &str {
 
 /// The place of a key's value, if the place is that of a key.
 fn value_at(text: &str, at: Span) -> Span {
-    Tree::of(text).ok().and_then(|tree| tree.value_of_key(at)).unwrap_or(at)
+    SpanTree::of(text).ok().and_then(|tree| tree.value_of_key(at)).unwrap_or(at)
 }
 
 /// The hint for a template without quotes: YAML parses its braces as a mapping.
@@ -184,7 +184,8 @@ pub fn text(file: &str, bytes: Vec<u8>) -> Result<String, ScriptError> {
             [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => "this looks like UTF-16; save the file as UTF-8",
             _ => "save the file as UTF-8",
         };
-        let problem = Problem::new(at, format!("not UTF-8: the byte 0x{byte:02X} begins no character")).hint(hint);
+        let problem =
+            ScriptProblem::new(at, format!("not UTF-8: the byte 0x{byte:02X} begins no character")).hint(hint);
         ScriptError { file: file.to_owned(), problems: vec![problem] }
     })
 }

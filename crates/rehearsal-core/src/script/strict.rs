@@ -75,7 +75,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_any(Choice(visitor))
+        self.0.deserialize_any(EnumVisitor(visitor))
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -169,9 +169,9 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<S> {
 }
 
 /// One of several variants: its name alone (`hang`), or as the only key of its value (`exit: 3`).
-struct Choice<V>(V);
+struct EnumVisitor<V>(V);
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for EnumVisitor<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -179,29 +179,29 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
     }
 
     fn visit_str<E: Error>(self, word: &str) -> Result<V::Value, E> {
-        self.0.visit_enum(Alone { word, error: std::marker::PhantomData })
+        self.0.visit_enum(UnitVariant { word, error: std::marker::PhantomData })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<V::Value, A::Error> {
         match map.next_key::<String>()? {
-            Some(word) => self.0.visit_enum(WithValue { word, map }),
+            Some(word) => self.0.visit_enum(ValueVariant { word, map }),
             None => Err(A::Error::custom("nothing stands here; write one word with what it needs")),
         }
     }
 }
 
-struct Alone<'a, E> {
+struct UnitVariant<'a, E> {
     word: &'a str,
     error: std::marker::PhantomData<E>,
 }
 
-impl<E: Error> Alone<'_, E> {
+impl<E: Error> UnitVariant<'_, E> {
     fn needs(&self, what: &str) -> E {
         E::custom(format_args!("`{0}` needs {what}; write `{0}: …`", self.word))
     }
 }
 
-impl<'de, E: Error> EnumAccess<'de> for Alone<'_, E> {
+impl<'de, E: Error> EnumAccess<'de> for UnitVariant<'_, E> {
     type Error = E;
     type Variant = Self;
 
@@ -211,7 +211,7 @@ impl<'de, E: Error> EnumAccess<'de> for Alone<'_, E> {
     }
 }
 
-impl<'de, E: Error> VariantAccess<'de> for Alone<'_, E> {
+impl<'de, E: Error> VariantAccess<'de> for UnitVariant<'_, E> {
     type Error = E;
 
     fn unit_variant(self) -> Result<(), E> {
@@ -231,12 +231,12 @@ impl<'de, E: Error> VariantAccess<'de> for Alone<'_, E> {
     }
 }
 
-struct WithValue<A> {
+struct ValueVariant<A> {
     word: String,
     map: A,
 }
 
-impl<'de, A: MapAccess<'de>> WithValue<A> {
+impl<'de, A: MapAccess<'de>> ValueVariant<A> {
     /// The value; the object may have no other key.
     fn only<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<S::Value, A::Error> {
         let value = self.map.next_value_seed(Strict(seed))?;
@@ -250,7 +250,7 @@ impl<'de, A: MapAccess<'de>> WithValue<A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> EnumAccess<'de> for WithValue<A> {
+impl<'de, A: MapAccess<'de>> EnumAccess<'de> for ValueVariant<A> {
     type Error = A::Error;
     type Variant = Self;
 
@@ -260,12 +260,12 @@ impl<'de, A: MapAccess<'de>> EnumAccess<'de> for WithValue<A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> VariantAccess<'de> for WithValue<A> {
+impl<'de, A: MapAccess<'de>> VariantAccess<'de> for ValueVariant<A> {
     type Error = A::Error;
 
     fn unit_variant(self) -> Result<(), A::Error> {
         let word = self.word.clone();
-        self.only(Nothing { word: &word })
+        self.only(UnitSeed { word: &word })
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
@@ -273,7 +273,7 @@ impl<'de, A: MapAccess<'de>> VariantAccess<'de> for WithValue<A> {
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, A::Error> {
-        self.only(Listed(visitor))
+        self.only(ElementSeed(visitor))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -281,16 +281,16 @@ impl<'de, A: MapAccess<'de>> VariantAccess<'de> for WithValue<A> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, A::Error> {
-        self.only(Keyed { fields, visitor })
+        self.only(EntrySeed { fields, visitor })
     }
 }
 
 /// The value of a variant without a value: nothing, or `{}`.
-struct Nothing<'a> {
+struct UnitSeed<'a> {
     word: &'a str,
 }
 
-impl<'de> DeserializeSeed<'de> for Nothing<'_> {
+impl<'de> DeserializeSeed<'de> for UnitSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -298,7 +298,7 @@ impl<'de> DeserializeSeed<'de> for Nothing<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Nothing<'_> {
+impl<'de> Visitor<'de> for UnitSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -317,9 +317,9 @@ impl<'de> Visitor<'de> for Nothing<'_> {
     }
 }
 
-struct Listed<V>(V);
+struct ElementSeed<V>(V);
 
-impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Listed<V> {
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for ElementSeed<V> {
     type Value = V::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
@@ -327,12 +327,12 @@ impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Listed<V> {
     }
 }
 
-struct Keyed<V> {
+struct EntrySeed<V> {
     fields: &'static [&'static str],
     visitor: V,
 }
 
-impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Keyed<V> {
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for EntrySeed<V> {
     type Value = V::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {

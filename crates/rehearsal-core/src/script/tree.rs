@@ -11,28 +11,28 @@ use crate::json::{Path, Segment};
 
 /// The places of all values of a file. It is built only after an error, to find the exact place.
 #[derive(Debug)]
-pub(super) struct Tree(Located<Node>);
+pub(super) struct SpanTree(Located<SpanNode>);
 
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(super) enum SpanNode {
     Leaf,
-    List(Vec<Located<Node>>),
-    Keys(Vec<(Located<String>, Located<Node>)>),
+    List(Vec<Located<SpanNode>>),
+    Keys(Vec<(Located<String>, Located<SpanNode>)>),
 }
 
-impl Tree {
+impl SpanTree {
     /// Fails if the file cannot be parsed.
-    pub(super) fn of(text: &str) -> Result<Tree, serde_saphyr::Error> {
-        parse(text).map(Tree)
+    pub(super) fn of(text: &str) -> Result<SpanTree, serde_saphyr::Error> {
+        parse(text).map(SpanTree)
     }
 
     /// The place of the value whose key is at this place.
     pub(super) fn value_of_key(&self, key: Span) -> Option<Span> {
-        fn within(node: &Located<Node>, key: Span) -> Option<Span> {
+        fn within(node: &Located<SpanNode>, key: Span) -> Option<Span> {
             match &node.value {
-                Node::Leaf => None,
-                Node::List(items) => items.iter().find_map(|item| within(item, key)),
-                Node::Keys(keys) => keys
+                SpanNode::Leaf => None,
+                SpanNode::List(items) => items.iter().find_map(|item| within(item, key)),
+                SpanNode::Keys(keys) => keys
                     .iter()
                     .find_map(|(name, value)| if name.at == key { Some(value.at) } else { within(value, key) }),
             }
@@ -56,11 +56,11 @@ impl Tree {
         let mut key_at = None;
         for segment in path.segments() {
             let inner = match (&here.value, segment) {
-                (Node::Keys(keys), Segment::Key(key)) => {
+                (SpanNode::Keys(keys), Segment::Key(key)) => {
                     keys.iter().find(|(name, _)| name.value == *key).map(|(name, value)| (Some(name.at), value))
                 }
-                (Node::List(items), Segment::Index(index)) => items.get(*index).map(|item| (None, item)),
-                (Node::Leaf | Node::List(_) | Node::Keys(_), Segment::Key(_) | Segment::Index(_)) => None,
+                (SpanNode::List(items), Segment::Index(index)) => items.get(*index).map(|item| (None, item)),
+                (SpanNode::Leaf | SpanNode::List(_) | SpanNode::Keys(_), Segment::Key(_) | Segment::Index(_)) => None,
             };
             match inner {
                 Some((at, inner)) => (key_at, here) = (at, inner),
@@ -71,74 +71,74 @@ impl Tree {
     }
 }
 
-fn find(node: &Located<Node>, within: Span) -> Option<&Located<Node>> {
+fn find(node: &Located<SpanNode>, within: Span) -> Option<&Located<SpanNode>> {
     if node.at == within {
         return Some(node);
     }
     match &node.value {
-        Node::Leaf => None,
-        Node::List(items) => items.iter().find_map(|item| find(item, within)),
-        Node::Keys(keys) => keys.iter().find_map(|(_, value)| find(value, within)),
+        SpanNode::Leaf => None,
+        SpanNode::List(items) => items.iter().find_map(|item| find(item, within)),
+        SpanNode::Keys(keys) => keys.iter().find_map(|(_, value)| find(value, within)),
     }
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(Anything)
+impl<'de> Deserialize<'de> for SpanNode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SpanNode, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
     }
 }
 
-struct Anything;
+struct NodeVisitor;
 
-impl<'de> Visitor<'de> for Anything {
-    type Value = Node;
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = SpanNode;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Node, E> {
-        Ok(Node::Leaf)
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<SpanNode, E> {
+        Ok(SpanNode::Leaf)
     }
 
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Node, E> {
-        Ok(Node::Leaf)
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<SpanNode, E> {
+        Ok(SpanNode::Leaf)
     }
 
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Node, E> {
-        Ok(Node::Leaf)
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<SpanNode, E> {
+        Ok(SpanNode::Leaf)
     }
 
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Node, E> {
-        Ok(Node::Leaf)
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<SpanNode, E> {
+        Ok(SpanNode::Leaf)
     }
 
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<Node, E> {
-        Ok(Node::Leaf)
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<SpanNode, E> {
+        Ok(SpanNode::Leaf)
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<Node, E> {
-        Ok(Node::Leaf)
+    fn visit_unit<E: de::Error>(self) -> Result<SpanNode, E> {
+        Ok(SpanNode::Leaf)
     }
 
-    fn visit_none<E: de::Error>(self) -> Result<Node, E> {
-        Ok(Node::Leaf)
+    fn visit_none<E: de::Error>(self) -> Result<SpanNode, E> {
+        Ok(SpanNode::Leaf)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<SpanNode, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = sequence.next_element()? {
             items.push(item);
         }
-        Ok(Node::List(items))
+        Ok(SpanNode::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SpanNode, A::Error> {
         let mut keys = Vec::new();
         while let Some(entry) = map.next_entry()? {
             keys.push(entry);
         }
-        Ok(Node::Keys(keys))
+        Ok(SpanNode::Keys(keys))
     }
 }
 
@@ -154,9 +154,9 @@ mod tests {
         let mock: MockFile = read("m.yaml", text).unwrap();
         let when = mock.tools[0].answers[0].when.as_ref().unwrap().at;
         let path = Path::root().join("city").join("matches");
-        let found = Tree::of(text).unwrap().find(when, &path);
+        let found = SpanTree::of(text).unwrap().find(when, &path);
         assert_eq!((found.line, found.column), (5, 28));
-        let nowhere = Tree::of(text).unwrap().find(when, &Path::root().join("country"));
+        let nowhere = SpanTree::of(text).unwrap().find(when, &Path::root().join("country"));
         assert_eq!(nowhere, when);
     }
 }

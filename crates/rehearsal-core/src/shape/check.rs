@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::table::{Field, Named, Shape, TABLE, Table, Type, same_word};
-use crate::json::{DEFAULT_EXCERPT, Kind, Path, excerpt};
+use super::table::{FieldShape, NamedShape, ObjectShape, Shape, ShapeTable, TABLE, same_word};
+use crate::json::{DEFAULT_EXCERPT, JsonType, Path, excerpt};
 use crate::matcher::Mismatch;
 use crate::protocol::Revision;
 use crate::report::Severity;
@@ -11,7 +11,7 @@ use crate::suggest::closest;
 
 /// One place where a value does not have its shape.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Misfit {
+pub(super) struct ShapeMismatch {
     pub(super) severity: Severity,
     pub(super) mismatch: Mismatch,
     pub(super) hint: Option<String>,
@@ -19,16 +19,21 @@ pub(super) struct Misfit {
 
 /// Walks through a value and collects what is wrong.
 #[derive(Debug)]
-pub(super) struct Check {
-    pub(super) table: &'static Table,
+pub(super) struct ShapeCheck {
+    pub(super) table: &'static ShapeTable,
     pub(super) revision: Revision,
     pub(super) path: Path,
-    pub(super) found: Vec<Misfit>,
+    pub(super) found: Vec<ShapeMismatch>,
 }
 
 /// Checks a value at `path`, and returns everything that is wrong with it.
-pub(super) fn check(shape: &'static Shape, value: Option<&Value>, revision: Revision, path: Path) -> Vec<Misfit> {
-    let mut check = Check { table: &TABLE, revision, path, found: Vec::new() };
+pub(super) fn check(
+    shape: &'static Shape,
+    value: Option<&Value>,
+    revision: Revision,
+    path: Path,
+) -> Vec<ShapeMismatch> {
+    let mut check = ShapeCheck { table: &TABLE, revision, path, found: Vec::new() };
     match value {
         Some(value) => check.value(shape, value),
         // A value without required fields may be absent.
@@ -37,13 +42,13 @@ pub(super) fn check(shape: &'static Shape, value: Option<&Value>, revision: Revi
     check.found
 }
 
-impl Check {
+impl ShapeCheck {
     pub(super) fn value(&mut self, shape: &'static Shape, value: &Value) {
         let fits = match shape {
             Shape::Any => true,
             Shape::Kind(kind) => kind.includes(value),
-            Shape::Count => Kind::Integer.includes(value) && value.as_f64().is_some_and(|number| number >= 0.0),
-            Shape::Share => value.as_f64().is_some_and(|number| (0.0..=1.0).contains(&number)),
+            Shape::Count => JsonType::Integer.includes(value) && value.as_f64().is_some_and(|number| number >= 0.0),
+            Shape::UnitInterval => value.as_f64().is_some_and(|number| (0.0..=1.0).contains(&number)),
             Shape::Uri => value.as_str().is_some_and(is_uri),
             Shape::Base64 => value.as_str().is_some_and(is_base64),
             Shape::Word(word) => value.as_str() == Some(word),
@@ -68,8 +73,8 @@ impl Check {
             Shape::OneOf(_) => return self.choice(shape, value),
             Shape::AllOf(all) => return all.iter().for_each(|shape| self.value(shape, value)),
             Shape::Named(name) => match self.table.named.get(name) {
-                Some(Named::Alias(shape)) => return self.value(shape, value),
-                Some(Named::Type { body, .. }) => {
+                Some(NamedShape::Alias(shape)) => return self.value(shape, value),
+                Some(NamedShape::Type { body, .. }) => {
                     if let Some(object) = value.as_object() {
                         self.object(body, object);
                     }
@@ -80,7 +85,7 @@ impl Check {
         };
         if !fits {
             let expected = self.table.words(shape, self.revision);
-            self.misfit(expected, Some(value), hint(shape, value));
+            self.report(expected, Some(value), hint(shape, value));
         }
     }
 
@@ -91,15 +96,15 @@ impl Check {
                 expected: format!("at most {limit} elements"),
                 got: Some(list.len().to_string()),
             };
-            self.found.push(Misfit { severity: Severity::Error, mismatch, hint: None });
+            self.found.push(ShapeMismatch { severity: Severity::Error, mismatch, hint: None });
         }
         for (at, value) in list.iter().enumerate() {
             self.below(at, |check| check.value(each, value));
         }
     }
 
-    fn object(&mut self, body: &'static Type, object: &Map<String, Value>) {
-        for field in Table::known(body, self.revision) {
+    fn object(&mut self, body: &'static ObjectShape, object: &Map<String, Value>) {
+        for field in ShapeTable::known(body, self.revision) {
             match object.get(field.name) {
                 Some(value) => self.below(field.name, |check| check.value(&field.shape, value)),
                 None if field.required => self.missing(body, field, object),
@@ -109,7 +114,7 @@ impl Check {
         for names in &body.needs {
             if !names.iter().any(|name| object.contains_key(*name)) {
                 let expected = format!("a key {}", names.join(" or "));
-                self.misfit(expected, Some(&Value::Object(object.clone())), None);
+                self.report(expected, Some(&Value::Object(object.clone())), None);
             }
         }
         for (key, value) in object {
@@ -124,39 +129,40 @@ impl Check {
     fn absent(&mut self, shape: &'static Shape) {
         let alternatives = self.table.alternatives(shape);
         let optional = alternatives.iter().any(|one| match self.table.object(one) {
-            Some((body, _)) => Table::known(body, self.revision).all(|field| !field.required),
+            Some((body, _)) => ShapeTable::known(body, self.revision).all(|field| !field.required),
             None => matches!(one, Shape::Any),
         });
         if !optional {
             let needed = alternatives.first().and_then(|one| self.table.object(one)).map(|(body, _)| {
-                let required = Table::known(body, self.revision).filter(|field| field.required);
+                let required = ShapeTable::known(body, self.revision).filter(|field| field.required);
                 required.map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ")
             });
             let hint = needed.map(|names| format!("it must have {names} in {}", self.revision));
-            self.misfit("an object".to_owned(), None, hint);
+            self.report("an object".to_owned(), None, hint);
         }
     }
 
-    fn missing(&mut self, body: &Type, field: &Field, object: &Map<String, Value>) {
+    fn missing(&mut self, body: &ObjectShape, field: &FieldShape, object: &Map<String, Value>) {
         let others = object.keys().map(String::as_str);
-        let unknown = others.filter(|key| Table::known(body, self.revision).all(|field| field.name != *key));
+        let unknown = others.filter(|key| ShapeTable::known(body, self.revision).all(|field| field.name != *key));
         let hint = match same_word(field.name, unknown) {
             Some(written) => Some(format!("`{written}` is written `{}`", field.name)),
             None if field.versions == super::Versions::ALL => None,
             None => Some(format!("`{}` is required in {}", field.name, field.versions)),
         };
         let expected = self.table.words(&field.shape, self.revision);
-        self.below(field.name, |check| check.misfit(expected, None, hint));
+        self.below(field.name, |check| check.report(expected, None, hint));
     }
 
     /// Reports a key that the version does not define: it is allowed, but may be a mistake.
-    fn extra(&mut self, body: &Type, object: &Map<String, Value>, key: &str, value: &Value) {
-        let known = || Table::known(body, self.revision).map(|field| field.name);
+    fn extra(&mut self, body: &ObjectShape, object: &Map<String, Value>, key: &str, value: &Value) {
+        let known = || ShapeTable::known(body, self.revision).map(|field| field.name);
         if known().any(|name| name == key) {
             return;
         }
         // A required field that is missing was reported already.
-        let optional = || Table::known(body, self.revision).filter(|field| !field.required).map(|field| field.name);
+        let optional =
+            || ShapeTable::known(body, self.revision).filter(|field| !field.required).map(|field| field.name);
         let elsewhere: Vec<_> = body.fields.iter().filter(|field| field.name == key).collect();
         let (severity, expected, hint) = if let Some(first) = elsewhere.first() {
             let hint = format!("`{key}` is of {}", first.versions);
@@ -168,7 +174,7 @@ impl Check {
         };
         let got = Some(excerpt(value, DEFAULT_EXCERPT));
         let mismatch = Mismatch { path: self.path.join(key), expected, got };
-        self.found.push(Misfit { severity, mismatch, hint: Some(hint) });
+        self.found.push(ShapeMismatch { severity, mismatch, hint: Some(hint) });
     }
 
     fn meta_keys(&mut self, object: &Map<String, Value>) {
@@ -183,20 +189,20 @@ impl Check {
                 got: Some(excerpt(&Value::from(key.as_str()), DEFAULT_EXCERPT)),
             };
             let hint = "names of `_meta` begin and end with a letter or digit; between them may be -, _ and .";
-            self.found.push(Misfit { severity: Severity::Warning, mismatch, hint: Some(hint.to_owned()) });
+            self.found.push(ShapeMismatch { severity: Severity::Warning, mismatch, hint: Some(hint.to_owned()) });
         }
     }
 
-    pub(super) fn below<K: Into<crate::json::Segment>>(&mut self, key: K, inside: impl FnOnce(&mut Check)) {
+    pub(super) fn below<K: Into<crate::json::Segment>>(&mut self, key: K, inside: impl FnOnce(&mut ShapeCheck)) {
         self.path.push(key);
         inside(self);
         self.path.pop();
     }
 
-    pub(super) fn misfit(&mut self, expected: String, got: Option<&Value>, hint: Option<String>) {
+    pub(super) fn report(&mut self, expected: String, got: Option<&Value>, hint: Option<String>) {
         let got = got.map(|value| excerpt(value, DEFAULT_EXCERPT));
         let mismatch = Mismatch { path: self.path.clone(), expected, got };
-        self.found.push(Misfit { severity: Severity::Error, mismatch, hint });
+        self.found.push(ShapeMismatch { severity: Severity::Error, mismatch, hint });
     }
 }
 
@@ -205,7 +211,7 @@ pub(super) fn hint(shape: &Shape, value: &Value) -> Option<String> {
     match (shape, value) {
         (_, Value::Null) => Some("leave the key out instead of writing null".to_owned()),
         (
-            Shape::Kind(Kind::Integer | Kind::Number | Kind::Boolean) | Shape::Count | Shape::Share,
+            Shape::Kind(JsonType::Integer | JsonType::Number | JsonType::Boolean) | Shape::Count | Shape::UnitInterval,
             Value::String(text),
         ) if serde_json::from_str::<Value>(text).is_ok_and(|inner| inner.is_number() || inner.is_boolean()) => {
             Some("write it without quotes".to_owned())
@@ -254,7 +260,7 @@ pub(super) fn is_meta_key(key: &str) -> bool {
 
 /// The unknown keys in an object of a type of the table that are similar to a known key, each with that key. Other
 /// unknown keys are allowed, and so is every key of an object that may have any keys.
-pub(crate) fn misspelt(type_name: &'static str, value: &Value) -> Vec<(Path, &'static str)> {
+pub(crate) fn misspelled_keys(type_name: &'static str, value: &Value) -> Vec<(Path, &'static str)> {
     let mut found = Vec::new();
     search(&Shape::Named(type_name), value, &Path::root(), &mut found);
     found
@@ -315,7 +321,7 @@ mod tests {
             "experimental": {"tols": {}, "x": {"listChangd": 1}},
             "extensions": {"a/tools": {"tols": 1}},
         });
-        let found = misspelt("ServerCapabilities", &value);
+        let found = misspelled_keys("ServerCapabilities", &value);
         let found: Vec<String> = found.iter().map(|(at, meant)| format!("{at} {meant}")).collect();
         assert_eq!(found, ["$.tols tools", "$.tools.listChangd listChanged"]);
     }

@@ -5,14 +5,14 @@
 
 use serde_json::Value;
 
-use super::check::{Check, Misfit, hint};
-use super::table::{Shape, Table, Type, listed};
-use crate::json::Kind;
+use super::check::{ShapeCheck, ShapeMismatch, hint};
+use super::table::{ObjectShape, Shape, ShapeTable, join_or};
+use crate::json::JsonType;
 use crate::protocol::Revision;
 use crate::report::Severity;
 use crate::suggest::closest;
 
-impl Check {
+impl ShapeCheck {
     /// Checks a value against its intended alternative.
     pub(super) fn choice(&mut self, shape: &'static Shape, value: &Value) {
         let all = self.table.alternatives(shape);
@@ -26,7 +26,7 @@ impl Check {
         match accepting[..] {
             [] => {
                 let expected = self.table.words(shape, self.revision);
-                self.misfit(expected, Some(value), hint(shape, value));
+                self.report(expected, Some(value), hint(shape, value));
             }
             [one] => self.value(one, value),
             _ => self.among(&accepting, &all, value),
@@ -37,7 +37,7 @@ impl Check {
     fn among(&mut self, accepting: &[&'static Shape], all: &[&'static Shape], value: &Value) {
         let tagged = |one: &&&'static Shape| {
             let body = self.table.object(one).map(|(body, _)| body);
-            body.is_none_or(|body| tells_apart(body, value, self.revision))
+            body.is_none_or(|body| has_tag_of(body, value, self.revision))
         };
         let meant: Vec<_> = accepting.iter().filter(tagged).copied().collect();
         match meant[..] {
@@ -60,12 +60,12 @@ impl Check {
     /// How many fields of a type an object has.
     fn fields_of(&self, shape: &Shape, value: &Value) -> usize {
         let Some((body, _)) = self.table.object(shape) else { return 0 };
-        Table::known(body, self.revision).filter(|field| value.get(field.name).is_some()).count()
+        ShapeTable::known(body, self.revision).filter(|field| value.get(field.name).is_some()).count()
     }
 
-    fn tried(&self, shape: &'static Shape, value: &Value) -> Vec<Misfit> {
+    fn tried(&self, shape: &'static Shape, value: &Value) -> Vec<ShapeMismatch> {
         let mut check =
-            Check { table: self.table, revision: self.revision, path: self.path.clone(), found: Vec::new() };
+            ShapeCheck { table: self.table, revision: self.revision, path: self.path.clone(), found: Vec::new() };
         check.value(shape, value);
         check.found
     }
@@ -75,8 +75,8 @@ impl Check {
         let of = |one: &&'static Shape| self.table.object(one);
         let bodies: Vec<_> = accepting.iter().filter_map(of).map(|(body, _)| body).collect();
         let wrong = bodies.iter().flat_map(|body| tags(body, self.revision)).find(|tag| !tag.fits(value));
-        let Some(Tag { name, .. }) = wrong else { return };
-        let with_name = |body: &&'static Type| {
+        let Some(TagField { name, .. }) = wrong else { return };
+        let with_name = |body: &&'static ObjectShape| {
             tags(body, self.revision).filter(|tag| tag.name == name).flat_map(|tag| tag.words).collect::<Vec<_>>()
         };
         let mut words: Vec<&str> = bodies.iter().flat_map(with_name).collect();
@@ -94,7 +94,7 @@ impl Check {
             (_, None) => None,
         };
         let expected = quoted(&words);
-        self.below(name, |check| check.misfit(expected, got, hint));
+        self.below(name, |check| check.report(expected, got, hint));
     }
 
     fn one_of(&mut self, words: &[&str], value: Option<&Value>, shape: &Shape) {
@@ -107,7 +107,7 @@ impl Check {
             Some(word) => Some(format!("did you mean {word:?}?")),
             None => value.and_then(|value| hint(shape, value)),
         };
-        self.misfit(quoted(words), value, hint);
+        self.report(quoted(words), value, hint);
     }
 
     /// Whether a value has the JSON type of a shape.
@@ -115,8 +115,8 @@ impl Check {
         match shape {
             Shape::Any => true,
             Shape::Kind(kind) => kind.includes(value),
-            Shape::Count => Kind::Integer.includes(value),
-            Shape::Share => Kind::Number.includes(value),
+            Shape::Count => JsonType::Integer.includes(value),
+            Shape::UnitInterval => JsonType::Number.includes(value),
             Shape::Uri | Shape::Base64 | Shape::Word(_) => value.is_string(),
             Shape::List { .. } => value.is_array(),
             Shape::Meta | Shape::Map(_) | Shape::Named(_) => value.is_object(),
@@ -127,13 +127,13 @@ impl Check {
 }
 
 /// A field whose value determines which of several types an object is.
-struct Tag {
+struct TagField {
     name: &'static str,
     words: Vec<&'static str>,
     required: bool,
 }
 
-impl Tag {
+impl TagField {
     fn fits(&self, value: &Value) -> bool {
         match value.get(self.name) {
             Some(found) => found.as_str().is_some_and(|found| self.words.contains(&found)),
@@ -143,18 +143,18 @@ impl Tag {
 }
 
 /// Whether the tags of an object are those of this type.
-pub(super) fn tells_apart(body: &'static Type, value: &Value, revision: Revision) -> bool {
+pub(super) fn has_tag_of(body: &'static ObjectShape, value: &Value, revision: Revision) -> bool {
     tags(body, revision).all(|tag| tag.fits(value))
 }
 
-fn tags(body: &'static Type, revision: Revision) -> impl Iterator<Item = Tag> {
-    Table::known(body, revision).filter_map(|field| {
+fn tags(body: &'static ObjectShape, revision: Revision) -> impl Iterator<Item = TagField> {
+    ShapeTable::known(body, revision).filter_map(|field| {
         let (name, required) = (field.name, field.required);
         match &field.shape {
-            Shape::Word(word) => Some(Tag { name, words: vec![word], required }),
+            Shape::Word(word) => Some(TagField { name, words: vec![word], required }),
             Shape::OneOf(all) if required => {
                 let words: Option<Vec<_>> = all.iter().map(word).collect();
-                words.map(|words| Tag { name, words, required })
+                words.map(|words| TagField { name, words, required })
             }
             _ => None,
         }
@@ -167,5 +167,5 @@ fn word(shape: &Shape) -> Option<&'static str> {
 
 fn quoted(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-    listed(&words)
+    join_or(&words)
 }

@@ -5,12 +5,12 @@ use super::message::{check_notification, check_request, check_response};
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message, Method, Reply, Request, RequestId};
 use crate::protocol::{Era, Revision, header, meta};
-use crate::report::{Finding, Place};
-use crate::trace::{Call, Entry, Inside, Moment, Placed, What};
+use crate::report::{Finding, Location};
+use crate::trace::{Entry, EntryBody, PlacedMessage, RecordedCall, RelatedEvent, TimelineItem};
 
 /// A finding and its message.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Located {
+pub struct LocatedFinding {
     /// Who sent the message.
     pub from: Side,
     /// The method of the request or notification; for a response, that of its request.
@@ -29,7 +29,7 @@ pub struct Located {
 /// do its response and its related events. If the recording has neither, the version in the HTTP header is used, and
 /// otherwise 2025-11-25.
 #[derive(Clone, Debug, Default)]
-pub struct Conversation {
+pub struct SessionCheck {
     agreed: Option<Revision>,
     /// Whether a request named a version of the modern era.
     stateless: bool,
@@ -38,7 +38,7 @@ pub struct Conversation {
     garbled: Option<RequestId>,
 }
 
-impl Conversation {
+impl SessionCheck {
     /// The version of the session, if it is known so far.
     pub fn revision(&self) -> Option<Revision> {
         self.agreed.or(self.stateless.then_some(Revision::LATEST_MODERN))
@@ -50,21 +50,21 @@ impl Conversation {
     }
 
     /// Checks the next event, and returns what is wrong with it.
-    pub fn moment(&mut self, moment: &Moment) -> Vec<Located> {
+    pub fn check(&mut self, moment: &TimelineItem) -> Vec<LocatedFinding> {
         let mut found = Vec::new();
         match moment {
-            Moment::Start(_) => *self = Conversation::default(),
-            Moment::Call { call, inside } => self.call(call, inside, &mut found),
-            Moment::Entry(entry) => self.entry(entry, None, &mut found),
-            Moment::Finish { .. } => {}
+            TimelineItem::Start(_) => *self = SessionCheck::default(),
+            TimelineItem::Call { call, inside } => self.call(call, inside, &mut found),
+            TimelineItem::Entry(entry) => self.entry(entry, None, &mut found),
+            TimelineItem::Finish { .. } => {}
         }
         found
     }
 
-    fn call(&mut self, call: &Call, inside: &[Inside], found: &mut Vec<Located>) {
+    fn call(&mut self, call: &RecordedCall, inside: &[RelatedEvent], found: &mut Vec<LocatedFinding>) {
         let Some(request) = call.request.message.as_request() else { return };
-        let revision = self.spoken_by(call, request, inside);
-        let about = About { method: Some(&request.method), revision };
+        let revision = self.version_of(call, request, inside);
+        let about = MessageContext { method: Some(&request.method), revision };
         self.messages += 1;
         about.tell(&call.request, call.asker, check_request(request, call.asker, revision), found);
         batch(&about, &call.request, call.asker, found);
@@ -73,8 +73,8 @@ impl Conversation {
         }
         for thing in inside {
             match thing {
-                Inside::Call(call) => self.call(call, &[], found),
-                Inside::Entry(entry) => self.entry(entry, Some(revision), found),
+                RelatedEvent::Call(call) => self.call(call, &[], found),
+                RelatedEvent::Entry(entry) => self.entry(entry, Some(revision), found),
             }
         }
         if let Some(response) = &call.response {
@@ -99,20 +99,20 @@ impl Conversation {
         }
     }
 
-    fn entry(&mut self, entry: &Entry, within: Option<Revision>, found: &mut Vec<Located>) {
-        let What::Message { from, message, .. } = &entry.what else { return };
+    fn entry(&mut self, entry: &Entry, within: Option<Revision>, found: &mut Vec<LocatedFinding>) {
+        let EntryBody::Message { from, message, .. } = &entry.what else { return };
         self.messages += 1;
-        let place = Placed { item: entry.item, ..Placed::new(entry.seq, entry.at, message.clone()) };
+        let place = PlacedMessage { item: entry.item, ..PlacedMessage::new(entry.seq, entry.at, message.clone()) };
         self.loose(&place, *from, within, found);
     }
 
     /// Checks a message that is neither a request nor a response to one.
-    fn loose(&mut self, place: &Placed, from: Side, within: Option<Revision>, found: &mut Vec<Located>) {
+    fn loose(&mut self, place: &PlacedMessage, from: Side, within: Option<Revision>, found: &mut Vec<LocatedFinding>) {
         let message = &place.message;
         let subscribed = message.params().is_some_and(|params| params.at(&["_meta", meta::SUBSCRIPTION_ID]).is_some());
         let known = within.or_else(|| if subscribed { Some(Revision::LATEST_MODERN) } else { self.revision() });
         let revision = known.unwrap_or(Revision::LATEST_LEGACY);
-        let about = About { method: message.method(), revision };
+        let about = MessageContext { method: message.method(), revision };
         batch(&about, place, from, found);
         let findings = match message.body() {
             Body::Notification(notification) => check_notification(notification, from, revision),
@@ -130,7 +130,7 @@ impl Conversation {
             }
             Body::Batch(all) => {
                 for message in all {
-                    let place = Placed { message: message.clone(), item: Some(1), ..place.clone() };
+                    let place = PlacedMessage { message: message.clone(), item: Some(1), ..place.clone() };
                     self.loose(&place, from, within, found);
                 }
                 refused_batch(revision).into_iter().collect()
@@ -144,7 +144,7 @@ impl Conversation {
     }
 
     /// The version of a call.
-    fn spoken_by(&mut self, call: &Call, request: &Request, inside: &[Inside]) -> Revision {
+    fn version_of(&mut self, call: &RecordedCall, request: &Request, inside: &[RelatedEvent]) -> Revision {
         if call.asker == Side::Server {
             return self.revision().unwrap_or(Revision::LATEST_LEGACY);
         }
@@ -186,25 +186,25 @@ impl Conversation {
 }
 
 /// What a message refers to.
-struct About<'a> {
+struct MessageContext<'a> {
     method: Option<&'a Method>,
     revision: Revision,
 }
 
-impl About<'_> {
-    fn tell(&self, place: &Placed, from: Side, findings: Vec<Finding>, found: &mut Vec<Located>) {
+impl MessageContext<'_> {
+    fn tell(&self, place: &PlacedMessage, from: Side, findings: Vec<Finding>, found: &mut Vec<LocatedFinding>) {
         findings.into_iter().for_each(|finding| self.tell_at(place.seq, from, finding, found));
     }
 
-    fn tell_at(&self, sequence: u64, from: Side, finding: Finding, found: &mut Vec<Located>) {
-        let finding = finding.at(Place::Message { sequence });
+    fn tell_at(&self, sequence: u64, from: Side, finding: Finding, found: &mut Vec<LocatedFinding>) {
+        let finding = finding.at(Location::Message { sequence });
         let method = self.method.map(ToString::to_string);
-        found.push(Located { from, method, revision: self.revision, sequence, finding });
+        found.push(LocatedFinding { from, method, revision: self.revision, sequence, finding });
     }
 }
 
 /// Reports a batch in a version without batches, once for its first message.
-fn batch(about: &About<'_>, place: &Placed, from: Side, found: &mut Vec<Located>) {
+fn batch(about: &MessageContext<'_>, place: &PlacedMessage, from: Side, found: &mut Vec<LocatedFinding>) {
     if place.item == Some(0) {
         about.tell(place, from, refused_batch(about.revision).into_iter().collect(), found);
     }
@@ -224,12 +224,14 @@ fn garbled(message: &Message) -> Finding {
     }
 }
 
-fn version_header(inside: &[Inside], on: Channel) -> Option<String> {
+fn version_header(inside: &[RelatedEvent], on: Channel) -> Option<String> {
     let mut heads = inside.iter().filter_map(|thing| match thing {
-        Inside::Entry(Entry { what: What::Http { from: Side::Client, channel, head }, .. }) if *channel == on => {
+        RelatedEvent::Entry(Entry { what: EntryBody::Http { from: Side::Client, channel, head }, .. })
+            if *channel == on =>
+        {
             Some(head)
         }
-        Inside::Entry(_) | Inside::Call(_) => None,
+        RelatedEvent::Entry(_) | RelatedEvent::Call(_) => None,
     });
     heads.next()?.headers.get(header::PROTOCOL_VERSION).map(|version| version.trim().to_owned())
 }
@@ -237,22 +239,23 @@ fn version_header(inside: &[Inside], on: Channel) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Fold, Start, Timeline, arbitrary};
+    use crate::trace::{JournalFold, SessionStart, Timeline, arbitrary};
     use Side::{Client, Server};
     use proptest::prelude::*;
     use serde_json::Map;
     use std::time::Duration;
 
-    fn located(entries: Vec<Entry>) -> (Vec<Located>, Conversation) {
-        let start = Start { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() };
-        let (mut fold, mut parts) = (Fold::new(start), Vec::new());
+    fn located(entries: Vec<Entry>) -> (Vec<LocatedFinding>, SessionCheck) {
+        let start =
+            SessionStart { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() };
+        let (mut fold, mut parts) = (JournalFold::new(start), Vec::new());
         entries.into_iter().for_each(|entry| fold.entry(entry, &mut parts));
         fold.finish(None, &mut parts);
         let half = || parts.iter().cloned().map(Ok);
-        let mut conversation = Conversation::default();
+        let mut conversation = SessionCheck::default();
         let mut found = Vec::new();
         for moment in Timeline::new(half(), half()) {
-            found.extend(conversation.moment(&moment.unwrap()));
+            found.extend(conversation.check(&moment.unwrap()));
         }
         (found, conversation)
     }
@@ -262,8 +265,12 @@ mod tests {
         let entry = |(seq, (from, members)): (u64, &(Side, &str))| {
             let text =
                 if members.starts_with('"') { format!(r#"{{"jsonrpc":"2.0",{members}}}"#) } else { (*members).into() };
-            let what =
-                What::Message { from: *from, channel: Channel::MAIN, message: Message::parse(text), event_id: None };
+            let what = EntryBody::Message {
+                from: *from,
+                channel: Channel::MAIN,
+                message: Message::parse(text),
+                event_id: None,
+            };
             Entry::new(seq, Duration::from_millis(seq), what)
         };
         let (found, _) = located((0..).zip(said).map(entry).collect());
@@ -327,7 +334,7 @@ mod tests {
         #[test]
         fn whatever_was_recorded_can_be_checked_and_every_finding_has_its_place(entries in arbitrary::entries()) {
             let (found, _) = located(entries);
-            let placed = |it: &Located| it.finding.place == Some(Place::Message { sequence: it.sequence });
+            let placed = |it: &LocatedFinding| it.finding.place == Some(Location::Message { sequence: it.sequence });
             prop_assert!(found.iter().all(placed));
         }
     }

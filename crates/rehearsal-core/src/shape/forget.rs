@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::check::check;
-use super::choice::tells_apart;
-use super::table::{Method, Named, Shape, TABLE, Table, Type, Wants};
+use super::choice::has_tag_of;
+use super::table::{Expects, MethodShape, NamedShape, ObjectShape, Shape, ShapeTable, TABLE};
 use crate::exchange::Side;
 use crate::json::Path;
 use crate::protocol::Revision;
@@ -12,25 +12,25 @@ use crate::report::Severity;
 
 /// Removes from an object of a type of the table every field, at any depth, that a version does not define or defines
 /// with another shape. Keys that no version defines stay.
-pub fn forget_unknown(type_name: &str, value: &mut Value, revision: Revision) {
+pub fn strip_unknown(type_name: &str, value: &mut Value, revision: Revision) {
     match TABLE.named.get(type_name) {
-        Some(Named::Type { body, .. }) => object(body, value, revision),
-        Some(Named::Alias(shape)) => inside(shape, value, revision),
+        Some(NamedShape::Type { body, .. }) => object(body, value, revision),
+        Some(NamedShape::Alias(shape)) => inside(shape, value, revision),
         None => {}
     }
 }
 
 /// Removes these fields from the result of a client request. A method that no version defines is left unchanged.
-pub(crate) fn forget_in_result(method: &str, result: &mut Value, revision: Revision) {
-    let mut asked = TABLE.methods(method).filter(|it| it.wants == Wants::Answer);
+pub(crate) fn strip_result(method: &str, result: &mut Value, revision: Revision) {
+    let mut asked = TABLE.methods(method).filter(|it| it.wants == Expects::Answer);
     if let Some(asked) = asked.find(|it| is_said(it, Side::Client, revision)) {
         inside(&asked.result, result, revision);
     }
 }
 
 /// Removes these fields from the params of a server notification. A method that no version defines is left unchanged.
-pub(crate) fn forget_in_notification(method: &str, params: &mut Value, revision: Revision) {
-    let mut told = TABLE.methods(method).filter(|it| it.wants == Wants::Nothing);
+pub(crate) fn strip_notification(method: &str, params: &mut Value, revision: Revision) {
+    let mut told = TABLE.methods(method).filter(|it| it.wants == Expects::Nothing);
     if let Some(told) = told.find(|it| is_said(it, Side::Server, revision)) {
         inside(&told.params, params, revision);
     }
@@ -38,15 +38,15 @@ pub(crate) fn forget_in_notification(method: &str, params: &mut Value, revision:
 
 /// Whether a server of a version may send this method. Methods that no version defines are extensions, which are
 /// allowed.
-pub(crate) fn may_be_said(method: &str, revision: Revision) -> bool {
+pub(crate) fn server_may_send(method: &str, revision: Revision) -> bool {
     let mut all = TABLE.methods(method).peekable();
     all.peek().is_none() || all.any(|it| is_said(it, Side::Server, revision))
 }
 
 /// Whether a client of a version may request this method. Methods that no version defines are extensions, which are
 /// allowed.
-pub fn may_be_asked(method: &str, revision: Revision) -> bool {
-    let mut all = TABLE.methods(method).filter(|it| it.wants == Wants::Answer).peekable();
+pub fn client_may_request(method: &str, revision: Revision) -> bool {
+    let mut all = TABLE.methods(method).filter(|it| it.wants == Expects::Answer).peekable();
     all.peek().is_none() || all.any(|it| is_said(it, Side::Client, revision))
 }
 
@@ -57,18 +57,18 @@ pub(crate) fn has_code(code: i64, revision: Revision) -> bool {
     all.peek().is_none() || all.any(|it| it.versions.contain(revision))
 }
 
-fn is_said(method: &Method, by: Side, revision: Revision) -> bool {
+fn is_said(method: &MethodShape, by: Side, revision: Revision) -> bool {
     method.from.is_none_or(|from| from == by) && method.versions.contain(revision)
 }
 
-fn object(body: &'static Type, value: &mut Value, revision: Revision) {
+fn object(body: &'static ObjectShape, value: &mut Value, revision: Revision) {
     let Some(map) = value.as_object_mut() else { return };
     map.retain(|key, _| {
         let mut named = body.fields.iter().filter(|field| field.name == key).peekable();
         named.peek().is_none() || named.any(|field| field.versions.contain(revision))
     });
-    for field in Table::known(body, revision) {
-        if is_something_else(body, field.name, map, revision) {
+    for field in ShapeTable::known(body, revision) {
+        if has_other_shape(body, field.name, map, revision) {
             map.shift_remove(field.name);
         } else if let Some(value) = map.get_mut(field.name) {
             let was_empty = is_empty(value);
@@ -86,9 +86,9 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Whether the value of an optional field has a shape of another version instead of this version's.
-fn is_something_else(body: &'static Type, name: &str, map: &Map<String, Value>, revision: Revision) -> bool {
+fn has_other_shape(body: &'static ObjectShape, name: &str, map: &Map<String, Value>, revision: Revision) -> bool {
     let shapes = body.fields.iter().filter(|field| field.name == name).count();
-    let now = Table::known(body, revision).find(|field| field.name == name);
+    let now = ShapeTable::known(body, revision).find(|field| field.name == name);
     match (map.get(name), now) {
         (Some(value), Some(field)) if shapes > 1 && !field.required => {
             let found = check(&field.shape, Some(value), revision, Path::root());
@@ -112,17 +112,17 @@ fn inside(shape: &'static Shape, value: &mut Value, revision: Revision) {
             let meant = TABLE.alternatives(shape).into_iter().find(|one| {
                 TABLE
                     .object(one)
-                    .is_some_and(|(body, versions)| versions.contain(revision) && tells_apart(body, value, revision))
+                    .is_some_and(|(body, versions)| versions.contain(revision) && has_tag_of(body, value, revision))
             });
             if let Some(meant) = meant {
                 inside(meant, value, revision);
             }
         }
-        Shape::Named(name) => forget_unknown(name, value, revision),
+        Shape::Named(name) => strip_unknown(name, value, revision),
         Shape::Any
         | Shape::Kind(_)
         | Shape::Count
-        | Shape::Share
+        | Shape::UnitInterval
         | Shape::Uri
         | Shape::Base64
         | Shape::Meta
@@ -147,7 +147,7 @@ mod tests {
         });
         let seen = |revision| {
             let mut value = newest.clone();
-            forget_unknown("CallResult", &mut value, revision);
+            strip_unknown("CallResult", &mut value, revision);
             value
         };
         assert_eq!(seen(Revision::V2026_07_28), newest);
@@ -171,7 +171,7 @@ mod tests {
         });
         for revision in Revision::ALL {
             let mut tool = newest.clone();
-            forget_unknown("Tool", &mut tool, revision);
+            strip_unknown("Tool", &mut tool, revision);
             let found = check(&Shape::Named("Tool"), Some(&tool), revision, Path::root());
             assert_eq!(found, [], "{revision}");
         }

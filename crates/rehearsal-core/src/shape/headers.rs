@@ -4,13 +4,13 @@ use crate::exchange::Side;
 use crate::message::{Reply, Request};
 use crate::protocol::{Era, Revision, code, header};
 use crate::report::Finding;
-use crate::trace::{Call, Entry, HttpHead, Inside, What};
+use crate::trace::{Entry, EntryBody, HttpHead, RecordedCall, RelatedEvent};
 
 /// The errors in the heads around a client's call, each with its sequence number and its sender.
 pub(super) fn check_heads(
-    call: &Call,
+    call: &RecordedCall,
     request: &Request,
-    inside: &[Inside],
+    inside: &[RelatedEvent],
     revision: Revision,
 ) -> Vec<(u64, Side, Finding)> {
     let mut found = Vec::new();
@@ -18,7 +18,9 @@ pub(super) fn check_heads(
         return found;
     }
     for thing in inside {
-        let Inside::Entry(Entry { seq, what: What::Http { from, channel, head }, .. }) = thing else { continue };
+        let RelatedEvent::Entry(Entry { seq, what: EntryBody::Http { from, channel, head }, .. }) = thing else {
+            continue;
+        };
         if *channel != call.channel() {
             continue;
         }
@@ -31,7 +33,7 @@ pub(super) fn check_heads(
     found
 }
 
-fn question(call: &Call, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
+fn question(call: &RecordedCall, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
     let method = &request.method;
     let values = |name: &str| -> Vec<String> { head.headers.all(name).map(str::to_owned).collect() };
     let version = header::PROTOCOL_VERSION;
@@ -61,12 +63,12 @@ fn question(call: &Call, request: &Request, head: &HttpHead, revision: Revision)
 }
 
 /// Whether the server accepted the version. A client may request an unknown version, also in the header.
-fn is_accepted(call: &Call) -> bool {
+fn is_accepted(call: &RecordedCall) -> bool {
     let reply = call.response.as_ref().and_then(|response| Some(&response.message.as_response()?.reply));
     !matches!(reply, Some(Reply::Error(error)) if error.code == code::UNSUPPORTED_VERSION)
 }
 
-fn answer(call: &Call, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
+fn answer(call: &RecordedCall, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
     let response = call.response.as_ref()?.message.as_response()?;
     let (Reply::Error(error), Era::Modern, Some(status)) = (&response.reply, revision.era(), head.status) else {
         return None;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::check::{Misfit, check};
-use super::table::{Method, Shape, TABLE, Wants};
+use super::check::{ShapeMismatch, check};
+use super::table::{Expects, MethodShape, Shape, TABLE};
 use crate::exchange::Side;
 use crate::json::{Path, RawJson};
 use crate::message::{ErrorReply, Notification, Reply, Request, Response};
@@ -21,12 +21,12 @@ pub const MAX_FINDINGS: usize = 20;
 ///   $.params.name: missing, expected a string
 /// ```
 pub fn check_request(request: &Request, from: Side, revision: Revision) -> Vec<Finding> {
-    spoken(request.method.as_str(), request.params.as_ref(), Wants::Answer, from, revision)
+    check_params(request.method.as_str(), request.params.as_ref(), Expects::Answer, from, revision)
 }
 
 /// Checks a notification of this side in this version.
 pub fn check_notification(notification: &Notification, from: Side, revision: Revision) -> Vec<Finding> {
-    spoken(notification.method.as_str(), notification.params.as_ref(), Wants::Nothing, from, revision)
+    check_params(notification.method.as_str(), notification.params.as_ref(), Expects::Nothing, from, revision)
 }
 
 /// Checks the response to a request of this side in this version.
@@ -34,7 +34,7 @@ pub fn check_response(response: &Response, request: &Request, asker: Side, revis
     let method = request.method.as_str();
     match &response.reply {
         Reply::Error(error) => wrong_error(error, method, revision),
-        Reply::Result(result) => match meaning(method, Wants::Answer, asker, revision) {
+        Reply::Result(result) => match meaning(method, Expects::Answer, asker, revision) {
             Some(meaning) => fitting(&meaning.result, Some(result), "result", method, revision),
             // The request had an unknown method, which was reported already.
             None => Vec::new(),
@@ -42,13 +42,19 @@ pub fn check_response(response: &Response, request: &Request, asker: Side, revis
     }
 }
 
-fn meaning(method: &str, wants: Wants, from: Side, revision: Revision) -> Option<&'static Method> {
+fn meaning(method: &str, wants: Expects, from: Side, revision: Revision) -> Option<&'static MethodShape> {
     let mut all = TABLE.methods(method);
     all.find(|it| it.wants == wants && it.from.is_none_or(|side| side == from) && it.versions.contain(revision))
 }
 
 /// Checks a request or notification.
-fn spoken(method: &str, params: Option<&RawJson>, wants: Wants, from: Side, revision: Revision) -> Vec<Finding> {
+fn check_params(
+    method: &str,
+    params: Option<&RawJson>,
+    wants: Expects,
+    from: Side,
+    revision: Revision,
+) -> Vec<Finding> {
     match meaning(method, wants, from, revision) {
         Some(meaning) => fitting(&meaning.params, params, "params", method, revision),
         None => vec![no_such(method, wants, from, revision)],
@@ -56,18 +62,18 @@ fn spoken(method: &str, params: Option<&RawJson>, wants: Wants, from: Side, revi
 }
 
 /// Reports a method that this side cannot use in this version.
-fn no_such(method: &str, wants: Wants, from: Side, revision: Revision) -> Finding {
+fn no_such(method: &str, wants: Expects, from: Side, revision: Revision) -> Finding {
     let kind = |wants| match wants {
-        Wants::Answer => "request",
-        Wants::Nothing => "notification",
+        Expects::Answer => "request",
+        Expects::Nothing => "notification",
     };
-    let all: Vec<&Method> = TABLE.methods(method).collect();
-    let now: Vec<&&Method> = all.iter().filter(|it| it.versions.contain(revision)).collect();
+    let all: Vec<&MethodShape> = TABLE.methods(method).collect();
+    let now: Vec<&&MethodShape> = all.iter().filter(|it| it.versions.contain(revision)).collect();
     if let Some(other) = now.iter().find(|it| it.wants != wants) {
         let finding = Finding::error(format!("{method} is sent as a {} in {revision}", kind(wants)));
         return finding.hint(match other.wants {
-            Wants::Answer => format!("it is a request in {revision}: give it an id"),
-            Wants::Nothing => format!("it is a notification in {revision}: leave out its id"),
+            Expects::Answer => format!("it is a request in {revision}: give it an id"),
+            Expects::Nothing => format!("it is a notification in {revision}: leave out its id"),
         });
     }
     if now.iter().any(|it| it.wants == wants) {
@@ -100,9 +106,9 @@ fn fitting(
     findings(check(shape, value.as_ref(), revision, Path::root().join(member)), member, method, revision)
 }
 
-fn findings(misfits: Vec<Misfit>, member: &str, method: &str, revision: Revision) -> Vec<Finding> {
+fn findings(misfits: Vec<ShapeMismatch>, member: &str, method: &str, revision: Revision) -> Vec<Finding> {
     let of = if member == "error" { "for" } else { "of" };
-    let finding = |Misfit { severity, mismatch, hint }: Misfit| {
+    let finding = |ShapeMismatch { severity, mismatch, hint }: ShapeMismatch| {
         let message = match severity {
             Severity::Error => format!("wrong {member} {of} {method} in {revision}"),
             Severity::Warning => format!("odd {member} {of} {method} in {revision}"),
@@ -142,7 +148,7 @@ fn wrong_error(error: &ErrorReply, method: &str, revision: Revision) -> Vec<Find
     }
     let finding = match (rows().next(), revision.era()) {
         (Some(row), Era::Modern) => Finding::error(format!("wrong code {code} for {method} in {revision}"))
-            .hint(format!("{code} is of {}{}", row.versions, instead(code))),
+            .hint(format!("{code} is of {}{}", row.versions, replacement_hint(code))),
         (None, Era::Modern) if (-32099..=-32020).contains(&code) => {
             Finding::warning(format!("odd code {code} for {method} in {revision}"))
                 .hint("the protocol keeps -32020 to -32099 to itself")
@@ -159,7 +165,7 @@ fn wrong_error(error: &ErrorReply, method: &str, revision: Revision) -> Vec<Find
 const JSON_RPC: [i64; 5] =
     [code::PARSE_ERROR, code::INVALID_REQUEST, code::METHOD_NOT_FOUND, code::INVALID_PARAMS, code::INTERNAL_ERROR];
 
-fn instead(code: i64) -> &'static str {
+fn replacement_hint(code: i64) -> &'static str {
     match code {
         code::RESOURCE_NOT_FOUND => "; a resource that is not there is -32602",
         code::URL_ELICITATION_REQUIRED => "; answer `input_required` instead",

@@ -19,11 +19,11 @@ mod mutations;
 mod parse;
 mod table;
 
-pub(crate) use forget::{forget_in_notification, forget_in_result, has_code, may_be_said};
+pub(crate) use forget::{has_code, server_may_send, strip_notification, strip_result};
 
-pub(crate) use check::misspelt;
+pub(crate) use check::misspelled_keys;
 
-pub use conversation::{Conversation, Located};
-pub use forget::{forget_unknown, may_be_asked};
+pub use conversation::{LocatedFinding, SessionCheck};
+pub use forget::{client_may_request, strip_unknown};
 pub use message::{MAX_FINDINGS, check_notification, check_request, check_response};
 pub use table::Versions;

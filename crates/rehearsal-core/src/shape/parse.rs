@@ -1,14 +1,14 @@
 //! Parses `table.txt`.
 
 use super::table::Versions;
-use super::table::{Code, Field, Method, Named, Shape, Table, Type, Wants};
+use super::table::{ErrorCode, Expects, FieldShape, MethodShape, NamedShape, ObjectShape, Shape, ShapeTable};
 use crate::exchange::Side;
-use crate::json::Kind;
+use crate::json::JsonType;
 
 /// Parses a table. Lines that cannot be parsed are among its problems.
-pub(super) fn table(text: &'static str) -> Table {
-    let mut table = Table::default();
-    let mut open: Option<(&'static str, Versions, Type)> = None;
+pub(super) fn table(text: &'static str) -> ShapeTable {
+    let mut table = ShapeTable::default();
+    let mut open: Option<(&'static str, Versions, ObjectShape)> = None;
     for (at, line) in (1..).zip(text.lines()) {
         let indented = line.starts_with(' ');
         let line = line.trim();
@@ -35,25 +35,29 @@ pub(super) fn table(text: &'static str) -> Table {
     table
 }
 
-fn close(open: Option<(&'static str, Versions, Type)>, table: &mut Table) {
+fn close(open: Option<(&'static str, Versions, ObjectShape)>, table: &mut ShapeTable) {
     if let Some((name, versions, body)) = open
-        && table.named.insert(name, Named::Type { versions, body }).is_some()
+        && table.named.insert(name, NamedShape::Type { versions, body }).is_some()
     {
         table.problems.push(format!("{name} stands twice"));
     }
 }
 
 /// Parses a line that begins a declaration.
-fn top(line: &'static str, table: &mut Table, open: &mut Option<(&'static str, Versions, Type)>) -> Option<()> {
+fn top(
+    line: &'static str,
+    table: &mut ShapeTable,
+    open: &mut Option<(&'static str, Versions, ObjectShape)>,
+) -> Option<()> {
     let (word, rest) = line.split_once(' ')?;
     match word {
         "type" => {
             let (name, versions) = versioned(rest)?;
-            *open = Some((name, versions, Type::default()));
+            *open = Some((name, versions, ObjectShape::default()));
         }
         "alias" => {
             let (name, shape) = rest.split_once(" = ")?;
-            table.named.insert(name, Named::Alias(self::shape(shape)?));
+            table.named.insert(name, NamedShape::Alias(self::shape(shape)?));
         }
         "request" | "notification" => {
             let (head, shapes) = rest.split_once(": ")?;
@@ -66,16 +70,16 @@ fn top(line: &'static str, table: &mut Table, open: &mut Option<(&'static str, V
                 _ => return None,
             };
             let (wants, params, result) = match (word, shapes.split_once(" -> ")) {
-                ("request", Some((params, result))) => (Wants::Answer, shape(params)?, shape(result)?),
-                ("notification", None) => (Wants::Nothing, shape(shapes)?, Shape::Any),
+                ("request", Some((params, result))) => (Expects::Answer, shape(params)?, shape(result)?),
+                ("notification", None) => (Expects::Nothing, shape(shapes)?, Shape::Any),
                 _ => return None,
             };
-            table.methods.push(Method { name, wants, from, versions, params, result });
+            table.methods.push(MethodShape { name, wants, from, versions, params, result });
         }
         "error" => {
             let (head, data) = rest.split_once(": ")?;
             let (code, versions) = versioned(head)?;
-            table.codes.push(Code { code: code.parse().ok()?, versions, data: shape(data)? });
+            table.codes.push(ErrorCode { code: code.parse().ok()?, versions, data: shape(data)? });
         }
         _ => return None,
     }
@@ -83,7 +87,7 @@ fn top(line: &'static str, table: &mut Table, open: &mut Option<(&'static str, V
 }
 
 /// Parses a line inside a type.
-fn member(line: &'static str, body: &mut Type) -> Option<()> {
+fn member(line: &'static str, body: &mut ObjectShape) -> Option<()> {
     if let Some(name) = line.strip_prefix("+ ") {
         match name {
             "meta" => body.is_meta = true,
@@ -101,7 +105,7 @@ fn member(line: &'static str, body: &mut Type) -> Option<()> {
         Some(name) => (name, false),
         None => (name, true),
     };
-    body.fields.push(Field { name, required, versions, shape: shape(text)? });
+    body.fields.push(FieldShape { name, required, versions, shape: shape(text)? });
     Some(())
 }
 
@@ -139,11 +143,11 @@ fn shape(text: &'static str) -> Option<Shape> {
     Some(match text {
         "any" => Shape::Any,
         "count" => Shape::Count,
-        "share" => Shape::Share,
+        "share" => Shape::UnitInterval,
         "uri" => Shape::Uri,
         "base64" => Shape::Base64,
         "meta" => Shape::Meta,
-        name => match Kind::named(name) {
+        name => match JsonType::named(name) {
             Some(kind) => Shape::Kind(kind),
             None if name.starts_with(|c: char| c.is_ascii_uppercase()) => Shape::Named(name),
             None => return None,
@@ -170,20 +174,22 @@ fn split(text: &'static str, separator: char) -> Vec<&'static str> {
 }
 
 /// Copies the fields of included types until nothing is left to copy; a cycle ends after the copies so far.
-fn include(table: &mut Table) {
+fn include(table: &mut ShapeTable) {
     for _ in 0..8 {
         let copy = table.named.clone();
         for named in table.named.values_mut() {
-            let Named::Type { body, .. } = named else { continue };
+            let NamedShape::Type { body, .. } = named else { continue };
             for name in std::mem::take(&mut body.includes) {
                 match copy.get(name) {
-                    Some(Named::Type { body: other, .. }) => {
+                    Some(NamedShape::Type { body: other, .. }) => {
                         body.fields.extend(other.fields.iter().cloned());
                         body.needs.extend(other.needs.iter().cloned());
                         body.includes.extend(&other.includes);
                         body.is_meta |= other.is_meta;
                     }
-                    Some(Named::Alias(_)) | None => table.problems.push(format!("{name} has no fields to include")),
+                    Some(NamedShape::Alias(_)) | None => {
+                        table.problems.push(format!("{name} has no fields to include"))
+                    }
                 }
             }
         }
@@ -191,7 +197,7 @@ fn include(table: &mut Table) {
 }
 
 /// Every name that some shape uses.
-fn names(table: &Table) -> Vec<&'static str> {
+fn names(table: &ShapeTable) -> Vec<&'static str> {
     fn of(shape: &Shape, found: &mut Vec<&'static str>) {
         match shape {
             Shape::Named(name) => found.push(name),
@@ -200,7 +206,7 @@ fn names(table: &Table) -> Vec<&'static str> {
             Shape::Any
             | Shape::Kind(_)
             | Shape::Count
-            | Shape::Share
+            | Shape::UnitInterval
             | Shape::Uri
             | Shape::Base64
             | Shape::Meta
@@ -210,8 +216,8 @@ fn names(table: &Table) -> Vec<&'static str> {
     let mut found = Vec::new();
     for named in table.named.values() {
         match named {
-            Named::Alias(shape) => of(shape, &mut found),
-            Named::Type { body, .. } => body.fields.iter().for_each(|field| of(&field.shape, &mut found)),
+            NamedShape::Alias(shape) => of(shape, &mut found),
+            NamedShape::Type { body, .. } => body.fields.iter().for_each(|field| of(&field.shape, &mut found)),
         }
     }
     for method in &table.methods {

@@ -6,18 +6,18 @@ use std::sync::LazyLock;
 
 use super::parse;
 use crate::exchange::Side;
-use crate::json::Kind;
+use crate::json::JsonType;
 use crate::protocol::Revision;
 
 /// The shape of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
     Any,
-    Kind(Kind),
+    Kind(JsonType),
     /// An integer from 0.
     Count,
     /// A number from 0 to 1.
-    Share,
+    UnitInterval,
     Uri,
     Base64,
     /// An object with the keys of `_meta`.
@@ -38,7 +38,7 @@ pub(super) enum Shape {
 
 /// A field of an object.
 #[derive(Clone, Debug)]
-pub(super) struct Field {
+pub(super) struct FieldShape {
     pub(super) name: &'static str,
     pub(super) required: bool,
     pub(super) versions: Versions,
@@ -47,8 +47,8 @@ pub(super) struct Field {
 
 /// An object.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Type {
-    pub(super) fields: Vec<Field>,
+pub(super) struct ObjectShape {
+    pub(super) fields: Vec<FieldShape>,
     /// Groups of fields of which one must be there.
     pub(super) needs: Vec<Vec<&'static str>>,
     /// Other types whose fields it has, until they are copied here.
@@ -59,23 +59,23 @@ pub(super) struct Type {
 
 /// The declaration of a name.
 #[derive(Clone, Debug)]
-pub(super) enum Named {
-    Type { versions: Versions, body: Type },
+pub(super) enum NamedShape {
+    Type { versions: Versions, body: ObjectShape },
     Alias(Shape),
 }
 
 /// Whether a message is a request, which requires a response, or a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wants {
+pub(super) enum Expects {
     Answer,
     Nothing,
 }
 
 /// A method and the side that may use it.
 #[derive(Clone, Debug)]
-pub(super) struct Method {
+pub(super) struct MethodShape {
     pub(super) name: &'static str,
-    pub(super) wants: Wants,
+    pub(super) wants: Expects,
     /// The side that may use it; `None` for both.
     pub(super) from: Option<Side>,
     pub(super) versions: Versions,
@@ -85,7 +85,7 @@ pub(super) struct Method {
 
 /// An error code with a meaning.
 #[derive(Clone, Debug)]
-pub(super) struct Code {
+pub(super) struct ErrorCode {
     pub(super) code: i64,
     pub(super) versions: Versions,
     pub(super) data: Shape,
@@ -93,29 +93,29 @@ pub(super) struct Code {
 
 /// Everything in `table.txt`.
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    pub(super) named: BTreeMap<&'static str, Named>,
-    pub(super) methods: Vec<Method>,
-    pub(super) codes: Vec<Code>,
+pub(super) struct ShapeTable {
+    pub(super) named: BTreeMap<&'static str, NamedShape>,
+    pub(super) methods: Vec<MethodShape>,
+    pub(super) codes: Vec<ErrorCode>,
     /// Lines that could not be parsed; a test ensures that there are none.
     pub(super) problems: Vec<String>,
 }
 
 /// The table, parsed once.
-pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| parse::table(include_str!("table.txt")));
+pub(super) static TABLE: LazyLock<ShapeTable> = LazyLock::new(|| parse::table(include_str!("table.txt")));
 
-impl Table {
+impl ShapeTable {
     /// The fields of a type that a version defines.
-    pub(super) fn known(body: &Type, revision: Revision) -> impl Iterator<Item = &Field> {
+    pub(super) fn known(body: &ObjectShape, revision: Revision) -> impl Iterator<Item = &FieldShape> {
         body.fields.iter().filter(move |field| field.versions.contain(revision))
     }
 
     /// The type of a shape, with the versions that define it.
-    pub(super) fn object(&self, shape: &Shape) -> Option<(&Type, Versions)> {
+    pub(super) fn object(&self, shape: &Shape) -> Option<(&ObjectShape, Versions)> {
         let Shape::Named(name) = shape else { return None };
         match self.named.get(name)? {
-            Named::Type { versions, body } => Some((body, *versions)),
-            Named::Alias(shape) => self.object(shape),
+            NamedShape::Type { versions, body } => Some((body, *versions)),
+            NamedShape::Alias(shape) => self.object(shape),
         }
     }
 
@@ -129,15 +129,15 @@ impl Table {
         match shape {
             Shape::OneOf(all) => all.iter().flat_map(|one| self.alternatives(one)).collect(),
             Shape::Named(name) => match self.named.get(name) {
-                Some(Named::Alias(shape)) => self.alternatives(shape),
-                Some(Named::Type { .. }) | None => vec![shape],
+                Some(NamedShape::Alias(shape)) => self.alternatives(shape),
+                Some(NamedShape::Type { .. }) | None => vec![shape],
             },
             _ => vec![shape],
         }
     }
 
     /// All methods of this name, of either side and any version.
-    pub(super) fn methods<'t, 'n>(&'t self, name: &'n str) -> impl Iterator<Item = &'t Method> + use<'t, 'n> {
+    pub(super) fn methods<'t, 'n>(&'t self, name: &'n str) -> impl Iterator<Item = &'t MethodShape> + use<'t, 'n> {
         self.methods.iter().filter(move |method| method.name == name)
     }
 }
@@ -191,14 +191,14 @@ impl fmt::Display for Versions {
     }
 }
 
-impl Table {
+impl ShapeTable {
     /// Describes a shape: `a string`, `"public" or "private"`, `an object`.
     pub(super) fn words(&self, shape: &Shape, revision: Revision) -> String {
         match shape {
             Shape::Any => "a value".to_owned(),
             Shape::Kind(kind) => kind.with_article().to_owned(),
             Shape::Count => "an integer from 0".to_owned(),
-            Shape::Share => "a number from 0 to 1".to_owned(),
+            Shape::UnitInterval => "a number from 0 to 1".to_owned(),
             Shape::Uri => "a URI".to_owned(),
             Shape::Base64 => "base64".to_owned(),
             Shape::Word(word) => format!("\"{word}\""),
@@ -212,18 +212,18 @@ impl Table {
                         words.push(word);
                     }
                 }
-                listed(&words)
+                join_or(&words)
             }
             Shape::Named(name) => match self.named.get(name) {
-                Some(Named::Alias(shape)) => self.words(shape, revision),
-                Some(Named::Type { .. }) | None => "an object".to_owned(),
+                Some(NamedShape::Alias(shape)) => self.words(shape, revision),
+                Some(NamedShape::Type { .. }) | None => "an object".to_owned(),
             },
         }
     }
 }
 
 /// `a`, `a or b`, `a, b or c`
-pub(super) fn listed(words: &[String]) -> String {
+pub(super) fn join_or(words: &[String]) -> String {
     match words {
         [] => "nothing".to_owned(),
         [one] => one.clone(),
@@ -263,15 +263,15 @@ mod tests {
         for revision in Revision::ALL {
             for side in [Side::Client, Side::Server] {
                 for name in Name::KNOWN {
-                    let of = |method: &&Method| {
+                    let of = |method: &&MethodShape| {
                         method.versions.contain(revision) && method.from.is_none_or(|from| from == side)
                     };
                     assert!(TABLE.methods(name).filter(of).count() <= 1, "{name} in {revision} from {side:?}");
                 }
             }
             for (name, named) in &TABLE.named {
-                let Named::Type { body, .. } = named else { continue };
-                let mut fields: Vec<_> = Table::known(body, revision).map(|field| field.name).collect();
+                let NamedShape::Type { body, .. } = named else { continue };
+                let mut fields: Vec<_> = ShapeTable::known(body, revision).map(|field| field.name).collect();
                 let count = fields.len();
                 fields.sort_unstable();
                 fields.dedup();
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn each_version_has_the_methods_of_its_specification() {
         let count = |revision, side: Side, wants| {
-            let has = |method: &&Method| {
+            let has = |method: &&MethodShape| {
                 let its = method.from.is_none_or(|from| from == side);
                 its && method.versions.contain(revision) && method.wants == wants
             };
@@ -298,10 +298,10 @@ mod tests {
             (Revision::V2026_07_28, [13, 0, 1, 9]),
         ] {
             let found = [
-                count(revision, Side::Client, Wants::Answer),
-                count(revision, Side::Server, Wants::Answer),
-                count(revision, Side::Client, Wants::Nothing),
-                count(revision, Side::Server, Wants::Nothing),
+                count(revision, Side::Client, Expects::Answer),
+                count(revision, Side::Server, Expects::Answer),
+                count(revision, Side::Client, Expects::Nothing),
+                count(revision, Side::Server, Expects::Nothing),
             ];
             assert_eq!(found, expected, "{revision}");
         }

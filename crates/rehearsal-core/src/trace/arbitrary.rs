@@ -5,9 +5,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use super::{End, Entry, HttpHead, Start, What};
+use super::{Entry, EntryBody, HttpHead, SessionEnd, SessionStart};
 use crate::exchange::{Channel, Side};
-use crate::message::{Message, Reason};
+use crate::message::{GarbledReason, Message};
 
 /// The entries of a session, numbered from 0 in recorded order.
 pub(crate) fn entries() -> impl Strategy<Value = Vec<Entry>> {
@@ -21,7 +21,7 @@ pub(crate) fn entries() -> impl Strategy<Value = Vec<Entry>> {
     })
 }
 
-pub(super) fn start() -> impl Strategy<Value = Start> {
+pub(super) fn start() -> impl Strategy<Value = SessionStart> {
     let map = || proptest::collection::hash_map(any::<String>(), any::<String>(), 0..3);
     let time = prop::option::of(-1_000_000_000_000..4_000_000_000_000_i64);
     (any::<String>(), map(), map(), time).prop_map(|(session_id, server_info, metadata, time)| {
@@ -29,35 +29,35 @@ pub(super) fn start() -> impl Strategy<Value = Start> {
             map.into_iter().map(|(key, value)| (key, Value::from(value))).collect()
         };
         let started_at = time.map(|milliseconds| jiff::Timestamp::from_millisecond(milliseconds).unwrap());
-        Start { session_id, server_info: map(server_info), started_at, metadata: map(metadata) }
+        SessionStart { session_id, server_info: map(server_info), started_at, metadata: map(metadata) }
     })
 }
 
-fn what() -> impl Strategy<Value = What> {
+fn what() -> impl Strategy<Value = EntryBody> {
     let text = || prop::option::of(any::<String>());
     prop_oneof![
         12 => (side(), channel(), message(), text()).prop_map(|(from, channel, message, event_id)| {
-            What::Message { from, channel, message, event_id }
+            EntryBody::Message { from, channel, message, event_id }
         }),
-        1 => (side(), channel(), head()).prop_map(|(from, channel, head)| What::Http { from, channel, head }),
+        1 => (side(), channel(), head()).prop_map(|(from, channel, head)| EntryBody::Http { from, channel, head }),
         1 => (channel(), text(), text(), any::<String>(), any::<Option<u64>>())
-            .prop_map(|(channel, name, id, data, retry)| What::Event { channel, name, id, data, retry }),
-        1 => (channel(), text()).prop_map(|(channel, why)| What::ChannelEnded { channel, why }),
+            .prop_map(|(channel, name, id, data, retry)| EntryBody::Event { channel, name, id, data, retry }),
+        1 => (channel(), text()).prop_map(|(channel, why)| EntryBody::ChannelEnded { channel, why }),
         1 => (side(), channel(), any::<(usize, Vec<u8>)>()).prop_map(|(from, channel, (offset, bytes))| {
-            What::Piece { from, channel, offset, bytes: bytes.into() }
+            EntryBody::Piece { from, channel, offset, bytes: bytes.into() }
         }),
-        1 => any::<String>().prop_map(|line| What::Stderr { line }),
-        1 => end().prop_map(What::Ended),
+        1 => any::<String>().prop_map(|line| EntryBody::Stderr { line }),
+        1 => end().prop_map(EntryBody::Ended),
     ]
 }
 
-pub(super) fn end() -> impl Strategy<Value = End> {
+pub(super) fn end() -> impl Strategy<Value = SessionEnd> {
     prop_oneof![
-        any::<Option<i32>>().prop_map(|status| End::ClientClosed { status }),
-        any::<(Option<i32>, Option<i32>)>().prop_map(|(status, signal)| End::ServerExited { status, signal }),
-        Just(End::Stopped),
-        any::<String>().prop_map(|why| End::Failed { why }),
-        Just(End::Recovered),
+        any::<Option<i32>>().prop_map(|status| SessionEnd::ClientClosed { status }),
+        any::<(Option<i32>, Option<i32>)>().prop_map(|(status, signal)| SessionEnd::ServerExited { status, signal }),
+        Just(SessionEnd::Stopped),
+        any::<String>().prop_map(|why| SessionEnd::Failed { why }),
+        Just(SessionEnd::Recovered),
     ]
 }
 
@@ -87,9 +87,9 @@ fn message() -> impl Strategy<Value = Message> {
         1 => proptest::collection::vec(one(), 1..3).prop_map(|items| Message::parse(format!(" [{}\n]\n", items.join(" ,")))),
         2 => any::<Vec<u8>>().prop_map(Message::parse),
         1 => any::<String>().prop_map(Message::parse),
-        1 => any::<Vec<u8>>().prop_map(|bytes| Message::garbled(bytes, Reason::HalfLine)),
-        1 => one().prop_map(|text| Message::garbled(text, Reason::HalfLine)),
-        1 => any::<(Vec<u8>, usize)>().prop_map(|(bytes, limit)| Message::garbled(bytes, Reason::TooLong { limit })),
+        1 => any::<Vec<u8>>().prop_map(|bytes| Message::garbled(bytes, GarbledReason::PartialLine)),
+        1 => one().prop_map(|text| Message::garbled(text, GarbledReason::PartialLine)),
+        1 => any::<(Vec<u8>, usize)>().prop_map(|(bytes, limit)| Message::garbled(bytes, GarbledReason::TooLong { limit })),
     ]
 }
 

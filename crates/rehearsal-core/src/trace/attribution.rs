@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU64;
 
-use super::{Call, Entry, What};
+use super::{Entry, EntryBody, RecordedCall};
 use crate::exchange::{Channel, Side};
 use crate::message::{Message, Method};
 use crate::protocol::meta;
@@ -34,7 +34,7 @@ const RELATED_TASK: [&str; 3] = ["_meta", "io.modelcontextprotocol/related-task"
 /// The facts about a call or an entry that decide which call an event belongs to. Its size is fixed, however long the
 /// message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tie {
+pub struct EventLink {
     /// The position in the session, and in its batch.
     place: (u64, u32),
     /// The position of the response, if there is one.
@@ -42,55 +42,55 @@ pub struct Tie {
     channel: Channel,
     /// The stream that carried the response. Over HTTP+SSE that is never the stream of the request.
     answered_on: Channel,
-    kind: Kind,
+    kind: LinkKind,
     /// The task that the event refers to, or that the call created.
-    task: Option<Mark>,
+    task: Option<TextHash>,
 }
 
 /// Builds the links of one session, and keeps which subscriptions the server acknowledged, by stream and id.
 #[derive(Debug, Default)]
-pub struct Ties {
-    acknowledged: HashSet<(Channel, Mark)>,
+pub struct LinkBuilder {
+    acknowledged: HashSet<(Channel, TextHash)>,
 }
 
-impl Ties {
+impl LinkBuilder {
     /// Builds the link of an entry.
-    pub fn of_entry(&mut self, entry: &Entry) -> Tie {
-        let tie = Tie::of_entry(entry);
-        if let Kind::Acknowledged { id: Some(id) } = tie.kind {
+    pub fn of_entry(&mut self, entry: &Entry) -> EventLink {
+        let tie = EventLink::of_entry(entry);
+        if let LinkKind::Acknowledged { id: Some(id) } = tie.kind {
             self.acknowledged.insert((tie.channel, id));
         }
         tie
     }
 
     /// Whether a call is a subscription that the server has acknowledged so far.
-    pub fn lets_in(&self, call: &Tie) -> bool {
-        matches!(call.kind, Kind::Request { id: Some(id), listens: true, .. } if self.acknowledged.contains(&(call.channel, id)))
+    pub fn is_acknowledged(&self, call: &EventLink) -> bool {
+        matches!(call.kind, LinkKind::Request { id: Some(id), listens: true, .. } if self.acknowledged.contains(&(call.channel, id)))
     }
 }
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum LinkKind {
     /// A client's request. A subscription stream for the whole session has no server requests of its own. Since
     /// 2026-07-28 a request without a log level has no log messages.
     Request {
-        id: Option<Mark>,
-        token: Option<Mark>,
+        id: Option<TextHash>,
+        token: Option<TextHash>,
         listens: bool,
         logs: bool,
     },
     ServerRequest,
     Progress {
-        token: Option<Mark>,
+        token: Option<TextHash>,
     },
     Cancelled {
-        id: Option<Mark>,
+        id: Option<TextHash>,
     },
     Log,
     /// The server acknowledged a subscription.
     Acknowledged {
-        id: Option<Mark>,
+        id: Option<TextHash>,
     },
     /// Any other notification.
     Notification {
@@ -101,25 +101,25 @@ enum Kind {
         is_head: bool,
     },
     /// An event that belongs to no call.
-    Free,
+    Unlinked,
 }
 
 /// The hash of an id, a token or a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Mark(NonZeroU64);
+struct TextHash(NonZeroU64);
 
-impl Mark {
-    fn of(text: &str) -> Mark {
+impl TextHash {
+    fn of(text: &str) -> TextHash {
         let mut hasher = DefaultHasher::new();
         hasher.write(text.as_bytes());
-        Mark(NonZeroU64::new(hasher.finish()).unwrap_or(NonZeroU64::MAX))
+        TextHash(NonZeroU64::new(hasher.finish()).unwrap_or(NonZeroU64::MAX))
     }
 }
 
 /// How strong the evidence is that an event belongs to a call. If several calls have the same evidence, the event
 /// belongs to the last of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Bond {
+enum LinkStrength {
     None,
     /// The call was pending.
     Open,
@@ -128,15 +128,15 @@ enum Bond {
     Sure,
 }
 
-impl Tie {
+impl EventLink {
     /// Builds the link of a call.
-    pub fn of_call(call: &Call) -> Tie {
-        let Call { asker, request, response } = call;
+    pub fn of_call(call: &RecordedCall) -> EventLink {
+        let RecordedCall { asker, request, response } = call;
         let message = &request.message;
         let (kind, task) = match asker {
             Side::Client => {
-                let kind = Kind::Request {
-                    id: message.as_request().map(|request| Mark::of(&request.id.to_string())),
+                let kind = LinkKind::Request {
+                    id: message.as_request().map(|request| TextHash::of(&request.id.to_string())),
                     token: param(message, &["_meta", meta::PROGRESS_TOKEN]),
                     listens: message.method() == Some(&Method::SUBSCRIPTIONS_LISTEN),
                     logs: param(message, &["_meta", meta::PROTOCOL_VERSION]).is_none()
@@ -144,30 +144,32 @@ impl Tie {
                 };
                 (kind, param(message, &["taskId"]))
             }
-            Side::Server => (Kind::ServerRequest, param(message, &RELATED_TASK)),
+            Side::Server => (LinkKind::ServerRequest, param(message, &RELATED_TASK)),
         };
         let end = response.as_ref().map(|answer| (answer.seq, answer.item.unwrap_or(0)));
         let (place, channel) = ((request.seq, request.item.unwrap_or(0)), request.channel);
         let answered_on = response.as_ref().map_or(channel, |answer| answer.channel);
-        Tie { place, end, channel, answered_on, kind, task }
+        EventLink { place, end, channel, answered_on, kind, task }
     }
 
     /// Builds the link of an entry without knowledge of its session.
-    pub fn of_entry(entry: &Entry) -> Tie {
+    pub fn of_entry(entry: &Entry) -> EventLink {
         let task = match &entry.what {
-            What::Message { from: Side::Server, message, .. } => param(message, &RELATED_TASK),
+            EntryBody::Message { from: Side::Server, message, .. } => param(message, &RELATED_TASK),
             _ => None,
         };
         let (channel, kind) = match &entry.what {
-            What::Message { from, channel, message, .. } => (*channel, kind(*from, message)),
-            What::Http { from, channel, .. } => (*channel, Kind::Http { is_head: *from == Side::Client }),
-            What::Event { channel, .. } | What::ChannelEnded { channel, .. } => {
-                (*channel, Kind::Http { is_head: false })
+            EntryBody::Message { from, channel, message, .. } => (*channel, kind(*from, message)),
+            EntryBody::Http { from, channel, .. } => (*channel, LinkKind::Http { is_head: *from == Side::Client }),
+            EntryBody::Event { channel, .. } | EntryBody::ChannelEnded { channel, .. } => {
+                (*channel, LinkKind::Http { is_head: false })
             }
-            What::Stderr { .. } | What::Piece { .. } | What::Ended(_) => (Channel::MAIN, Kind::Free),
+            EntryBody::Stderr { .. } | EntryBody::Piece { .. } | EntryBody::Ended(_) => {
+                (Channel::MAIN, LinkKind::Unlinked)
+            }
         };
         let place = (entry.seq, entry.item.unwrap_or(0));
-        Tie { place, end: None, channel, answered_on: channel, kind, task }
+        EventLink { place, end: None, channel, answered_on: channel, kind, task }
     }
 
     /// The sequence number of the event; for a call, that of its request.
@@ -181,12 +183,12 @@ impl Tie {
     }
 
     /// The sequence number at which the event was complete. A [`Weave`] takes events in this order.
-    pub fn settled(&self) -> u64 {
+    pub fn completed_at(&self) -> u64 {
         self.end.unwrap_or(self.place).0
     }
 
     fn is_request(&self) -> bool {
-        matches!(self.kind, Kind::Request { .. })
+        matches!(self.kind, LinkKind::Request { .. })
     }
 
     /// Whether an event at this position may still belong to the call.
@@ -195,77 +197,81 @@ impl Tie {
     }
 
     /// Whether this is the head of the POST that carried a call's request.
-    fn is_head_of(&self, call: &Tie) -> bool {
-        self.kind == Kind::Http { is_head: true } && self.channel == call.channel
+    fn is_head_of(&self, call: &EventLink) -> bool {
+        self.kind == LinkKind::Http { is_head: true } && self.channel == call.channel
     }
 
     /// The evidence that this event belongs to a client's call.
-    fn bond(&self, call: &Tie) -> Bond {
-        let Kind::Request { id, token, listens, logs } = call.kind else { return Bond::None };
+    fn strength(&self, call: &EventLink) -> LinkStrength {
+        let LinkKind::Request { id, token, listens, logs } = call.kind else { return LinkStrength::None };
         let same = self.channel == call.channel;
         let is_own = same && self.channel != Channel::MAIN;
         // A stream that carries the responses of several calls, as with stdio and HTTP+SSE.
         let is_shared = self.channel == call.answered_on && !is_own;
         // The recording has no end for a call without a response, so its end is unknown.
-        let open = if call.end.is_some() && !listens { Bond::Open } else { Bond::None };
+        let open = if call.end.is_some() && !listens { LinkStrength::Open } else { LinkStrength::None };
         // Several clients may count from 1, each on streams of its own.
-        let named = |ours: Option<Mark>, other| match (ours.is_some() && ours == other, same) {
-            (true, true) => Bond::Sure,
-            (true, false) => Bond::Named,
-            (false, _) => Bond::None,
+        let named = |ours: Option<TextHash>, other| match (ours.is_some() && ours == other, same) {
+            (true, true) => LinkStrength::Sure,
+            (true, false) => LinkStrength::Named,
+            (false, _) => LinkStrength::None,
         };
         match self.kind {
-            Kind::Progress { token: other } => named(token, other),
-            Kind::Cancelled { id: other } => named(id, other),
-            Kind::Acknowledged { id: other } if listens => named(id, other),
-            Kind::ServerRequest | Kind::Log | Kind::Notification { .. } | Kind::Http { .. } if is_own => Bond::Sure,
-            Kind::ServerRequest | Kind::Log if self.task.is_some() => match call.task == self.task {
-                true => Bond::Sure,
-                false => Bond::None,
+            LinkKind::Progress { token: other } => named(token, other),
+            LinkKind::Cancelled { id: other } => named(id, other),
+            LinkKind::Acknowledged { id: other } if listens => named(id, other),
+            LinkKind::ServerRequest | LinkKind::Log | LinkKind::Notification { .. } | LinkKind::Http { .. }
+                if is_own =>
+            {
+                LinkStrength::Sure
+            }
+            LinkKind::ServerRequest | LinkKind::Log if self.task.is_some() => match call.task == self.task {
+                true => LinkStrength::Sure,
+                false => LinkStrength::None,
             },
             // The GET stream may carry the server requests of any call.
-            Kind::ServerRequest => open,
-            Kind::Log if is_shared && logs => open,
-            Kind::Notification { by: Side::Server } if is_shared => open,
-            Kind::Log
-            | Kind::Notification { .. }
-            | Kind::Http { .. }
-            | Kind::Request { .. }
-            | Kind::Acknowledged { .. }
-            | Kind::Free => Bond::None,
+            LinkKind::ServerRequest => open,
+            LinkKind::Log if is_shared && logs => open,
+            LinkKind::Notification { by: Side::Server } if is_shared => open,
+            LinkKind::Log
+            | LinkKind::Notification { .. }
+            | LinkKind::Http { .. }
+            | LinkKind::Request { .. }
+            | LinkKind::Acknowledged { .. }
+            | LinkKind::Unlinked => LinkStrength::None,
         }
     }
 }
 
-fn kind(from: Side, message: &Message) -> Kind {
+fn kind(from: Side, message: &Message) -> LinkKind {
     match (message.method().map(Method::as_str), from) {
         (Some("notifications/progress"), Side::Server) => {
-            Kind::Progress { token: param(message, &[meta::PROGRESS_TOKEN]) }
+            LinkKind::Progress { token: param(message, &[meta::PROGRESS_TOKEN]) }
         }
-        (Some("notifications/cancelled"), Side::Client) => Kind::Cancelled { id: param(message, &["requestId"]) },
-        (Some("notifications/message"), Side::Server) => Kind::Log,
+        (Some("notifications/cancelled"), Side::Client) => LinkKind::Cancelled { id: param(message, &["requestId"]) },
+        (Some("notifications/message"), Side::Server) => LinkKind::Log,
         (Some("notifications/subscriptions/acknowledged"), Side::Server) => {
-            Kind::Acknowledged { id: param(message, &["_meta", meta::SUBSCRIPTION_ID]) }
+            LinkKind::Acknowledged { id: param(message, &["_meta", meta::SUBSCRIPTION_ID]) }
         }
-        (Some(_), by) => Kind::Notification { by },
-        (None, _) => Kind::Free,
+        (Some(_), by) => LinkKind::Notification { by },
+        (None, _) => LinkKind::Unlinked,
     }
 }
 
 /// The hash of a param.
-fn param(message: &Message, path: &[&str]) -> Option<Mark> {
-    Some(Mark::of(message.params()?.at(path)?.as_str()))
+fn param(message: &Message, path: &[&str]) -> Option<TextHash> {
+    Some(TextHash::of(message.params()?.at(path)?.as_str()))
 }
 
 /// The position of an event: its sequence number, its number in the batch, and a number that makes it unique.
-type Place = (u64, u32, u64);
+type WindowPosition = (u64, u32, u64);
 
 /// Puts the events of one session in order, with bounded memory. It [takes](Weave::take) events in the order in which
 /// they were [complete](Tie::settled) and returns them in the order in which they began. If more events happened during
 /// a call than the window holds, the call is returned at the position of its response.
 #[derive(Debug)]
-pub struct Weave<T> {
-    window: BTreeMap<Place, Item<T>>,
+pub struct TimelineBuilder<T> {
+    window: BTreeMap<WindowPosition, Item<T>>,
     bytes: usize,
     /// How many events were taken.
     taken: u64,
@@ -273,7 +279,7 @@ pub struct Weave<T> {
 
 /// An event with its related events, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Woven<T> {
+pub struct OrderedEvent<T> {
     /// The event itself.
     pub thing: T,
     /// The related events of a call; empty for other events.
@@ -283,42 +289,42 @@ pub struct Woven<T> {
 #[derive(Debug)]
 struct Item<T> {
     thing: T,
-    tie: Tie,
+    tie: EventLink,
     bytes: usize,
 }
 
-impl<T> Default for Weave<T> {
-    fn default() -> Weave<T> {
-        Weave { window: BTreeMap::new(), bytes: 0, taken: 0 }
+impl<T> Default for TimelineBuilder<T> {
+    fn default() -> TimelineBuilder<T> {
+        TimelineBuilder { window: BTreeMap::new(), bytes: 0, taken: 0 }
     }
 }
 
-impl<T> Weave<T> {
+impl<T> TimelineBuilder<T> {
     /// Whether an event must be returned before the next one is taken.
     pub fn is_full(&self) -> bool {
         self.window.len() >= WINDOW || self.bytes >= WINDOW_BYTES
     }
 
     /// Takes the next event; `bytes` is its approximate size.
-    pub fn take(&mut self, thing: T, tie: Tie, bytes: usize) {
+    pub fn push(&mut self, thing: T, tie: EventLink, bytes: usize) {
         self.taken += 1;
         self.bytes += bytes;
         self.window.insert((tie.place.0, tie.place.1, self.taken), Item { thing, tie, bytes });
     }
 
     /// Returns the first event with its related events.
-    pub fn give(&mut self) -> Option<Woven<T>> {
+    pub fn pop(&mut self) -> Option<OrderedEvent<T>> {
         let (first, item) = self.window.first_key_value()?;
         let place = self.call_of_head(*first, &item.tie).unwrap_or(*first);
         let Item { thing, tie, .. } = self.remove(place)?;
         let inside = if tie.is_request() { self.inside(place, &tie) } else { Vec::new() };
         let inside = inside.into_iter().filter_map(|place| Some(self.remove(place)?.thing)).collect();
-        Some(Woven { thing, inside })
+        Some(OrderedEvent { thing, inside })
     }
 
     /// The call whose request was in the POST with this head.
-    fn call_of_head(&self, place: Place, head: &Tie) -> Option<Place> {
-        if !matches!(head.kind, Kind::Http { is_head: true }) {
+    fn call_of_head(&self, place: WindowPosition, head: &EventLink) -> Option<WindowPosition> {
+        if !matches!(head.kind, LinkKind::Http { is_head: true }) {
             return None;
         }
         let mut near = self.window.range(place..(place.0.saturating_add(HEADS), 0, 0));
@@ -326,8 +332,8 @@ impl<T> Weave<T> {
     }
 
     /// The positions of the related events of a call.
-    fn inside(&self, place: Place, call: &Tie) -> Vec<Place> {
-        let (mut inside, mut others, mut unanswered) = (Vec::new(), Vec::<(Place, &Tie)>::new(), 0);
+    fn inside(&self, place: WindowPosition, call: &EventLink) -> Vec<WindowPosition> {
+        let (mut inside, mut others, mut unanswered) = (Vec::new(), Vec::<(WindowPosition, &EventLink)>::new(), 0);
         for (at, Item { tie, .. }) in &self.window {
             if !call.is_open_at(tie.place) || unanswered > UNANSWERED {
                 break;
@@ -340,20 +346,20 @@ impl<T> Weave<T> {
                 unanswered += usize::from(call.end.is_none() && tie.end.is_none());
                 continue;
             }
-            let bond = tie.bond(call);
-            let is_better = |(other_place, other): &(Place, &Tie)| {
-                other.is_open_at(tie.place) && (tie.bond(other), *other_place) > (bond, place)
+            let bond = tie.strength(call);
+            let is_better = |(other_place, other): &(WindowPosition, &EventLink)| {
+                other.is_open_at(tie.place) && (tie.strength(other), *other_place) > (bond, place)
             };
             // Over HTTP the head of a POST comes before the request in it.
             let is_late = *at > place || tie.is_head_of(call);
-            if bond > Bond::None && is_late && !others.iter().rev().any(is_better) {
+            if bond > LinkStrength::None && is_late && !others.iter().rev().any(is_better) {
                 inside.push(*at);
             }
         }
         inside
     }
 
-    fn remove(&mut self, place: Place) -> Option<Item<T>> {
+    fn remove(&mut self, place: WindowPosition) -> Option<Item<T>> {
         let item = self.window.remove(&place)?;
         self.bytes = self.bytes.saturating_sub(item.bytes);
         Some(item)

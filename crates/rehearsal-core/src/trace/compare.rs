@@ -9,20 +9,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value};
 
-use super::{Call, subject};
-use crate::json::{Places, RawJson, canonical};
-use crate::matcher::{Mismatch, drifted};
+use super::{RecordedCall, subject};
+use crate::json::{PathSet, RawJson, canonical};
+use crate::matcher::{Mismatch, differences};
 use crate::message::{Body, Reply};
 
 /// Compares calls by their requests and responses. Ids, times, order and `_meta` are ignored.
 #[derive(Clone, Debug, Default)]
-pub struct Compare {
-    ignored: Places,
+pub struct CallComparison {
+    ignored: PathSet,
 }
 
 /// Hashes of a call that suffice to pair it with a call of the other trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Sketch {
+pub struct CallDigest {
     /// Hash of the asking side, the method and the subject.
     about: u128,
     /// Hash of the params.
@@ -33,7 +33,7 @@ pub struct Sketch {
 
 /// The pairs of calls of two traces, by their numbers in each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pairs {
+pub struct CallPairs {
     /// How many calls have an equal call in the other trace.
     pub alike: u64,
     /// Calls with an equal request and another response, or of the same tool with other arguments.
@@ -44,21 +44,21 @@ pub struct Pairs {
     pub added: Vec<usize>,
 }
 
-impl Compare {
+impl CallComparison {
     /// Ignores the values at a JSONPath such as `$.result.content[*].text` or `$..timestamp`. `Err` describes what is
     /// wrong with the path.
-    pub fn ignore(mut self, path: &str) -> Result<Compare, String> {
+    pub fn ignore(mut self, path: &str) -> Result<CallComparison, String> {
         self.ignored = self.ignored.and(path)?;
         Ok(self)
     }
 
     /// The ignored paths that have matched nothing so far, as the user wrote them.
     pub fn unmet(&self) -> impl Iterator<Item = &str> {
-        self.ignored.unmet()
+        self.ignored.unmatched()
     }
 
     /// The compared parts of a call: `params`, and `result`, `error` or `garbled`.
-    pub fn view(&self, call: &Call) -> Value {
+    pub fn view(&self, call: &RecordedCall) -> Value {
         let mut view = Map::new();
         if let Some(params) = call.request.message.params() {
             view.insert("params".to_owned(), stable(params));
@@ -80,12 +80,12 @@ impl Compare {
             view.insert(key.to_owned(), value);
         }
         let mut view = Value::Object(view);
-        self.ignored.take_out(&mut view);
+        self.ignored.remove_from(&mut view);
         view
     }
 
     /// Builds the hashes of a call.
-    pub fn sketch(&self, call: &Call) -> Sketch {
+    pub fn sketch(&self, call: &RecordedCall) -> CallDigest {
         let view = self.view(call);
         let method = call.request.message.method().map(ToString::to_string);
         let about = digest(&(call.asker, method, subject(&call.request.message)));
@@ -100,26 +100,26 @@ impl Compare {
             text
         };
         let (params, answer) = (text(&["params"]), text(&["result", "error", "garbled"]));
-        Sketch { about, asked: digest(&params), answered: digest(&answer) }
+        CallDigest { about, asked: digest(&params), answered: digest(&answer) }
     }
 
     /// Every difference between two calls.
-    pub fn mismatches(&self, before: &Call, after: &Call) -> Vec<Mismatch> {
-        drifted(&self.view(before), &self.view(after)).into_iter().map(|drifted| drifted.mismatch).collect()
+    pub fn mismatches(&self, before: &RecordedCall, after: &RecordedCall) -> Vec<Mismatch> {
+        differences(&self.view(before), &self.view(after)).into_iter().map(|drifted| drifted.mismatch).collect()
     }
 }
 
-impl Pairs {
+impl CallPairs {
     /// Pairs the calls of two traces: first equal requests with equal responses, then equal requests, then equal tools.
     /// Equal calls are paired in their order.
-    pub fn find(before: &[Sketch], after: &[Sketch]) -> Pairs {
-        let mut pairs = Pairs::default();
+    pub fn find(before: &[CallDigest], after: &[CallDigest]) -> CallPairs {
+        let mut pairs = CallPairs::default();
         let mut left: (Vec<usize>, Vec<usize>) = ((0..before.len()).collect(), (0..after.len()).collect());
-        let same = |sketch: &Sketch| *sketch;
+        let same = |sketch: &CallDigest| *sketch;
         let (alike, rest) = matched(left, before, after, same);
         (pairs.alike, left) = (alike.len() as u64, rest);
-        let (asked, rest) = matched(left, before, after, |sketch| Sketch { answered: 0, ..*sketch });
-        let (about, rest) = matched(rest, before, after, |sketch| Sketch { asked: 0, answered: 0, ..*sketch });
+        let (asked, rest) = matched(left, before, after, |sketch| CallDigest { answered: 0, ..*sketch });
+        let (about, rest) = matched(rest, before, after, |sketch| CallDigest { asked: 0, answered: 0, ..*sketch });
         pairs.changed = asked.into_iter().chain(about).collect();
         pairs.changed.sort_unstable();
         (pairs.removed, pairs.added) = rest;
@@ -127,22 +127,22 @@ impl Pairs {
     }
 
     /// Whether the two traces have no difference.
-    pub fn are_alike(&self) -> bool {
+    pub fn all_equal(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty() && self.added.is_empty()
     }
 }
 
-type Left = (Vec<usize>, Vec<usize>);
+type UnpairedCalls = (Vec<usize>, Vec<usize>);
 
 /// Pairs calls with equal keys in their order, and returns the calls that are left.
 fn matched(
-    (before_left, after_left): Left,
-    before: &[Sketch],
-    after: &[Sketch],
-    key: impl Fn(&Sketch) -> Sketch,
-) -> (Vec<(usize, usize)>, Left) {
-    let sorted = |left: Vec<usize>, sketches: &[Sketch]| {
-        let mut keyed: Vec<(Sketch, usize)> = left.into_iter().map(|at| (key(&sketches[at]), at)).collect();
+    (before_left, after_left): UnpairedCalls,
+    before: &[CallDigest],
+    after: &[CallDigest],
+    key: impl Fn(&CallDigest) -> CallDigest,
+) -> (Vec<(usize, usize)>, UnpairedCalls) {
+    let sorted = |left: Vec<usize>, sketches: &[CallDigest]| {
+        let mut keyed: Vec<(CallDigest, usize)> = left.into_iter().map(|at| (key(&sketches[at]), at)).collect();
         keyed.sort_unstable();
         keyed
     };
@@ -191,29 +191,29 @@ mod tests {
     use super::*;
     use crate::exchange::Side;
     use crate::message::Message;
-    use crate::trace::Placed;
+    use crate::trace::PlacedMessage;
     use std::time::Duration;
 
-    fn call(name: &str, arguments: &str, result: &str) -> Call {
+    fn call(name: &str, arguments: &str, result: &str) -> RecordedCall {
         let params =
             format!(r#"{{"name":"{name}","arguments":{arguments},"_meta":{{"progressToken":{}}}}}"#, name.len());
         let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
         let response = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
-        let placed = |text: String| Placed::new(0, Duration::ZERO, Message::parse(text));
-        Call { asker: Side::Client, request: placed(request), response: Some(placed(response)) }
+        let placed = |text: String| PlacedMessage::new(0, Duration::ZERO, Message::parse(text));
+        RecordedCall { asker: Side::Client, request: placed(request), response: Some(placed(response)) }
     }
 
-    fn pairs(before: &[Call], after: &[Call]) -> Pairs {
-        let compare = Compare::default();
-        let sketches = |calls: &[Call]| calls.iter().map(|call| compare.sketch(call)).collect::<Vec<_>>();
-        Pairs::find(&sketches(before), &sketches(after))
+    fn pairs(before: &[RecordedCall], after: &[RecordedCall]) -> CallPairs {
+        let compare = CallComparison::default();
+        let sketches = |calls: &[RecordedCall]| calls.iter().map(|call| compare.sketch(call)).collect::<Vec<_>>();
+        CallPairs::find(&sketches(before), &sketches(after))
     }
 
     #[test]
     fn order_spelling_and_meta_do_not_count() {
         let before = [call("a", r#"{"x":1,"y":[1.5]}"#, r#"{"ok":true}"#), call("b", "{}", "{}")];
         let after = [call("b", "{ }", r#"{"_meta":{}}"#), call("a", r#"{"y":[1.5],"x":1.0}"#, r#"{"ok":true}"#)];
-        assert_eq!(pairs(&before, &after), Pairs { alike: 2, ..Pairs::default() });
+        assert_eq!(pairs(&before, &after), CallPairs { alike: 2, ..CallPairs::default() });
     }
 
     #[test]
@@ -221,18 +221,19 @@ mod tests {
         let before = [call("a", "{}", "1"), call("a", "{}", "2"), call("b", r#"{"x":1}"#, "1"), call("c", "{}", "1")];
         let after = [call("d", "{}", "1"), call("b", r#"{"x":2}"#, "1"), call("a", "{}", "2"), call("a", "{}", "3")];
         let found = pairs(&before, &after);
-        let expected = Pairs { alike: 1, changed: vec![(0, 3), (2, 1)], removed: vec![3], added: vec![0] };
+        let expected = CallPairs { alike: 1, changed: vec![(0, 3), (2, 1)], removed: vec![3], added: vec![0] };
         assert_eq!(found, expected);
-        assert!(!found.are_alike());
+        assert!(!found.all_equal());
     }
 
     #[test]
     fn a_change_has_its_path() {
         let (before, after) =
             (call("a", r#"{"x":1}"#, r#"{"t":1,"u":2}"#), call("a", r#"{"x":2}"#, r#"{"t":3,"u":2}"#));
-        let shown =
-            |compare: &Compare| compare.mismatches(&before, &after).iter().map(ToString::to_string).collect::<Vec<_>>();
-        let compare = Compare::default();
+        let shown = |compare: &CallComparison| {
+            compare.mismatches(&before, &after).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let compare = CallComparison::default();
         assert_eq!(shown(&compare), ["$.params.arguments.x: expected 1, got 2", "$.result.t: expected 1, got 3"]);
         let compare = compare.ignore("$..t").unwrap();
         assert_eq!(shown(&compare), ["$.params.arguments.x: expected 1, got 2"]);

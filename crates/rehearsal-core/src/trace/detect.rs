@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
-use super::pull::Pull;
+use super::pull::JsonLineReader;
 
 /// The format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub fn detect(first: &[u8]) -> Option<Format> {
         let open = first.len() - first.trim_ascii_start().len();
         first[open] = b' ';
     }
-    let seen = Seen::look(&first);
+    let seen = FirstKeys::read(&first);
     let has = |key: &str| seen.keys.contains(key);
     if has("interactions") {
         return Some(Format::McpRecorder);
@@ -104,16 +104,16 @@ pub fn detect(first: &[u8]) -> Option<Format> {
 
 /// The keys found in the first line.
 #[derive(Debug, Default)]
-struct Seen {
+struct FirstKeys {
     keys: BTreeSet<String>,
     /// The keys of the first request in `calls`.
     request: BTreeSet<String>,
 }
 
-impl Seen {
-    fn look(first: &[u8]) -> Seen {
-        let mut seen = Seen::default();
-        let mut pull = Pull::new(Cursor::new(first), first.len());
+impl FirstKeys {
+    fn read(first: &[u8]) -> FirstKeys {
+        let mut seen = FirstKeys::default();
+        let mut pull = JsonLineReader::new(Cursor::new(first), first.len());
         // The bytes may end in the middle of a value; the keys found until then suffice.
         let _ = pull.next_line();
         let _: Option<()> = each_key(&mut pull, &mut |pull, key| {
@@ -142,7 +142,7 @@ impl Seen {
     }
 }
 
-type Bytes<'a> = Pull<Cursor<&'a [u8]>>;
+type Bytes<'a> = JsonLineReader<Cursor<&'a [u8]>>;
 
 /// Visits each key of the object that begins here; `None` if the text ends or is no JSON.
 fn each_key<'a>(pull: &mut Bytes<'a>, visit: &mut dyn FnMut(&mut Bytes<'a>, String) -> Option<()>) -> Option<()> {

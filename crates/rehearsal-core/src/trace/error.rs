@@ -58,19 +58,19 @@ pub(super) const SESSION_NOT_ARRAY: &str = "a session instead of an array";
 
 /// Layouts of a whole file that cannot be read line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaidOut {
+pub enum FileLayout {
     /// A session takes several lines.
-    OverLines,
+    MultiLine,
     /// All sessions are in one array.
     InArray,
 }
 
 impl ReadError {
     /// The layout of the whole file, if that is the cause: then no other line can be read either.
-    pub fn laid_out(&self) -> Option<LaidOut> {
+    pub fn file_layout(&self) -> Option<FileLayout> {
         match self {
-            ReadError::Bad { expected, .. } if expected == KEY_ON_ANOTHER_LINE => Some(LaidOut::OverLines),
-            ReadError::Bad { expected, .. } if expected == SESSION_NOT_ARRAY => Some(LaidOut::InArray),
+            ReadError::Bad { expected, .. } if expected == KEY_ON_ANOTHER_LINE => Some(FileLayout::MultiLine),
+            ReadError::Bad { expected, .. } if expected == SESSION_NOT_ARRAY => Some(FileLayout::InArray),
             ReadError::Bad { .. }
             | ReadError::NotJson { .. }
             | ReadError::Format { .. }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::Call;
+use super::RecordedCall;
 use crate::message::{Body, Message, Reply};
 
 /// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum CallStatus {
     /// The response is a result.
     Ok,
     /// The response is a tool's result with `isError`.
@@ -33,29 +33,29 @@ pub enum Fate {
     Unanswered,
 }
 
-impl Fate {
+impl CallStatus {
     /// The outcome of this call.
-    pub fn of(call: &Call) -> Fate {
-        let Some(response) = &call.response else { return Fate::Unanswered };
+    pub fn of(call: &RecordedCall) -> CallStatus {
+        let Some(response) = &call.response else { return CallStatus::Unanswered };
         match response.message.body() {
             Body::Response(response) => match &response.reply {
-                Reply::Error(error) => Fate::Error { code: error.code, message: error.message.clone() },
+                Reply::Error(error) => CallStatus::Error { code: error.code, message: error.message.clone() },
                 Reply::Result(result) => {
                     // Both keys are rare, so the bytes are searched before the JSON is parsed.
                     let has = |key: &str| memchr::memmem::find(result.bytes(), key.as_bytes()).is_some();
                     let is = |key: &str, text: &str| result.field(key).is_some_and(|value| value.as_str() == text);
                     if has("\"isError\"") && is("isError", "true") {
-                        Fate::ToolFailed { text: first_text(result) }
+                        CallStatus::ToolFailed { text: first_text(result) }
                     } else if has("\"input_required\"") && is("resultType", "\"input_required\"") {
-                        Fate::InputRequired
+                        CallStatus::InputRequired
                     } else {
-                        Fate::Ok
+                        CallStatus::Ok
                     }
                 }
             },
-            Body::Garbled(garbled) => Fate::Garbled { reason: garbled.to_string() },
+            Body::Garbled(garbled) => CallStatus::Garbled { reason: garbled.to_string() },
             Body::Request(_) | Body::Notification(_) | Body::Batch(_) => {
-                Fate::Garbled { reason: "no response".to_owned() }
+                CallStatus::Garbled { reason: "no response".to_owned() }
             }
         }
     }
@@ -63,34 +63,37 @@ impl Fate {
     /// Whether the tool, the protocol or the connection failed.
     pub fn is_failure(&self) -> bool {
         match self {
-            Fate::Ok | Fate::InputRequired => false,
-            Fate::ToolFailed { .. } | Fate::Error { .. } | Fate::Garbled { .. } | Fate::Unanswered => true,
+            CallStatus::Ok | CallStatus::InputRequired => false,
+            CallStatus::ToolFailed { .. }
+            | CallStatus::Error { .. }
+            | CallStatus::Garbled { .. }
+            | CallStatus::Unanswered => true,
         }
     }
 
     /// A word for programs.
     pub fn word(&self) -> &'static str {
         match self {
-            Fate::Ok => "ok",
-            Fate::ToolFailed { .. } => "tool_failed",
-            Fate::InputRequired => "input_required",
-            Fate::Error { .. } => "error",
-            Fate::Garbled { .. } => "garbled",
-            Fate::Unanswered => "unanswered",
+            CallStatus::Ok => "ok",
+            CallStatus::ToolFailed { .. } => "tool_failed",
+            CallStatus::InputRequired => "input_required",
+            CallStatus::Error { .. } => "error",
+            CallStatus::Garbled { .. } => "garbled",
+            CallStatus::Unanswered => "unanswered",
         }
     }
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for CallStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fate::Ok => f.write_str("ok"),
-            Fate::ToolFailed { text: Some(text) } => write!(f, "the tool failed: {text}"),
-            Fate::ToolFailed { text: None } => f.write_str("the tool failed"),
-            Fate::InputRequired => f.write_str("input required"),
-            Fate::Error { code, message } => write!(f, "error {code}: {message}"),
-            Fate::Garbled { reason } => write!(f, "garbled answer: {reason}"),
-            Fate::Unanswered => f.write_str("no answer"),
+            CallStatus::Ok => f.write_str("ok"),
+            CallStatus::ToolFailed { text: Some(text) } => write!(f, "the tool failed: {text}"),
+            CallStatus::ToolFailed { text: None } => f.write_str("the tool failed"),
+            CallStatus::InputRequired => f.write_str("input required"),
+            CallStatus::Error { code, message } => write!(f, "error {code}: {message}"),
+            CallStatus::Garbled { reason } => write!(f, "garbled answer: {reason}"),
+            CallStatus::Unanswered => f.write_str("no answer"),
         }
     }
 }
@@ -124,7 +127,7 @@ pub fn subject(message: &Message) -> Option<String> {
 mod tests {
     use super::*;
     use crate::exchange::Side;
-    use crate::trace::Placed;
+    use crate::trace::PlacedMessage;
     use std::time::Duration;
 
     #[test]
@@ -143,13 +146,16 @@ mod tests {
         ];
         let request = Message::parse(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rain"}}"#);
         assert_eq!(subject(&request).as_deref(), Some("rain"));
-        let call =
-            |response| Call { asker: Side::Client, request: Placed::new(0, Duration::ZERO, request.clone()), response };
+        let call = |response| RecordedCall {
+            asker: Side::Client,
+            request: PlacedMessage::new(0, Duration::ZERO, request.clone()),
+            response,
+        };
         for (text, expected) in table {
-            let response = Placed::new(1, Duration::ZERO, Message::parse(text));
-            assert_eq!(Fate::of(&call(Some(response))).to_string(), expected, "{text}");
+            let response = PlacedMessage::new(1, Duration::ZERO, Message::parse(text));
+            assert_eq!(CallStatus::of(&call(Some(response))).to_string(), expected, "{text}");
         }
-        assert_eq!(Fate::of(&call(None)), Fate::Unanswered);
+        assert_eq!(CallStatus::of(&call(None)), CallStatus::Unanswered);
     }
 
     #[test]

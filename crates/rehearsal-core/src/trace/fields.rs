@@ -8,14 +8,14 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::json_writer::{message, milliseconds, whole};
-use super::{End, Entry, HttpHead, Start, What};
+use super::{Entry, EntryBody, HttpHead, SessionEnd, SessionStart};
 use crate::exchange::{Channel, Side};
 
 /// All known members, as written. Unknown members are ignored.
 #[derive(Deserialize)]
 pub(super) struct Fields<'a> {
     #[serde(rename = "type")]
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<LineKind>,
     pub(super) format: Option<u64>,
     pub(super) session_id: Option<String>,
     pub(super) server_info: Option<Map<String, Value>>,
@@ -26,7 +26,7 @@ pub(super) struct Fields<'a> {
     pub(super) item: Option<u32>,
     #[serde(borrow)]
     pub(super) at_ms: Option<&'a RawValue>,
-    pub(super) from: Option<From>,
+    pub(super) from: Option<FromField>,
     pub(super) channel: Option<u64>,
     pub(super) event_id: Option<String>,
 
@@ -67,7 +67,7 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 /// The type of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     Start,
     Lines,
     Request,
@@ -86,7 +86,7 @@ pub(super) enum Kind {
 /// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum From {
+pub(super) enum FromField {
     Client,
     Server,
 }
@@ -114,7 +114,7 @@ pub(super) struct EventFields {
 
 #[derive(Deserialize, Serialize)]
 pub(super) struct EndFields {
-    how: How,
+    how: EndField,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,7 +125,7 @@ pub(super) struct EndFields {
 
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum How {
+enum EndField {
     ClientClosed,
     ServerExited,
     Stopped,
@@ -140,33 +140,38 @@ impl Fields<'_> {
         let (seq, at) = (self.seq()?, self.at()?);
         let channel = self.channel();
         let what = match kind {
-            Kind::Start => return Err("an entry instead of another start".to_owned()),
-            Kind::Lines => return Err("an entry instead of lines of a journal".to_owned()),
-            Kind::Request | Kind::Notification | Kind::Response | Kind::Batch | Kind::Garbled => {
-                What::Message { from: self.from()?, channel, message: message(&self, None)?, event_id: self.event_id }
+            LineKind::Start => return Err("an entry instead of another start".to_owned()),
+            LineKind::Lines => return Err("an entry instead of lines of a journal".to_owned()),
+            LineKind::Request | LineKind::Notification | LineKind::Response | LineKind::Batch | LineKind::Garbled => {
+                EntryBody::Message {
+                    from: self.from()?,
+                    channel,
+                    message: message(&self, None)?,
+                    event_id: self.event_id,
+                }
             }
-            Kind::Http => {
+            LineKind::Http => {
                 let from = self.from()?;
-                What::Http { from, channel, head: self.http.ok_or("`http`")?.into() }
+                EntryBody::Http { from, channel, head: self.http.ok_or("`http`")?.into() }
             }
-            Kind::Event => {
+            LineKind::Event => {
                 let EventFields { name, id, data, retry } = self.event.ok_or("`event`")?;
-                What::Event { channel, name, id, data, retry }
+                EntryBody::Event { channel, name, id, data, retry }
             }
-            Kind::ChannelEnded => What::ChannelEnded { channel, why: self.why },
-            Kind::Piece => {
+            LineKind::ChannelEnded => EntryBody::ChannelEnded { channel, why: self.why },
+            LineKind::Piece => {
                 let bytes = whole(&self)?.ok_or("`text` or `base64`")?.into();
-                What::Piece { from: self.from()?, channel, offset: self.offset.ok_or("`offset`")?, bytes }
+                EntryBody::Piece { from: self.from()?, channel, offset: self.offset.ok_or("`offset`")?, bytes }
             }
-            Kind::Stderr => What::Stderr { line: self.line.ok_or("`line`")? },
-            Kind::End => What::Ended(self.end.ok_or("`end`")?.into()),
+            LineKind::Stderr => EntryBody::Stderr { line: self.line.ok_or("`line`")? },
+            LineKind::End => EntryBody::Ended(self.end.ok_or("`end`")?.into()),
         };
         Ok(Entry { seq, item: self.item, at, what })
     }
 
     /// The start of a session from a line of a journal.
-    pub(super) fn start(self) -> Result<Start, String> {
-        Ok(Start {
+    pub(super) fn start(self) -> Result<SessionStart, String> {
+        Ok(SessionStart {
             session_id: self.session_id.ok_or("`session_id`")?,
             server_info: self.server_info.unwrap_or_default(),
             started_at: self.started_at.map(|text| timestamp("started_at", &text)).transpose()?,
@@ -197,11 +202,11 @@ pub(super) fn timestamp(name: &str, text: &str) -> Result<jiff::Timestamp, Strin
     text.parse().map_err(|_| format!("a time such as 2026-07-28T12:00:00Z in `{name}` instead of {text:?}"))
 }
 
-impl std::convert::From<From> for Side {
-    fn from(from: From) -> Side {
+impl std::convert::From<FromField> for Side {
+    fn from(from: FromField) -> Side {
         match from {
-            From::Client => Side::Client,
-            From::Server => Side::Server,
+            FromField::Client => Side::Client,
+            FromField::Server => Side::Server,
         }
     }
 }
@@ -218,26 +223,26 @@ impl EventFields {
     }
 }
 
-impl std::convert::From<EndFields> for End {
-    fn from(EndFields { how, status, signal, why }: EndFields) -> End {
+impl std::convert::From<EndFields> for SessionEnd {
+    fn from(EndFields { how, status, signal, why }: EndFields) -> SessionEnd {
         match how {
-            How::ClientClosed => End::ClientClosed { status },
-            How::ServerExited => End::ServerExited { status, signal },
-            How::Stopped => End::Stopped,
-            How::Failed => End::Failed { why: why.unwrap_or_default() },
-            How::Recovered => End::Recovered,
+            EndField::ClientClosed => SessionEnd::ClientClosed { status },
+            EndField::ServerExited => SessionEnd::ServerExited { status, signal },
+            EndField::Stopped => SessionEnd::Stopped,
+            EndField::Failed => SessionEnd::Failed { why: why.unwrap_or_default() },
+            EndField::Recovered => SessionEnd::Recovered,
         }
     }
 }
 
-impl std::convert::From<&End> for EndFields {
-    fn from(end: &End) -> EndFields {
+impl std::convert::From<&SessionEnd> for EndFields {
+    fn from(end: &SessionEnd) -> EndFields {
         let (how, status, signal, why) = match end {
-            End::ClientClosed { status } => (How::ClientClosed, *status, None, None),
-            End::ServerExited { status, signal } => (How::ServerExited, *status, *signal, None),
-            End::Stopped => (How::Stopped, None, None, None),
-            End::Failed { why } => (How::Failed, None, None, Some(why.clone())),
-            End::Recovered => (How::Recovered, None, None, None),
+            SessionEnd::ClientClosed { status } => (EndField::ClientClosed, *status, None, None),
+            SessionEnd::ServerExited { status, signal } => (EndField::ServerExited, *status, *signal, None),
+            SessionEnd::Stopped => (EndField::Stopped, None, None, None),
+            SessionEnd::Failed { why } => (EndField::Failed, None, None, Some(why.clone())),
+            SessionEnd::Recovered => (EndField::Recovered, None, None, None),
         };
         EndFields { how, status, signal, why }
     }

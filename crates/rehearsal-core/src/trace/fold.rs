@@ -6,9 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Call, End, Entry, Part, Placed, Start, What};
-use crate::exchange::{Channel, Elsewhere, Exchange, Key, Limit, Pairing, Side, Stamped, Step};
-use crate::message::{Body, Message, Method, Reason, Reply};
+use super::{Entry, EntryBody, Part, PlacedMessage, RecordedCall, SessionEnd, SessionStart};
+use crate::exchange::{
+    Channel, Exchange, ExchangeKey, ExchangeLimit, OpenChannels, Pairing, PairingEvent, Side, TimedMessage,
+};
+use crate::message::{Body, GarbledReason, Message, Method, Reply};
 use crate::protocol::meta;
 
 /// Limits of a session in memory while it is folded.
@@ -38,50 +40,50 @@ const PIECES: usize = 64 << 20;
 /// the [limit](FoldLimit) the oldest request ends without a response; its response, if it arrives later, is an entry of
 /// its own.
 #[derive(Debug)]
-pub struct Fold {
+pub struct JournalFold {
     /// The start, until the server has sent its name.
-    start: Option<Start>,
+    start: Option<SessionStart>,
     started_at: Option<Timestamp>,
     held: Vec<Part>,
-    pairing: Pairing<Place>,
+    pairing: Pairing<MessageMeta>,
     /// The pending requests, oldest first.
-    open: BTreeMap<(u64, u32), Key>,
+    open: BTreeMap<(u64, u32), ExchangeKey>,
     bytes: usize,
-    elsewhere: Elsewhere,
+    elsewhere: OpenChannels,
     /// The partial message of each side on each channel.
     pieces: BTreeMap<(Side, Channel), Vec<u8>>,
     /// The next unused sequence number.
     next: u64,
     last: Duration,
-    end: Option<(u64, Duration, End)>,
+    end: Option<(u64, Duration, SessionEnd)>,
     limit: FoldLimit,
 }
 
 /// The metadata of a message.
 #[derive(Clone, Debug, Default)]
-struct Place {
+struct MessageMeta {
     seq: u64,
     item: Option<u32>,
     event_id: Option<String>,
 }
 
-impl Fold {
+impl JournalFold {
     /// Begins a session.
-    pub fn new(start: Start) -> Fold {
-        Fold::with_limit(start, FoldLimit::default())
+    pub fn new(start: SessionStart) -> JournalFold {
+        JournalFold::with_limit(start, FoldLimit::default())
     }
 
     /// Begins a session with another limit.
-    pub fn with_limit(start: Start, limit: FoldLimit) -> Fold {
-        Fold {
+    pub fn with_limit(start: SessionStart, limit: FoldLimit) -> JournalFold {
+        JournalFold {
             started_at: start.started_at,
             start: Some(start),
             held: Vec::new(),
             // Notifications are entries of their own, so that an exchange is never larger than its two messages.
-            pairing: Pairing::new(Limit { notifications: 0, bytes: 0 }),
+            pairing: Pairing::new(ExchangeLimit { notifications: 0, bytes: 0 }),
             open: BTreeMap::new(),
             bytes: 0,
-            elsewhere: Elsewhere::default(),
+            elsewhere: OpenChannels::default(),
             pieces: BTreeMap::new(),
             next: 0,
             last: Duration::ZERO,
@@ -99,33 +101,33 @@ impl Fold {
     pub fn entry(&mut self, entry: Entry, parts: &mut Vec<Part>) {
         self.last = self.last.max(entry.at);
         let Entry { seq, item, at, what } = entry;
-        if !matches!(what, What::Piece { .. } | What::Ended(_)) {
+        if !matches!(what, EntryBody::Piece { .. } | EntryBody::Ended(_)) {
             self.next = self.next.max(seq.saturating_add(1));
         }
         match what {
-            What::Message { from, channel, message, event_id } => {
+            EntryBody::Message { from, channel, message, event_id } => {
                 self.pieces.remove(&(from, channel));
                 if let Body::Batch(messages) = message.body() {
                     for (item, message) in (0..).zip(messages) {
-                        let place = Place { seq, item: Some(item), event_id: event_id.clone() };
+                        let place = MessageMeta { seq, item: Some(item), event_id: event_id.clone() };
                         self.message(from, channel, at, message.clone(), place, parts);
                     }
                 } else {
-                    self.message(from, channel, at, message, Place { seq, item, event_id }, parts);
+                    self.message(from, channel, at, message, MessageMeta { seq, item, event_id }, parts);
                 }
             }
-            What::Ended(end) => {
+            EntryBody::Ended(end) => {
                 if let Some((seq, at, end)) = self.end.replace((seq, at, end)) {
-                    self.give(Part::Entry(Entry { seq, item, at, what: What::Ended(end) }), parts);
+                    self.push(Part::Entry(Entry { seq, item, at, what: EntryBody::Ended(end) }), parts);
                 }
             }
-            What::ChannelEnded { channel, .. } => {
+            EntryBody::ChannelEnded { channel, .. } => {
                 self.elsewhere.ended(channel);
                 // The recorder has already written the partial message as an entry.
                 self.pieces.retain(|(_, other), _| *other != channel);
-                self.give(Part::Entry(Entry { seq, item, at, what }), parts);
+                self.push(Part::Entry(Entry { seq, item, at, what }), parts);
             }
-            What::Piece { from, channel, offset, bytes } => {
+            EntryBody::Piece { from, channel, offset, bytes } => {
                 let kept: usize = self.pieces.values().map(Vec::len).sum();
                 let line = self.pieces.entry((from, channel)).or_default();
                 let others = kept - line.len();
@@ -133,25 +135,25 @@ impl Fold {
                 let room = PIECES.saturating_sub(others + line.len()).min(bytes.len());
                 line.extend_from_slice(&bytes[..room]);
             }
-            What::Http { .. } | What::Event { .. } | What::Stderr { .. } => {
-                self.give(Part::Entry(Entry { seq, item, at, what }), parts);
+            EntryBody::Http { .. } | EntryBody::Event { .. } | EntryBody::Stderr { .. } => {
+                self.push(Part::Entry(Entry { seq, item, at, what }), parts);
             }
         }
     }
 
     /// Ends the session: pending requests end without a response, and a partial line becomes a garbled message.
     /// `otherwise` is the end of the session if no entry has it.
-    pub fn finish(mut self, otherwise: Option<End>, parts: &mut Vec<Part>) {
+    pub fn finish(mut self, otherwise: Option<SessionEnd>, parts: &mut Vec<Part>) {
         for ((from, channel), line) in std::mem::take(&mut self.pieces) {
             if line.is_empty() {
                 continue;
             }
-            let message = Message::garbled(line, Reason::HalfLine);
-            let place = Place { seq: self.next, ..Place::default() };
+            let message = Message::garbled(line, GarbledReason::PartialLine);
+            let place = MessageMeta { seq: self.next, ..MessageMeta::default() };
             self.next = self.next.saturating_add(1);
             self.message(from, channel, self.last, message, place, parts);
         }
-        let unanswered: Vec<Key> = std::mem::take(&mut self.open).into_values().collect();
+        let unanswered: Vec<ExchangeKey> = std::mem::take(&mut self.open).into_values().collect();
         for key in unanswered {
             if let Some((exchange, place)) = self.pairing.abandon(&key) {
                 self.call(exchange, place, None, parts);
@@ -172,28 +174,28 @@ impl Fold {
         channel: Channel,
         at: Duration,
         message: Message,
-        place: Place,
+        place: MessageMeta,
         parts: &mut Vec<Part>,
     ) {
         let asked_on = match message.body() {
-            Body::Response(response) => self.elsewhere.asked_on(from.other(), channel, response.id.as_ref()),
+            Body::Response(response) => self.elsewhere.request_channel(from.other(), channel, response.id.as_ref()),
             Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => channel,
         };
         match self.pairing.step(from, asked_on, at, message.clone()) {
-            Step::Opened { key, displaced } => {
+            PairingEvent::Opened { key, displaced } => {
                 if let Some((exchange, place)) = displaced {
                     self.close(&exchange, &place);
                     self.call(exchange, place, None, parts);
                 }
                 self.opened(key, message.raw().len(), place, parts);
             }
-            Step::Settled { exchange, tag } => {
+            PairingEvent::Completed { exchange, tag } => {
                 self.close(&exchange, &tag);
                 let response =
-                    Placed { seq: place.seq, item: place.item, at, channel, message, event_id: place.event_id };
+                    PlacedMessage { seq: place.seq, item: place.item, at, channel, message, event_id: place.event_id };
                 self.call(exchange, tag, Some(response), parts);
             }
-            Step::Cancelled { expired, .. } => {
+            PairingEvent::Cancelled { expired, .. } => {
                 self.loose(from, channel, at, message, place, parts);
                 if let Some((exchange, place)) = expired {
                     self.close(&exchange, &place);
@@ -201,13 +203,13 @@ impl Fold {
                 }
             }
             // A batch inside a batch is garbled, so there is none here.
-            Step::Attached { .. } | Step::Loose { .. } | Step::Batch(_) => {
+            PairingEvent::Attached { .. } | PairingEvent::Loose { .. } | PairingEvent::Batch(_) => {
                 self.loose(from, channel, at, message, place, parts);
             }
         }
     }
 
-    fn opened(&mut self, key: Key, bytes: usize, place: Place, parts: &mut Vec<Part>) {
+    fn opened(&mut self, key: ExchangeKey, bytes: usize, place: MessageMeta, parts: &mut Vec<Part>) {
         if let Some(tag) = self.pairing.tag_mut(&key) {
             *tag = place.clone();
         }
@@ -222,17 +224,23 @@ impl Fold {
         }
     }
 
-    fn close(&mut self, exchange: &Exchange, place: &Place) {
+    fn close(&mut self, exchange: &Exchange, place: &MessageMeta) {
         self.open.remove(&(place.seq, place.item.unwrap_or(0)));
         self.bytes = self.bytes.saturating_sub(exchange.request.message.raw().len());
         self.elsewhere.closed(&exchange.key);
     }
 
-    fn call(&mut self, exchange: Box<Exchange>, place: Place, response: Option<Placed>, parts: &mut Vec<Part>) {
-        let Exchange { key, request: Stamped { at, message }, .. } = *exchange;
-        let Place { seq, item, event_id } = place;
-        let request = Placed { seq, item, at, channel: key.channel, message, event_id };
-        let call = Call { asker: key.asker, request, response };
+    fn call(
+        &mut self,
+        exchange: Box<Exchange>,
+        place: MessageMeta,
+        response: Option<PlacedMessage>,
+        parts: &mut Vec<Part>,
+    ) {
+        let Exchange { key, request: TimedMessage { at, message }, .. } = *exchange;
+        let MessageMeta { seq, item, event_id } = place;
+        let request = PlacedMessage { seq, item, at, channel: key.channel, message, event_id };
+        let call = RecordedCall { asker: key.asker, request, response };
         if let Some(start) = &mut self.start
             && let Some(info) = identity(&call)
         {
@@ -241,7 +249,7 @@ impl Fold {
             }
             self.release(parts);
         }
-        self.give(Part::Call(Box::new(call)), parts);
+        self.push(Part::Call(Box::new(call)), parts);
     }
 
     fn loose(
@@ -250,15 +258,15 @@ impl Fold {
         channel: Channel,
         at: Duration,
         message: Message,
-        Place { seq, item, event_id }: Place,
+        MessageMeta { seq, item, event_id }: MessageMeta,
         parts: &mut Vec<Part>,
     ) {
-        let what = What::Message { from, channel, message, event_id };
-        self.give(Part::Entry(Entry { seq, item, at, what }), parts);
+        let what = EntryBody::Message { from, channel, message, event_id };
+        self.push(Part::Entry(Entry { seq, item, at, what }), parts);
     }
 
     /// Returns a part, after the start.
-    fn give(&mut self, part: Part, parts: &mut Vec<Part>) {
+    fn push(&mut self, part: Part, parts: &mut Vec<Part>) {
         if self.start.is_none() {
             parts.push(part);
             return;
@@ -279,7 +287,7 @@ impl Fold {
 
 /// The name, title and version that the server sends in the response to this call. Since 2026-07-28 any response may
 /// contain them.
-pub(super) fn identity(call: &Call) -> Option<Vec<(String, Value)>> {
+pub(super) fn identity(call: &RecordedCall) -> Option<Vec<(String, Value)>> {
     let method = call.request.message.method()?;
     let Reply::Result(result) = &call.response.as_ref()?.message.as_response()?.reply else { return None };
     let is_first = *method == Method::INITIALIZE || *method == Method::DISCOVER;
@@ -301,7 +309,7 @@ mod tests {
     use serde_json::Map;
 
     struct Talk {
-        fold: Fold,
+        fold: JournalFold,
         seq: u64,
         parts: Vec<Part>,
     }
@@ -309,18 +317,19 @@ mod tests {
     impl Talk {
         fn new(limit: FoldLimit) -> Talk {
             let started_at = Some("2026-07-28T12:00:00Z".parse().unwrap());
-            let start = Start { session_id: "a".into(), server_info: Map::new(), started_at, metadata: Map::new() };
-            Talk { fold: Fold::with_limit(start, limit), seq: 0, parts: Vec::new() }
+            let start =
+                SessionStart { session_id: "a".into(), server_info: Map::new(), started_at, metadata: Map::new() };
+            Talk { fold: JournalFold::with_limit(start, limit), seq: 0, parts: Vec::new() }
         }
 
-        fn happens(&mut self, what: What) {
+        fn happens(&mut self, what: EntryBody) {
             self.fold.entry(Entry::new(self.seq, Duration::from_millis(self.seq), what), &mut self.parts);
             self.seq += 1;
         }
 
         fn says(&mut self, from: Side, channel: u64, text: &str) {
             let message = Message::parse(text.to_owned());
-            self.happens(What::Message { from, channel: Channel(channel), message, event_id: None });
+            self.happens(EntryBody::Message { from, channel: Channel(channel), message, event_id: None });
         }
 
         fn ends(mut self) -> Vec<Part> {
@@ -395,7 +404,7 @@ mod tests {
     fn the_answer_on_a_stream_that_was_taken_up_again_finds_its_request() {
         let mut talk = Talk::default();
         talk.says(Client, 1, &call(7));
-        talk.happens(What::ChannelEnded { channel: Channel(1), why: Some("cut".into()) });
+        talk.happens(EntryBody::ChannelEnded { channel: Channel(1), why: Some("cut".into()) });
         talk.says(Server, 2, &result(7));
         assert_eq!(talk.shape(), "1 0-2");
     }
@@ -453,7 +462,7 @@ mod tests {
     #[test]
     fn the_start_says_who_the_server_is_once_it_has_said_so() {
         let mut talk = Talk::default();
-        talk.happens(What::Stderr { line: "listening".into() });
+        talk.happens(EntryBody::Stderr { line: "listening".into() });
         talk.says(Client, 0, r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#);
         assert!(talk.parts.is_empty());
         let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"serverInfo":{"name":"weather","version":"1.2"}}}"#;
@@ -466,13 +475,13 @@ mod tests {
     #[test]
     fn a_server_that_never_says_who_it_is_holds_nothing_up() {
         let mut talk = Talk::default();
-        (0..HELD).for_each(|_| talk.happens(What::Stderr { line: "x".into() }));
+        (0..HELD).for_each(|_| talk.happens(EntryBody::Stderr { line: "x".into() }));
         assert_eq!(talk.parts.len(), HELD + 1);
     }
 
     #[test]
     fn pieces_of_a_line_are_replaced_by_the_line_or_are_half_of_it() {
-        let piece_on = |from, channel, offset, bytes: &'static str| What::Piece {
+        let piece_on = |from, channel, offset, bytes: &'static str| EntryBody::Piece {
             from,
             channel: Channel(channel),
             offset,
@@ -482,7 +491,7 @@ mod tests {
         let mut talk = Talk::default();
         talk.happens(piece_on(Client, 7, 0, "{\"half of"));
         talk.happens(piece_on(Client, 8, 0, "{\"it was told that this ended"));
-        talk.happens(What::ChannelEnded { channel: Channel(8), why: None });
+        talk.happens(EntryBody::ChannelEnded { channel: Channel(8), why: None });
         talk.happens(piece(Client, 0, "{\"json"));
         talk.happens(piece(Server, 0, "noi"));
         talk.happens(piece(Client, 6, "nrpc\":"));
@@ -493,23 +502,23 @@ mod tests {
         let [_, Part::Entry(_), Part::Entry(request), Part::Entry(half), Part::Call(_), _] = &parts[..] else {
             panic!("{parts:?}")
         };
-        let What::Message { from: Client, channel: Channel(7), message, .. } = &request.what else {
+        let EntryBody::Message { from: Client, channel: Channel(7), message, .. } = &request.what else {
             panic!("{request:?}")
         };
-        assert_eq!(message, &Message::garbled("{\"half of", Reason::HalfLine));
-        let What::Message { from: Server, message, .. } = &half.what else { panic!("{half:?}") };
-        assert_eq!(message, &Message::garbled("non-", Reason::HalfLine));
+        assert_eq!(message, &Message::garbled("{\"half of", GarbledReason::PartialLine));
+        let EntryBody::Message { from: Server, message, .. } = &half.what else { panic!("{half:?}") };
+        assert_eq!(message, &Message::garbled("non-", GarbledReason::PartialLine));
     }
 
     #[test]
     fn a_session_ends_when_it_was_seen_to_end_or_with_its_last_entry() {
         let mut talk = Talk::default();
         talk.says(Client, 0, &call(1));
-        talk.happens(What::Ended(End::Stopped));
-        talk.happens(What::Stderr { line: "late".into() });
+        talk.happens(EntryBody::Ended(SessionEnd::Stopped));
+        talk.happens(EntryBody::Stderr { line: "late".into() });
         let finish = talk.ends().pop();
         let ended_at = Some("2026-07-28T12:00:00.001Z".parse().unwrap());
-        assert_eq!(finish, Some(Part::Finish { ended_at, end: Some(End::Stopped) }));
+        assert_eq!(finish, Some(Part::Finish { ended_at, end: Some(SessionEnd::Stopped) }));
         let mut talk = Talk::default();
         talk.says(Client, 0, &call(1));
         talk.says(Client, 0, &call(2));

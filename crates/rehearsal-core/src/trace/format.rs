@@ -8,7 +8,7 @@ pub const JOURNAL_FORMAT: u64 = 2;
 
 /// A piece of a line that a migration may have to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum TracePiece {
     /// An element of `calls`.
     Call,
     /// An element of `messages`.
@@ -16,13 +16,13 @@ pub(super) enum Piece {
 }
 
 /// Migrates the text of one piece to the next version. It is text, so that numbers keep their digits.
-type Migration = fn(Piece, Vec<u8>) -> Vec<u8>;
+type Migration = fn(TracePiece, Vec<u8>) -> Vec<u8>;
 
 /// One migration for each older version, oldest first: the first leads from 1 to 2.
 const MIGRATIONS: [Migration; FORMAT as usize - 1] = [];
 
 /// Migrates a piece of an older version to the current one.
-pub(super) fn migrate(format: u64, piece: Piece, text: Vec<u8>) -> Vec<u8> {
+pub(super) fn migrate(format: u64, piece: TracePiece, text: Vec<u8>) -> Vec<u8> {
     let done = usize::try_from(format.saturating_sub(1)).unwrap_or(usize::MAX);
     MIGRATIONS.iter().skip(done).fold(text, |text, step| step(piece, text))
 }

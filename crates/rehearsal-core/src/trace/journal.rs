@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::fields::{Fields, Kind};
+use super::fields::{Fields, LineKind};
 use super::format::JOURNAL_FORMAT;
-use super::journal_parts::Mark;
-use super::{Entry, ReadError, Start, What};
+use super::journal_parts::LinePosition;
+use super::{Entry, EntryBody, ReadError, SessionStart};
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
 
@@ -20,7 +20,7 @@ pub const LINE_LIMIT: usize = 1 << 30;
 #[derive(Clone, Debug, PartialEq)]
 pub enum JournalLine {
     /// The start of a session.
-    Start(Start),
+    Start(SessionStart),
     /// An event in a session.
     Entry {
         /// The id of the session, if the line has it: several may share a file.
@@ -43,7 +43,7 @@ pub struct JournalReader<R> {
     position: u64,
     buffer: Vec<u8>,
     /// The verbatim messages at the current position, if there are any.
-    verbatim: Option<Verbatim>,
+    verbatim: Option<VerbatimRun>,
     limit: usize,
     skip_bad: bool,
     over: bool,
@@ -52,7 +52,7 @@ pub struct JournalReader<R> {
 
 /// Messages that are verbatim in a journal, one per line, behind one line with their common members.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Verbatim {
+pub(super) struct VerbatimRun {
     from: Side,
     channel: Channel,
     at: Duration,
@@ -63,9 +63,9 @@ pub(super) struct Verbatim {
 }
 
 /// The contents of a line.
-enum Said {
+enum LineContent {
     Line(JournalLine),
-    Verbatim(Verbatim),
+    Verbatim(VerbatimRun),
 }
 
 impl<R: BufRead> JournalReader<R> {
@@ -112,8 +112,8 @@ impl<R: BufRead> JournalReader<R> {
     }
 
     /// The position of the next line.
-    pub(super) fn mark(&self) -> Mark {
-        Mark { position: self.position, line: self.line, verbatim: self.verbatim }
+    pub(super) fn mark(&self) -> LinePosition {
+        LinePosition { position: self.position, line: self.line, verbatim: self.verbatim }
     }
 
     fn read(&mut self) -> Result<Option<JournalLine>, ReadError> {
@@ -131,8 +131,8 @@ impl<R: BufRead> JournalReader<R> {
                 continue;
             }
             match line(self.line, text) {
-                Ok(Said::Line(line)) => return Ok(Some(line)),
-                Ok(Said::Verbatim(verbatim)) => self.verbatim = Some(verbatim),
+                Ok(LineContent::Line(line)) => return Ok(Some(line)),
+                Ok(LineContent::Verbatim(verbatim)) => self.verbatim = Some(verbatim),
                 // After a crash of the operating system the rest may contain anything.
                 Err(ReadError::NotJson { .. }) | Err(ReadError::Bad { line: 2.., .. }) if !ended => {
                     self.torn = Some(self.buffer.len() as u64);
@@ -144,12 +144,12 @@ impl<R: BufRead> JournalReader<R> {
     }
 
     /// Reads the next verbatim message.
-    fn read_verbatim(&mut self, verbatim: Verbatim) -> Result<Option<JournalLine>, ReadError> {
+    fn read_verbatim(&mut self, verbatim: VerbatimRun) -> Result<Option<JournalLine>, ReadError> {
         let before = self.position;
         let read = self.read_line(verbatim.left);
-        let Verbatim { from, channel, at, seq, left } = verbatim;
+        let VerbatimRun { from, channel, at, seq, left } = verbatim;
         let left = left.saturating_sub(self.position - before);
-        self.verbatim = Some(Verbatim { seq: seq + 1, left, ..verbatim });
+        self.verbatim = Some(VerbatimRun { seq: seq + 1, left, ..verbatim });
         match read? {
             None => Ok(None),
             Some(false) if left > 0 => {
@@ -159,7 +159,7 @@ impl<R: BufRead> JournalReader<R> {
             Some(_) => {
                 let line = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
                 let message = Message::parse(Bytes::copy_from_slice(line));
-                let what = What::Message { from, channel, message, event_id: None };
+                let what = EntryBody::Message { from, channel, message, event_id: None };
                 Ok(Some(JournalLine::Entry { session_id: None, entry: Entry::new(seq, at, what) }))
             }
         }
@@ -202,7 +202,7 @@ impl<R: BufRead> JournalReader<R> {
 
 impl<R: BufRead + Seek> JournalReader<R> {
     /// Goes to the beginning of a line.
-    pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
+    pub(super) fn go_to(&mut self, mark: LinePosition) -> io::Result<()> {
         self.input.seek(SeekFrom::Start(mark.position))?;
         (self.position, self.line, self.over, self.torn) = (mark.position, mark.line, false, None);
         self.verbatim = mark.verbatim;
@@ -211,32 +211,32 @@ impl<R: BufRead + Seek> JournalReader<R> {
 }
 
 /// Parses one line.
-fn line(number: u64, text: &[u8]) -> Result<Said, ReadError> {
+fn line(number: u64, text: &[u8]) -> Result<LineContent, ReadError> {
     let bad = |expected| ReadError::Bad { line: number, column: 1, expected };
     if !text.trim_ascii_start().starts_with(b"{") {
         return Err(bad("an object: `{`".to_owned()));
     }
     let fields: Fields<'_> = serde_json::from_slice(text).map_err(|error| ReadError::json(number, 1, &error))?;
     match fields.kind {
-        Some(Kind::Start) => match fields.format {
+        Some(LineKind::Start) => match fields.format {
             Some(found) if found > JOURNAL_FORMAT => {
                 Err(ReadError::Format { line: number, found, known: JOURNAL_FORMAT })
             }
-            Some(_) | None => fields.start().map(|start| Said::Line(JournalLine::Start(start))).map_err(bad),
+            Some(_) | None => fields.start().map(|start| LineContent::Line(JournalLine::Start(start))).map_err(bad),
         },
-        Some(Kind::Lines) => verbatim(&fields).map(Said::Verbatim).map_err(bad),
+        Some(LineKind::Lines) => verbatim_run(&fields).map(LineContent::Verbatim).map_err(bad),
         Some(_) | None => {
             let mut fields = fields;
             let session_id = fields.session_id.take();
-            fields.entry().map(|entry| Said::Line(JournalLine::Entry { session_id, entry })).map_err(bad)
+            fields.entry().map(|entry| LineContent::Line(JournalLine::Entry { session_id, entry })).map_err(bad)
         }
     }
 }
 
-fn verbatim(fields: &Fields<'_>) -> Result<Verbatim, String> {
+fn verbatim_run(fields: &Fields<'_>) -> Result<VerbatimRun, String> {
     let left = fields.bytes.ok_or("`bytes`")?;
     let (from, channel) = (fields.from()?, fields.channel());
-    Ok(Verbatim { from, channel, at: fields.at()?, seq: fields.seq()?, left })
+    Ok(VerbatimRun { from, channel, at: fields.at()?, seq: fields.seq()?, left })
 }
 
 impl<R: BufRead> Iterator for JournalReader<R> {
@@ -261,12 +261,12 @@ mod tests {
     use super::*;
     use crate::exchange::{Channel, Side};
     use crate::message::Message;
-    use crate::trace::{InLog, What, arbitrary, write_entry, write_lines, write_start};
+    use crate::trace::{EntryBody, SharedLog, arbitrary, write_entry, write_lines, write_start};
     use proptest::prelude::*;
     use std::time::Duration;
 
     fn said(text: &str) -> Entry {
-        let what = What::Message {
+        let what = EntryBody::Message {
             from: Side::Client,
             channel: Channel::MAIN,
             message: Message::parse(text.to_owned()),
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_base64() {
-        let what = What::Message {
+        let what = EntryBody::Message {
             from: Side::Server,
             channel: Channel(3),
             message: Message::parse(&b"\xff\xfe"[..]),
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_line_of_a_log_says_which_session_and_when() {
-        let log = InLog { session_id: "a", started_at: "2026-07-28T12:00:00Z".parse().unwrap() };
+        let log = SharedLog { session_id: "a", started_at: "2026-07-28T12:00:00Z".parse().unwrap() };
         let mut out = Vec::new();
         write_entry(&mut out, &said(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Some(&log));
         let expected = r#"{"type":"request","timestamp":"2026-07-28T12:00:00.0125Z","session_id":"a","seq":4,"at_ms":12.5,"from":"client","id":1,"method":"ping"}"#;
@@ -412,7 +412,8 @@ mod tests {
             for line in reader.by_ref() {
                 let Ok(JournalLine::Entry { session_id: None, entry }) = line else { panic!("{line:?}") };
                 assert_eq!(entry.at, Duration::from_micros(12_500));
-                let What::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None } = entry.what
+                let EntryBody::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None } =
+                    entry.what
                 else {
                     panic!("a message")
                 };
@@ -446,7 +447,7 @@ mod tests {
         let on_channel = |line: &JournalLine| {
             matches!(
                 line,
-                JournalLine::Entry { entry: Entry { what: What::Message { channel: Channel(7), .. }, .. }, .. }
+                JournalLine::Entry { entry: Entry { what: EntryBody::Message { channel: Channel(7), .. }, .. }, .. }
             )
         };
         assert!(first.is_some() && rest.len() == 2 && rest.iter().all(on_channel));

@@ -5,73 +5,73 @@ use std::io::{BufRead, Seek};
 
 use serde_json::Map;
 
-use super::journal::Verbatim;
-use super::{Fold, JournalLine, JournalReader, Part, ReadError, Start};
+use super::journal::VerbatimRun;
+use super::{JournalFold, JournalLine, JournalReader, Part, ReadError, SessionStart};
 
 /// The parts of a journal: its sessions one after the other, though their lines may be mixed.
 ///
 /// The journal is read once to find its sessions, and then each session from its first line to its last. Bad lines are
 /// reported during the first reading, before any part.
 #[derive(Debug)]
-pub struct JournalParts<R> {
+pub struct JournalSessions<R> {
     journal: JournalReader<R>,
-    sessions: Vec<Span>,
+    sessions: Vec<SessionSpan>,
     /// The session of the lines without a session id, and the latest span of each session.
     current: Option<usize>,
     latest: HashMap<String, usize>,
-    stage: Stage,
+    stage: ReadPhase,
     ready: VecDeque<Part>,
 }
 
 /// The position of a session in the file.
 #[derive(Debug)]
-struct Span {
+struct SessionSpan {
     /// `None` if no line has it.
     session_id: Option<String>,
-    from: Mark,
+    from: LinePosition,
     to: u64,
 }
 
 /// A position between two lines.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct LinePosition {
     pub(super) position: u64,
     pub(super) line: u64,
     /// The position among verbatim messages.
-    pub(super) verbatim: Option<Verbatim>,
+    pub(super) verbatim: Option<VerbatimRun>,
 }
 
 #[derive(Debug)]
-enum Stage {
-    Looking,
+enum ReadPhase {
+    Scanning,
     /// Reading the session with this number.
-    Reading(usize, Box<Fold>),
+    Reading(usize, Box<JournalFold>),
     /// About to read the session with this number.
     Before(usize),
     Over,
 }
 
-impl<R: BufRead + Seek> JournalParts<R> {
+impl<R: BufRead + Seek> JournalSessions<R> {
     /// Reads a journal.
-    pub fn new(journal: JournalReader<R>) -> JournalParts<R> {
-        JournalParts {
+    pub fn new(journal: JournalReader<R>) -> JournalSessions<R> {
+        JournalSessions {
             journal,
             sessions: Vec::new(),
             current: None,
             latest: HashMap::new(),
-            stage: Stage::Looking,
+            stage: ReadPhase::Scanning,
             ready: VecDeque::new(),
         }
     }
 
     /// Finds the sessions. It stops at a bad line; another call continues after it.
-    fn look(&mut self) -> Result<(), ReadError> {
+    fn scan(&mut self) -> Result<(), ReadError> {
         loop {
             let from = self.journal.mark();
             let Some(line) = self.journal.next().transpose()? else { return Ok(()) };
             let to = self.journal.mark().position;
             match line {
-                JournalLine::Start(Start { session_id, .. }) => {
+                JournalLine::Start(SessionStart { session_id, .. }) => {
                     self.begin(Some(session_id), from);
                 }
                 JournalLine::Entry { session_id, .. } => {
@@ -86,24 +86,24 @@ impl<R: BufRead + Seek> JournalParts<R> {
         }
     }
 
-    fn begin(&mut self, session_id: Option<String>, from: Mark) -> usize {
+    fn begin(&mut self, session_id: Option<String>, from: LinePosition) -> usize {
         let number = self.sessions.len();
         if let Some(session_id) = &session_id {
             self.latest.insert(session_id.clone(), number);
         }
         self.current = Some(number);
-        self.sessions.push(Span { session_id, from, to: from.position });
+        self.sessions.push(SessionSpan { session_id, from, to: from.position });
         number
     }
 
     fn enter(&mut self, number: usize) -> Result<(), ReadError> {
         let Some(span) = self.sessions.get(number) else {
-            self.stage = Stage::Over;
+            self.stage = ReadPhase::Over;
             return Ok(());
         };
         let id = span.session_id.clone();
         self.journal.go_to(span.from)?;
-        let mut start = Start {
+        let mut start = SessionStart {
             session_id: id.clone().unwrap_or_else(|| "unknown".to_owned()),
             server_info: Map::new(),
             started_at: None,
@@ -114,13 +114,13 @@ impl<R: BufRead + Seek> JournalParts<R> {
             Some(Ok(JournalLine::Start(found))) => start = found,
             Some(_) | None => self.journal.go_to(back)?,
         }
-        self.stage = Stage::Reading(number, Box::new(Fold::new(start)));
+        self.stage = ReadPhase::Reading(number, Box::new(JournalFold::new(start)));
         Ok(())
     }
 
     /// Takes the next line of the session; ends the session after its last line.
     fn step(&mut self) -> Result<(), ReadError> {
-        let Stage::Reading(number, fold) = &mut self.stage else { return Ok(()) };
+        let ReadPhase::Reading(number, fold) = &mut self.stage else { return Ok(()) };
         let span = &self.sessions[*number];
         let mut parts = Vec::new();
         if self.journal.mark().position < span.to {
@@ -132,11 +132,11 @@ impl<R: BufRead + Seek> JournalParts<R> {
                 }
                 // The line belongs to another session, or its error was reported already.
                 Some(Ok(JournalLine::Start(_)) | Err(_)) => {}
-                None => self.journal.go_to(Mark { position: span.to, line: 0, verbatim: None })?,
+                None => self.journal.go_to(LinePosition { position: span.to, line: 0, verbatim: None })?,
             }
         } else {
-            let next = Stage::Before(*number + 1);
-            if let Stage::Reading(_, fold) = std::mem::replace(&mut self.stage, next) {
+            let next = ReadPhase::Before(*number + 1);
+            if let ReadPhase::Reading(_, fold) = std::mem::replace(&mut self.stage, next) {
                 fold.finish(None, &mut parts);
             }
         }
@@ -145,7 +145,7 @@ impl<R: BufRead + Seek> JournalParts<R> {
     }
 }
 
-impl<R: BufRead + Seek> Iterator for JournalParts<R> {
+impl<R: BufRead + Seek> Iterator for JournalSessions<R> {
     type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -154,22 +154,22 @@ impl<R: BufRead + Seek> Iterator for JournalParts<R> {
                 return Some(Ok(part));
             }
             let done = match self.stage {
-                Stage::Looking => {
-                    let looked = self.look();
+                ReadPhase::Scanning => {
+                    let looked = self.scan();
                     match &looked {
-                        Ok(()) => self.stage = Stage::Before(0),
+                        Ok(()) => self.stage = ReadPhase::Before(0),
                         Err(_) if self.journal.skips_bad() => {}
-                        Err(_) => self.stage = Stage::Over,
+                        Err(_) => self.stage = ReadPhase::Over,
                     }
                     looked
                 }
-                Stage::Before(number) => self.enter(number),
-                Stage::Reading(..) => self.step(),
-                Stage::Over => return None,
+                ReadPhase::Before(number) => self.enter(number),
+                ReadPhase::Reading(..) => self.step(),
+                ReadPhase::Over => return None,
             };
             if let Err(error) = done {
                 if matches!(error, ReadError::Io(_)) {
-                    self.stage = Stage::Over;
+                    self.stage = ReadPhase::Over;
                 }
                 return Some(Err(error));
             }
@@ -180,31 +180,31 @@ impl<R: BufRead + Seek> Iterator for JournalParts<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Entry, InLog, What, write_entry, write_start};
+    use crate::trace::{Entry, EntryBody, SharedLog, write_entry, write_start};
     use std::io::Cursor;
     use std::time::Duration;
 
-    fn start(session_id: &str) -> Start {
-        Start { session_id: session_id.into(), server_info: Map::new(), started_at: None, metadata: Map::new() }
+    fn start(session_id: &str) -> SessionStart {
+        SessionStart { session_id: session_id.into(), server_info: Map::new(), started_at: None, metadata: Map::new() }
     }
 
     fn shape(journal: &[u8], skip_bad: bool) -> String {
         let reader = JournalReader::new(Cursor::new(journal)).skip_bad(skip_bad);
         let word = |part: Result<Part, ReadError>| match part {
             Ok(Part::Start(start)) => format!("{}:", start.session_id),
-            Ok(Part::Entry(Entry { what: What::Stderr { line }, .. })) => line,
+            Ok(Part::Entry(Entry { what: EntryBody::Stderr { line }, .. })) => line,
             Ok(other) => format!("{other:?}").chars().take_while(|c| c.is_alphabetic()).collect(),
             Err(error) => format!("({error})"),
         };
-        JournalParts::new(reader).map(word).collect::<Vec<_>>().join(" ")
+        JournalSessions::new(reader).map(word).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn sessions_whose_lines_are_mixed_are_given_one_after_the_other() {
         let mut log = Vec::new();
         let mut line = |session_id, text: &str| {
-            let log_line = InLog { session_id, started_at: jiff::Timestamp::UNIX_EPOCH };
-            let entry = Entry::new(0, Duration::ZERO, What::Stderr { line: text.into() });
+            let log_line = SharedLog { session_id, started_at: jiff::Timestamp::UNIX_EPOCH };
+            let entry = Entry::new(0, Duration::ZERO, EntryBody::Stderr { line: text.into() });
             if text.is_empty() {
                 write_start(&mut log, &start(session_id))
             } else {
@@ -237,7 +237,7 @@ mod tests {
         let mut journal = Vec::new();
         write_start(&mut journal, &start("a"));
         for text in ["1", "2"] {
-            write_entry(&mut journal, &Entry::new(0, Duration::ZERO, What::Stderr { line: text.into() }), None);
+            write_entry(&mut journal, &Entry::new(0, Duration::ZERO, EntryBody::Stderr { line: text.into() }), None);
         }
         assert_eq!(shape(&journal, false), "a: 1 2 Finish");
         let second = journal.iter().position(|byte| *byte == b'\n').unwrap() + 1;

@@ -9,19 +9,19 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memchr2;
 
 use super::fields::Fields;
-use super::layout::{Envelope, Key, fill};
-use crate::json::special;
-use crate::message::{Body, Cut, Message, Reason, Reply};
+use super::layout::{EnvelopeMember, EnvelopeSpans, fill};
+use crate::json::special_bytes;
+use crate::message::{Body, GarbledReason, Message, Reply, Truncation};
 
 /// Writes a message as members, each after a comma. An id that is equal to `known_id` is left out.
 ///
 /// Values are copied and not parsed again. White space that would end the line is written as a space, and `lf` and `cr`
 /// hold its positions.
-pub(super) fn put_message(out: &mut Vec<u8>, message: &Message, known_id: Option<&[u8]>) {
+pub(super) fn write_message(out: &mut Vec<u8>, message: &Message, known_id: Option<&[u8]>) {
     let raw = message.raw();
     match message.body() {
         Body::Request(_) | Body::Notification(_) | Body::Response(_) => {
-            match Envelope::scan(raw, payload(message)) {
+            match EnvelopeSpans::scan(raw, payload(message)) {
                 Some(envelope) => put_envelope(out, raw, &envelope, known_id),
                 None => put_whole(out, raw),
             };
@@ -33,12 +33,12 @@ pub(super) fn put_message(out: &mut Vec<u8>, message: &Message, known_id: Option
         Body::Batch(_) => put_whole(out, raw),
         Body::Garbled(garbled) => {
             out.extend_from_slice(b",\"reason\":");
-            put_text(out, &garbled.to_string());
-            match garbled.reason.cut() {
-                Some(Cut::HalfLine) => out.extend_from_slice(b",\"half_line\":true"),
-                Some(Cut::TooLong { limit }) => {
+            write_string(out, &garbled.to_string());
+            match garbled.reason.truncation() {
+                Some(Truncation::PartialLine) => out.extend_from_slice(b",\"half_line\":true"),
+                Some(Truncation::TooLong { limit }) => {
                     out.extend_from_slice(b",\"limit\":");
-                    put_number(out, limit as u64);
+                    write_number(out, limit as u64);
                 }
                 None => {}
             }
@@ -49,8 +49,8 @@ pub(super) fn put_message(out: &mut Vec<u8>, message: &Message, known_id: Option
 
 /// The text of a message's id.
 pub(super) fn id_text(message: &Message) -> Option<&[u8]> {
-    let envelope = Envelope::scan(message.raw(), payload(message))?;
-    let (_, range) = envelope.members().find(|(key, _)| *key == Key::Id)?;
+    let envelope = EnvelopeSpans::scan(message.raw(), payload(message))?;
+    let (_, range) = envelope.members().find(|(key, _)| *key == EnvelopeMember::Id)?;
     Some(&message.raw()[range])
 }
 
@@ -71,17 +71,17 @@ fn payload(message: &Message) -> Option<Range<usize>> {
     inside.then(|| value.start as usize - raw.start as usize..value.end as usize - raw.start as usize)
 }
 
-fn put_envelope(out: &mut Vec<u8>, raw: &[u8], envelope: &Envelope, known_id: Option<&[u8]>) {
+fn put_envelope(out: &mut Vec<u8>, raw: &[u8], envelope: &EnvelopeSpans, known_id: Option<&[u8]>) {
     for (key, range) in envelope.members() {
         let value = &raw[range];
         match key {
-            Key::Jsonrpc => {}
-            Key::Id if known_id == Some(value) => {}
-            Key::Id | Key::Method => {
+            EnvelopeMember::Jsonrpc => {}
+            EnvelopeMember::Id if known_id == Some(value) => {}
+            EnvelopeMember::Id | EnvelopeMember::Method => {
                 put_name(out, key.name());
                 out.extend_from_slice(value);
             }
-            Key::Params | Key::Result | Key::Error => {
+            EnvelopeMember::Params | EnvelopeMember::Result | EnvelopeMember::Error => {
                 put_name(out, key.name());
                 put_payload(out, value);
             }
@@ -89,7 +89,7 @@ fn put_envelope(out: &mut Vec<u8>, raw: &[u8], envelope: &Envelope, known_id: Op
     }
     if let Some(layout) = envelope.layout(raw) {
         put_name(out, "layout");
-        put_text(out, &layout);
+        write_string(out, &layout);
     }
 }
 
@@ -121,7 +121,7 @@ fn put_payload(out: &mut Vec<u8>, value: &[u8]) {
         let mut separator = b'[';
         for place in places {
             out.push(separator);
-            put_number(out, (place - before) as u64);
+            write_number(out, (place - before) as u64);
             (before, separator) = (place, b',');
         }
         out.push(b']');
@@ -133,7 +133,7 @@ pub(super) fn put_whole(out: &mut Vec<u8>, raw: &[u8]) {
     match std::str::from_utf8(raw) {
         Ok(text) => {
             put_name(out, "text");
-            put_text(out, text);
+            write_string(out, text);
         }
         Err(_) => {
             put_name(out, "base64");
@@ -157,18 +157,18 @@ pub(super) fn message(fields: &Fields<'_>, known_id: Option<&[u8]>) -> Result<Me
             let payload = payload.map(|payload| broken_up(payload.get(), fields)).transpose()?;
             let id = fields.id.map(|id| id.get().as_bytes()).or(known_id);
             fill(fields.layout.as_deref(), |key| match key {
-                Key::Jsonrpc => None,
-                Key::Id => id,
-                Key::Method => fields.method.map(|method| method.get().as_bytes()),
-                Key::Params => fields.params.and(payload.as_deref()),
-                Key::Result => fields.result.and(payload.as_deref()),
-                Key::Error => fields.error.and(payload.as_deref()),
+                EnvelopeMember::Jsonrpc => None,
+                EnvelopeMember::Id => id,
+                EnvelopeMember::Method => fields.method.map(|method| method.get().as_bytes()),
+                EnvelopeMember::Params => fields.params.and(payload.as_deref()),
+                EnvelopeMember::Result => fields.result.and(payload.as_deref()),
+                EnvelopeMember::Error => fields.error.and(payload.as_deref()),
             })?
         }
     };
     match (fields.half_line, fields.limit) {
-        (Some(true), _) => Ok(Message::garbled(raw, Reason::HalfLine)),
-        (_, Some(limit)) => Ok(Message::garbled(raw, Reason::TooLong { limit })),
+        (Some(true), _) => Ok(Message::garbled(raw, GarbledReason::PartialLine)),
+        (_, Some(limit)) => Ok(Message::garbled(raw, GarbledReason::TooLong { limit })),
         (Some(false) | None, None) => Ok(Message::parse(raw)),
     }
 }
@@ -203,21 +203,21 @@ fn broken_up(text: &str, fields: &Fields<'_>) -> Result<Vec<u8>, String> {
 }
 
 /// Writes a number.
-pub(super) fn put_number(out: &mut Vec<u8>, number: u64) {
+pub(super) fn write_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Writes a string.
-pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
     // Nearly every text needs no escapes.
     match is_plain(text.as_bytes()) {
-        true => put_plain(out, text),
-        false => put_value(out, text),
+        true => write_plain_string(out, text),
+        false => write_value(out, text),
     }
 }
 
 /// Writes a string in which nothing needs an escape.
-pub(super) fn put_plain(out: &mut Vec<u8>, text: &str) {
+pub(super) fn write_plain_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());
     out.push(b'"');
@@ -228,18 +228,18 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
     let (words, rest) = text.as_chunks::<8>();
     let mut last = [b' '; 8];
     last[..rest.len()].copy_from_slice(rest);
-    words.iter().chain([&last]).all(|word| special(u64::from_ne_bytes(*word)) == 0)
+    words.iter().chain([&last]).all(|word| special_bytes(u64::from_ne_bytes(*word)) == 0)
 }
 
 /// Writes a value that serde can always write.
-pub(super) fn put_value(out: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
+pub(super) fn write_value(out: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
     serde_json::to_writer(out, value).expect("strings, numbers and maps of values can always be written");
 }
 
 /// Writes milliseconds, exact to the microsecond: `1532.25`.
-pub(super) fn put_milliseconds(out: &mut Vec<u8>, duration: Duration) {
+pub(super) fn write_milliseconds(out: &mut Vec<u8>, duration: Duration) {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    put_number(out, micros / 1000);
+    write_number(out, micros / 1000);
     let rest = (micros % 1000) as u32;
     if rest > 0 {
         let digits = [b'.', b'0' + (rest / 100) as u8, b'0' + (rest / 10 % 10) as u8, b'0' + (rest % 10) as u8];
@@ -302,7 +302,7 @@ mod tests {
         #[test]
         fn every_microsecond_survives(micros in 0..u64::MAX / 1000) {
             let mut out = Vec::new();
-            put_milliseconds(&mut out, Duration::from_micros(micros));
+            write_milliseconds(&mut out, Duration::from_micros(micros));
             let text = String::from_utf8(out).unwrap();
             prop_assert_eq!(milliseconds(&text), Some(Duration::from_micros(micros)));
         }
@@ -310,14 +310,14 @@ mod tests {
         #[test]
         fn texts_are_written_as_everybody_does(text in "[ -~\"\\\\\\x00-\\x1fé😀]{0,40}") {
             let mut out = Vec::new();
-            put_text(&mut out, &text);
+            write_string(&mut out, &text);
             prop_assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&text).unwrap());
         }
 
         #[test]
         fn numbers_are_written_as_everybody_does(number: u64) {
             let mut out = Vec::new();
-            put_number(&mut out, number);
+            write_number(&mut out, number);
             prop_assert_eq!(String::from_utf8(out).unwrap(), number.to_string());
         }
     }

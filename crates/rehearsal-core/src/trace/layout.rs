@@ -10,7 +10,7 @@ use memchr::memchr2;
 
 /// A member of the envelope, in the order that needs no layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
+pub(super) enum EnvelopeMember {
     Jsonrpc,
     Id,
     Method,
@@ -19,29 +19,36 @@ pub(super) enum Key {
     Error,
 }
 
-impl Key {
+impl EnvelopeMember {
     /// All of them, in order.
-    pub(super) const ALL: [Key; 6] = [Key::Jsonrpc, Key::Id, Key::Method, Key::Params, Key::Result, Key::Error];
+    pub(super) const ALL: [EnvelopeMember; 6] = [
+        EnvelopeMember::Jsonrpc,
+        EnvelopeMember::Id,
+        EnvelopeMember::Method,
+        EnvelopeMember::Params,
+        EnvelopeMember::Result,
+        EnvelopeMember::Error,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Key::Jsonrpc => "jsonrpc",
-            Key::Id => "id",
-            Key::Method => "method",
-            Key::Params => "params",
-            Key::Result => "result",
-            Key::Error => "error",
+            EnvelopeMember::Jsonrpc => "jsonrpc",
+            EnvelopeMember::Id => "id",
+            EnvelopeMember::Method => "method",
+            EnvelopeMember::Params => "params",
+            EnvelopeMember::Result => "result",
+            EnvelopeMember::Error => "error",
         }
     }
 
-    fn quoted(text: &[u8]) -> Option<Key> {
+    fn quoted(text: &[u8]) -> Option<EnvelopeMember> {
         match text {
-            br#""jsonrpc""# => Some(Key::Jsonrpc),
-            br#""id""# => Some(Key::Id),
-            br#""method""# => Some(Key::Method),
-            br#""params""# => Some(Key::Params),
-            br#""result""# => Some(Key::Result),
-            br#""error""# => Some(Key::Error),
+            br#""jsonrpc""# => Some(EnvelopeMember::Jsonrpc),
+            br#""id""# => Some(EnvelopeMember::Id),
+            br#""method""# => Some(EnvelopeMember::Method),
+            br#""params""# => Some(EnvelopeMember::Params),
+            br#""result""# => Some(EnvelopeMember::Result),
+            br#""error""# => Some(EnvelopeMember::Error),
             _ => None,
         }
     }
@@ -49,18 +56,18 @@ impl Key {
 
 /// The positions of the members of an envelope.
 #[derive(Debug)]
-pub(super) struct Envelope {
-    members: [(Key, usize, usize); 6],
+pub(super) struct EnvelopeSpans {
+    members: [(EnvelopeMember, usize, usize); 6],
     count: usize,
     /// Whether it has only members of JSON-RPC, and no white space between them.
     plain: bool,
 }
 
-impl Envelope {
+impl EnvelopeSpans {
     /// Finds the members of an object that is valid JSON. `payload` is a value whose range is already known, so it is
     /// not scanned again.
-    pub(super) fn scan(raw: &[u8], payload: Option<Range<usize>>) -> Option<Envelope> {
-        let mut envelope = Envelope { members: [(Key::Jsonrpc, 0, 0); 6], count: 0, plain: true };
+    pub(super) fn scan(raw: &[u8], payload: Option<Range<usize>>) -> Option<EnvelopeSpans> {
+        let mut envelope = EnvelopeSpans { members: [(EnvelopeMember::Jsonrpc, 0, 0); 6], count: 0, plain: true };
         let mut at = envelope.white(raw, 0);
         if raw.get(at) != Some(&b'{') {
             return None;
@@ -69,7 +76,7 @@ impl Envelope {
         loop {
             at = envelope.white(raw, at);
             let key_end = string_end(raw, at)?;
-            let key = Key::quoted(&raw[at..key_end]);
+            let key = EnvelopeMember::quoted(&raw[at..key_end]);
             at = envelope.white(raw, key_end);
             if raw.get(at) != Some(&b':') {
                 return None;
@@ -103,7 +110,7 @@ impl Envelope {
     }
 
     /// The members in the order of the text.
-    pub(super) fn members(&self) -> impl Iterator<Item = (Key, Range<usize>)> {
+    pub(super) fn members(&self) -> impl Iterator<Item = (EnvelopeMember, Range<usize>)> {
         self.members[..self.count].iter().map(|&(key, start, end)| (key, start..end))
     }
 
@@ -126,8 +133,8 @@ impl Envelope {
         }
         let mut from = 0;
         let text = |range: Range<usize>| String::from_utf8_lossy(&raw[range]);
-        for (key, value) in self.members().filter(|(key, _)| *key != Key::Jsonrpc) {
-            debug_assert!(key != Key::Jsonrpc);
+        for (key, value) in self.members().filter(|(key, _)| *key != EnvelopeMember::Jsonrpc) {
+            debug_assert!(key != EnvelopeMember::Jsonrpc);
             layout.push_str(&text(from..value.start));
             layout.push('#');
             from = value.end;
@@ -138,12 +145,16 @@ impl Envelope {
 }
 
 /// Inserts the values into a layout. `Err` describes what does not fit.
-pub(super) fn fill<'a>(layout: Option<&str>, value: impl Fn(Key) -> Option<&'a [u8]>) -> Result<Vec<u8>, String> {
-    let mut raw = Vec::with_capacity(64 + Key::ALL.into_iter().filter_map(&value).map(<[u8]>::len).sum::<usize>());
+pub(super) fn fill<'a>(
+    layout: Option<&str>,
+    value: impl Fn(EnvelopeMember) -> Option<&'a [u8]>,
+) -> Result<Vec<u8>, String> {
+    let mut raw =
+        Vec::with_capacity(64 + EnvelopeMember::ALL.into_iter().filter_map(&value).map(<[u8]>::len).sum::<usize>());
     match layout {
         None => {
             raw.extend_from_slice(br#"{"jsonrpc":"2.0""#);
-            for key in &Key::ALL[1..] {
+            for key in &EnvelopeMember::ALL[1..] {
                 if let Some(value) = value(*key) {
                     member(&mut raw, *key, value);
                 }
@@ -152,7 +163,7 @@ pub(super) fn fill<'a>(layout: Option<&str>, value: impl Fn(Key) -> Option<&'a [
         }
         Some(template) if template.trim_start().starts_with('{') => {
             let text = template.as_bytes();
-            let envelope = Envelope::scan(text, None).ok_or("a layout that is no object")?;
+            let envelope = EnvelopeSpans::scan(text, None).ok_or("a layout that is no object")?;
             let mut from = 0;
             let mut used = 0;
             for (key, place) in envelope.members().filter(|(_, place)| &text[place.clone()] == b"#") {
@@ -168,9 +179,9 @@ pub(super) fn fill<'a>(layout: Option<&str>, value: impl Fn(Key) -> Option<&'a [
         Some(order) => {
             let mut used = 0;
             for name in order.split(',') {
-                let key = Key::ALL.into_iter().find(|key| key.name() == name);
+                let key = EnvelopeMember::ALL.into_iter().find(|key| key.name() == name);
                 let key = key.ok_or_else(|| format!("a layout with the unknown key `{name}`"))?;
-                if key == Key::Jsonrpc {
+                if key == EnvelopeMember::Jsonrpc {
                     member(&mut raw, key, br#""2.0""#);
                     continue;
                 }
@@ -186,12 +197,12 @@ pub(super) fn fill<'a>(layout: Option<&str>, value: impl Fn(Key) -> Option<&'a [
     Ok(raw)
 }
 
-fn all_used<'a>(used: usize, value: impl Fn(Key) -> Option<&'a [u8]>) -> Result<(), String> {
-    let there = Key::ALL[1..].iter().filter(|key| value(**key).is_some()).count();
+fn all_used<'a>(used: usize, value: impl Fn(EnvelopeMember) -> Option<&'a [u8]>) -> Result<(), String> {
+    let there = EnvelopeMember::ALL[1..].iter().filter(|key| value(**key).is_some()).count();
     if used == there { Ok(()) } else { Err(format!("a layout with {used} of {there} values")) }
 }
 
-fn member(raw: &mut Vec<u8>, key: Key, value: &[u8]) {
+fn member(raw: &mut Vec<u8>, key: EnvelopeMember, value: &[u8]) {
     raw.extend_from_slice(b",\"");
     raw.extend_from_slice(key.name().as_bytes());
     raw.extend_from_slice(b"\":");
@@ -259,10 +270,10 @@ mod tests {
     #[track_caller]
     fn layout(text: &str) -> Option<String> {
         let raw = text.as_bytes();
-        let envelope = Envelope::scan(raw, None).expect("an object");
+        let envelope = EnvelopeSpans::scan(raw, None).expect("an object");
         let layout = envelope.layout(raw);
-        let value = |wanted: Key| {
-            let found = envelope.members().find(|(key, _)| *key == wanted && wanted != Key::Jsonrpc);
+        let value = |wanted: EnvelopeMember| {
+            let found = envelope.members().find(|(key, _)| *key == wanted && wanted != EnvelopeMember::Jsonrpc);
             found.map(|(_, range)| &raw[range])
         };
         assert_eq!(fill(layout.as_deref(), value).map(|raw| String::from_utf8(raw).unwrap()), Ok(text.to_owned()));
@@ -290,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_layout_that_does_not_fit_its_values_is_refused() {
-        let value = |key| (key == Key::Method).then_some(&b"\"x\""[..]);
+        let value = |key| (key == EnvelopeMember::Method).then_some(&b"\"x\""[..]);
         for layout in ["method,id", "jsonrpc", "", "nonsense", "{", "{\"id\":#}", r#"{"jsonrpc":"2.0"}"#, "[]"] {
             assert!(fill(Some(layout), value).is_err(), "{layout}");
         }
@@ -299,8 +310,8 @@ mod tests {
     #[test]
     fn a_value_whose_place_is_known_is_not_looked_at() {
         let raw = br#"{"jsonrpc":"2.0","id":1,"result":[[[[,"method":"x"}"#;
-        assert!(Envelope::scan(raw, None).is_none());
-        let envelope = Envelope::scan(raw, Some(33..37)).unwrap();
-        assert_eq!(envelope.members().map(|(key, _)| key).last(), Some(Key::Method));
+        assert!(EnvelopeSpans::scan(raw, None).is_none());
+        let envelope = EnvelopeSpans::scan(raw, Some(33..37)).unwrap();
+        assert_eq!(envelope.members().map(|(key, _)| key).last(), Some(EnvelopeMember::Method));
     }
 }

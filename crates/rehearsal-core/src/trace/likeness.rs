@@ -11,7 +11,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::json::{Places, canonical, canonical_object};
+use crate::json::{PathSet, canonical, canonical_object};
 use crate::matcher::{Matcher, Mismatch};
 use crate::message::Method;
 
@@ -21,8 +21,8 @@ use crate::message::Method;
 /// capabilities, trace context); the input responses and the request state of an input round; how long a task is kept;
 /// all of `initialize` and `server/discover`. A param that is `null`, and empty arguments, equal an absent member.
 #[derive(Clone, Debug, Default)]
-pub struct Likeness {
-    ignored: Places,
+pub struct RequestIdentity {
+    ignored: PathSet,
 }
 
 /// The hash of a request's compared members: 128 bits that are the same in every run and on every machine.
@@ -43,18 +43,18 @@ impl fmt::Display for RequestKey {
 
 /// The closest recorded request, and its differences.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Closest<T> {
+pub struct ClosestRequest<T> {
     /// The closest request.
     pub which: T,
     /// Every difference; paths begin at the request: `$.params.arguments.city`.
     pub mismatches: Vec<Mismatch>,
 }
 
-impl Likeness {
+impl RequestIdentity {
     /// Also ignores the values at a JSONPath of the request, such as `$.params.arguments.now`. `Err` describes what is
     /// wrong with the path.
-    pub fn ignore(self, path: &str) -> Result<Likeness, String> {
-        Ok(Likeness { ignored: self.ignored.and(path)? })
+    pub fn ignore(self, path: &str) -> Result<RequestIdentity, String> {
+        Ok(RequestIdentity { ignored: self.ignored.and(path)? })
     }
 
     /// The compared members of a request: `method`, and `params` if some of them are compared.
@@ -71,7 +71,7 @@ impl Likeness {
             Some(Value::Object(_) | Value::Null) | None => {}
             Some(other) => view["params"] = other.clone(),
         }
-        self.ignored.take_out(&mut view);
+        self.ignored.remove_from(&mut view);
         // A param without compared members equals an absent one, too.
         if let Some(params) = view.get_mut("params").and_then(Value::as_object_mut) {
             params.retain(|key, value| key != "arguments" || !is_empty(value));
@@ -102,7 +102,7 @@ impl Likeness {
     }
 
     /// Of several views, the one with the fewest differences from `asked`; of several such, the first.
-    pub fn closest<T>(asked: &Value, recorded: impl IntoIterator<Item = (T, Value)>) -> Option<Closest<T>> {
+    pub fn closest<T>(asked: &Value, recorded: impl IntoIterator<Item = (T, Value)>) -> Option<ClosestRequest<T>> {
         let measured = recorded.into_iter().map(|(which, view)| {
             let matcher = Matcher::exact(view);
             let distance = matcher.distance(asked);
@@ -110,7 +110,7 @@ impl Likeness {
             ((distance, Reverse(matcher.weight().saturating_sub(distance))), which, matcher)
         });
         let (_, which, matcher) = measured.min_by_key(|(closeness, ..)| *closeness)?;
-        Some(Closest { which, mismatches: matcher.check(asked) })
+        Some(ClosestRequest { which, mismatches: matcher.check(asked) })
     }
 
     /// A hash of the settings, for callers that store keys.
@@ -165,14 +165,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn call(params: Value) -> RequestKey {
-        Likeness::default().key(&"tools/call".into(), Some(&params))
+        RequestIdentity::default().key(&"tools/call".into(), Some(&params))
     }
 
     #[test]
     fn a_key_is_the_same_in_every_run() {
         let key = call(json!({"name": "rain", "arguments": {"city": "Oslo"}}));
         assert_eq!(key.to_string(), "7dfad57fefd7bb3ee755dc1de0c74b5e");
-        assert_eq!(Likeness::default().fingerprint().to_string(), "4f53cda18c2baa0c0354bb5f9a3ecbe5");
+        assert_eq!(RequestIdentity::default().fingerprint().to_string(), "4f53cda18c2baa0c0354bb5f9a3ecbe5");
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_key_is_that_of_the_view() {
-        let likeness = Likeness::default();
+        let likeness = RequestIdentity::default();
         for params in [
             json!({}),
             json!({"_meta": {}, "requestState": "x", "arguments": {}, "x": null}),
@@ -212,13 +212,13 @@ mod tests {
         assert_eq!(call(json!({"name": "now", "arguments": {}})), none);
         assert_eq!(call(json!({"name": "now", "arguments": null, "_meta": null})), none);
         assert_ne!(call(json!({"name": "now", "arguments": {"a": null}})), none);
-        let likeness = Likeness::default();
+        let likeness = RequestIdentity::default();
         assert_eq!(likeness.key(&"tools/list".into(), None), likeness.key(&"tools/list".into(), Some(&json!({}))));
     }
 
     #[test]
     fn every_client_opens_a_conversation_alike() {
-        let likeness = Likeness::default();
+        let likeness = RequestIdentity::default();
         let one = json!({"protocolVersion": "2025-06-18", "clientInfo": {"name": "a"}});
         assert_eq!(likeness.key(&Method::INITIALIZE, Some(&one)), likeness.key(&Method::INITIALIZE, None));
         assert_ne!(likeness.key(&Method::INITIALIZE, None), likeness.key(&Method::DISCOVER, None));
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_is_ignored_does_not_count() {
-        let likeness = Likeness::default().ignore("$.params.arguments.now").unwrap();
+        let likeness = RequestIdentity::default().ignore("$.params.arguments.now").unwrap();
         let key = |arguments: Value| {
             likeness.key(&"tools/call".into(), Some(&json!({"name": "rain", "arguments": arguments})))
         };
@@ -234,19 +234,19 @@ mod tests {
         assert_ne!(key(json!({"city": "Oslo", "now": 1})), key(json!({"city": "Bergen", "now": 1})));
         let none = likeness.key(&"tools/call".into(), Some(&json!({"name": "rain"})));
         assert_eq!([key(json!({"now": 1})), key(json!({}))], [none, none]);
-        assert_ne!(likeness.fingerprint(), Likeness::default().fingerprint());
-        assert!(Likeness::default().ignore("now").is_err());
+        assert_ne!(likeness.fingerprint(), RequestIdentity::default().fingerprint());
+        assert!(RequestIdentity::default().ignore("now").is_err());
     }
 
     #[test]
     fn the_closest_says_where_it_differs() {
-        let likeness = Likeness::default();
+        let likeness = RequestIdentity::default();
         let view = |city: &str, days: u64| {
             let params = json!({"name": "rain", "arguments": {"city": city, "days": days}});
             likeness.view(&"tools/call".into(), Some(&params))
         };
         let recorded = [("far", view("Bergen", 3)), ("near", view("Oslo", 3)), ("also near", view("Oslo", 4))];
-        let closest = Likeness::closest(&view("Oslo", 5), recorded).unwrap();
+        let closest = RequestIdentity::closest(&view("Oslo", 5), recorded).unwrap();
         assert_eq!(closest.which, "near");
         let shown: Vec<_> = closest.mismatches.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["$.params.arguments.days: expected 3, got 5"]);

@@ -18,9 +18,9 @@ use crate::message::Message;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// A session begins.
-    Start(Start),
+    Start(SessionStart),
     /// A request and its response.
-    Call(Box<Call>),
+    Call(Box<RecordedCall>),
     /// An entry that is not part of a call: a notification, a garbled message, stderr, an HTTP head.
     Entry(Entry),
     /// The session is over.
@@ -28,13 +28,13 @@ pub enum Part {
         /// When the session ended, if known.
         ended_at: Option<Timestamp>,
         /// How the session ended, if known.
-        end: Option<End>,
+        end: Option<SessionEnd>,
     },
 }
 
 /// The facts that are known when a session begins.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Start {
+pub struct SessionStart {
     /// Unique to this session.
     pub session_id: String,
     /// The recorded server: `command`, `arguments`, `url`, `transport`, and the server's `name` and `version` once
@@ -48,18 +48,18 @@ pub struct Start {
 
 /// A recorded request with its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct RecordedCall {
     /// The side that sent the request. Before 2026-07-28 the server may send requests too.
     pub asker: Side,
     /// The message of the request; its body is always a request.
-    pub request: Placed,
+    pub request: PlacedMessage,
     /// The message of the response, which may be garbled; `None` if there was none.
-    pub response: Option<Placed>,
+    pub response: Option<PlacedMessage>,
 }
 
 /// A message with its position and time in the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedMessage {
     /// The position in the recorded order of the session.
     pub seq: u64,
     /// The position in the batch that carried the message, if there was one.
@@ -74,14 +74,14 @@ pub struct Placed {
     pub event_id: Option<String>,
 }
 
-impl Placed {
+impl PlacedMessage {
     /// A message on the only channel of stdio.
-    pub fn new(seq: u64, at: Duration, message: Message) -> Placed {
-        Placed { seq, item: None, at, channel: Channel::MAIN, message, event_id: None }
+    pub fn new(seq: u64, at: Duration, message: Message) -> PlacedMessage {
+        PlacedMessage { seq, item: None, at, channel: Channel::MAIN, message, event_id: None }
     }
 }
 
-impl Call {
+impl RecordedCall {
     /// The stream that carried the request.
     pub fn channel(&self) -> Channel {
         self.request.channel
@@ -105,19 +105,19 @@ pub struct Entry {
     /// The time since the start of the session.
     pub at: Duration,
     /// The event.
-    pub what: What,
+    pub what: EntryBody,
 }
 
 impl Entry {
     /// An entry as the recorder writes it: batches are not split.
-    pub fn new(seq: u64, at: Duration, what: What) -> Entry {
+    pub fn new(seq: u64, at: Duration, what: EntryBody) -> Entry {
         Entry { seq, item: None, at, what }
     }
 }
 
 /// An event of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum EntryBody {
     /// A message was sent; it may be garbled.
     Message {
         /// The side that sent the message.
@@ -177,7 +177,7 @@ pub enum What {
         bytes: Bytes,
     },
     /// The session ended.
-    Ended(End),
+    Ended(SessionEnd),
 }
 
 /// The first line and the headers of an HTTP request or response.
@@ -195,7 +195,7 @@ pub struct HttpHead {
 
 /// How a session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum SessionEnd {
     /// The client closed its side, and the server exited after that, with this status if it is a process.
     ClientClosed {
         /// The exit status of the server.

@@ -9,7 +9,7 @@ use super::error::KEY_ON_ANOTHER_LINE;
 
 /// Reads lines of JSON from a stream, and holds only the requested piece of a line in memory.
 #[derive(Debug)]
-pub(super) struct Pull<R> {
+pub(super) struct JsonLineReader<R> {
     input: R,
     line: u64,
     column: u64,
@@ -20,16 +20,16 @@ pub(super) struct Pull<R> {
 
 /// A position to return to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct ReadPosition {
     position: u64,
     line: u64,
     column: u64,
     offset: u64,
 }
 
-impl<R: BufRead> Pull<R> {
-    pub(super) fn new(input: R, limit: usize) -> Pull<R> {
-        Pull { input, line: 1, column: 1, offset: 0, limit }
+impl<R: BufRead> JsonLineReader<R> {
+    pub(super) fn new(input: R, limit: usize) -> JsonLineReader<R> {
+        JsonLineReader { input, line: 1, column: 1, offset: 0, limit }
     }
 
     pub(super) fn into_inner(self) -> R {
@@ -174,15 +174,15 @@ impl<R: BufRead> Pull<R> {
     }
 }
 
-impl<R: BufRead + Seek> Pull<R> {
+impl<R: BufRead + Seek> JsonLineReader<R> {
     /// The current position.
-    pub(super) fn mark(&mut self) -> io::Result<Mark> {
+    pub(super) fn mark(&mut self) -> io::Result<ReadPosition> {
         let position = self.input.stream_position()?;
-        Ok(Mark { position, line: self.line, column: self.column, offset: self.offset })
+        Ok(ReadPosition { position, line: self.line, column: self.column, offset: self.offset })
     }
 
     /// Returns to a position.
-    pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
+    pub(super) fn go_to(&mut self, mark: ReadPosition) -> io::Result<()> {
         self.input.seek(SeekFrom::Start(mark.position))?;
         (self.line, self.column, self.offset) = (mark.line, mark.column, mark.offset);
         Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Fate, Part, What, subject};
+use super::{CallStatus, EntryBody, Part, subject};
 use crate::exchange::Side;
 use crate::message::Message;
 
@@ -30,14 +30,14 @@ pub struct Stats {
     /// When the last session ended.
     pub ended_at: Option<Timestamp>,
     /// Counts by sender, method and subject.
-    pub groups: BTreeMap<Group, Counts>,
+    pub groups: BTreeMap<StatKey, CallStats>,
 }
 
 /// The key of a group that is counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Group {
+pub struct StatKey {
     /// Whether it is a call or a notification.
-    pub is_call: IsCall,
+    pub is_call: StatKind,
     /// The side that sent the request or notification.
     pub from: Side,
     /// The method.
@@ -48,7 +48,7 @@ pub struct Group {
 
 /// Whether a message is a request, which requires a response, or a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum IsCall {
+pub enum StatKind {
     /// A request, with its response.
     Call,
     /// A notification.
@@ -57,7 +57,7 @@ pub enum IsCall {
 
 /// The counts of one group.
 #[derive(Clone, Debug, Default)]
-pub struct Counts {
+pub struct CallStats {
     /// Number of calls or notifications.
     pub count: u64,
     /// Number of failed calls.
@@ -92,8 +92,8 @@ impl Stats {
             Part::Call(call) => {
                 let answer = call.response.as_ref().map_or(0, |answer| answer.message.raw().len());
                 let bytes = (call.request.message.raw().len() + answer) as u64;
-                let (failed, took) = (Fate::of(call).is_failure(), call.took());
-                let counts = self.group(IsCall::Call, call.asker, &call.request.message);
+                let (failed, took) = (CallStatus::of(call).is_failure(), call.took());
+                let counts = self.group(StatKind::Call, call.asker, &call.request.message);
                 counts.failed += u64::from(failed);
                 counts.bytes += bytes;
                 if let Some(took) = took {
@@ -102,47 +102,47 @@ impl Stats {
                 self.bytes += bytes;
             }
             Part::Entry(entry) => match &entry.what {
-                What::Message { from, message, .. } => {
+                EntryBody::Message { from, message, .. } => {
                     let bytes = message.raw().len() as u64;
                     self.bytes += bytes;
                     if message.as_garbled().is_some() {
                         self.garbled += 1;
                     } else if message.method().is_some() {
-                        self.group(IsCall::Notification, *from, message).bytes += bytes;
+                        self.group(StatKind::Notification, *from, message).bytes += bytes;
                     }
                 }
-                What::Stderr { .. } => self.stderr += 1,
-                What::Http { .. }
-                | What::Event { .. }
-                | What::ChannelEnded { .. }
-                | What::Piece { .. }
-                | What::Ended(_) => {}
+                EntryBody::Stderr { .. } => self.stderr += 1,
+                EntryBody::Http { .. }
+                | EntryBody::Event { .. }
+                | EntryBody::ChannelEnded { .. }
+                | EntryBody::Piece { .. }
+                | EntryBody::Ended(_) => {}
             },
         }
     }
 
     /// Number of calls.
     pub fn calls(&self) -> u64 {
-        self.of(IsCall::Call).map(|counts| counts.count).sum()
+        self.of(StatKind::Call).map(|counts| counts.count).sum()
     }
 
     /// Number of failed calls.
     pub fn failed(&self) -> u64 {
-        self.of(IsCall::Call).map(|counts| counts.failed).sum()
+        self.of(StatKind::Call).map(|counts| counts.failed).sum()
     }
 
     /// Number of notifications.
     pub fn notifications(&self) -> u64 {
-        self.of(IsCall::Notification).map(|counts| counts.count).sum()
+        self.of(StatKind::Notification).map(|counts| counts.count).sum()
     }
 
-    fn of(&self, is_call: IsCall) -> impl Iterator<Item = &Counts> {
+    fn of(&self, is_call: StatKind) -> impl Iterator<Item = &CallStats> {
         self.groups.iter().filter(move |(group, _)| group.is_call == is_call).map(|(_, counts)| counts)
     }
 
-    fn group(&mut self, is_call: IsCall, from: Side, message: &Message) -> &mut Counts {
+    fn group(&mut self, is_call: StatKind, from: Side, message: &Message) -> &mut CallStats {
         let method = message.method().map(ToString::to_string).unwrap_or_default();
-        let mut group = Group { is_call, from, method, subject: subject(message) };
+        let mut group = StatKey { is_call, from, method, subject: subject(message) };
         if self.groups.len() >= SUBJECTS && !self.groups.contains_key(&group) {
             group.subject = None;
         }

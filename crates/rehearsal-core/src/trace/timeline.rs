@@ -10,21 +10,23 @@ use std::iter::Peekable;
 
 use jiff::Timestamp;
 
-use super::{Call, End, Entry, Part, ReadError, Start, Tie, Weave, What, Woven};
+use super::{
+    Entry, EntryBody, EventLink, OrderedEvent, Part, ReadError, RecordedCall, SessionEnd, SessionStart, TimelineBuilder,
+};
 use crate::exchange::Side;
 
 /// One event in a timeline.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Moment {
+pub enum TimelineItem {
     /// A session begins.
-    Start(Start),
+    Start(SessionStart),
     /// A call with its related events.
     Call {
         /// The call.
-        call: Box<Call>,
+        call: Box<RecordedCall>,
         /// The related events, in order: progress, log messages, cancellations, server requests, and the HTTP around
         /// the call.
-        inside: Vec<Inside>,
+        inside: Vec<RelatedEvent>,
     },
     /// An event that belongs to no call.
     Entry(Entry),
@@ -33,31 +35,33 @@ pub enum Moment {
         /// When the session ended, if known.
         ended_at: Option<Timestamp>,
         /// How the session ended, if known.
-        end: Option<End>,
+        end: Option<SessionEnd>,
     },
 }
 
 /// A related event of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Inside {
+pub enum RelatedEvent {
     /// A request of the other side.
-    Call(Box<Call>),
+    Call(Box<RecordedCall>),
     /// Any other event.
     Entry(Entry),
 }
 
-impl Inside {
+impl RelatedEvent {
     /// Whether the client cancels its request with this.
-    pub fn cancels(&self) -> bool {
-        let Inside::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, .. }) = self else {
+    pub fn is_cancellation(&self) -> bool {
+        let RelatedEvent::Entry(Entry { what: EntryBody::Message { from: Side::Client, message, .. }, .. }) = self
+        else {
             return false;
         };
         message.method().is_some_and(|method| method.as_str() == "notifications/cancelled")
     }
 
     /// Whether the server acknowledges a subscription with this.
-    pub fn lets_in(&self) -> bool {
-        let Inside::Entry(Entry { what: What::Message { from: Side::Server, message, .. }, .. }) = self else {
+    pub fn is_subscription_ack(&self) -> bool {
+        let RelatedEvent::Entry(Entry { what: EntryBody::Message { from: Side::Server, message, .. }, .. }) = self
+        else {
             return false;
         };
         message.method().is_some_and(|method| method.as_str() == "notifications/subscriptions/acknowledged")
@@ -66,18 +70,18 @@ impl Inside {
 
 /// Puts a trace in recorded order with bounded memory, with a [`Weave`].
 pub struct Timeline<C: Iterator, E: Iterator> {
-    calls: Half<C>,
-    entries: Half<E>,
-    weave: Weave<Inside>,
+    calls: FilePass<C>,
+    entries: FilePass<E>,
+    weave: TimelineBuilder<RelatedEvent>,
     /// Whether a session is being read.
     open: bool,
-    finish: Option<Moment>,
+    finish: Option<TimelineItem>,
     /// The number of the last bad line that was reported; both readers find it.
     told: u64,
 }
 
 /// One of the two readers of the file.
-struct Half<I: Iterator> {
+struct FilePass<I: Iterator> {
     parts: Peekable<I>,
     /// Whether this session has no more parts for this reader.
     done: bool,
@@ -93,9 +97,9 @@ where
     pub fn new(calls: C, entries: E) -> Timeline<C, E> {
         let (calls, entries) = (calls.peekable(), entries.peekable());
         Timeline {
-            calls: Half { parts: calls, done: false },
-            entries: Half { parts: entries, done: false },
-            weave: Weave::default(),
+            calls: FilePass { parts: calls, done: false },
+            entries: FilePass { parts: entries, done: false },
+            weave: TimelineBuilder::default(),
             open: false,
             finish: None,
             told: 0,
@@ -103,14 +107,14 @@ where
     }
 
     /// Begins the next session.
-    fn begin(&mut self) -> Option<Result<Moment, ReadError>> {
+    fn begin(&mut self) -> Option<Result<TimelineItem, ReadError>> {
         // The other reader finds the same start, unless the line is bad there.
         let other = self.entries.parts.next();
         match self.calls.parts.next()? {
             Ok(Part::Start(start)) => {
                 self.open = true;
                 (self.calls.done, self.entries.done) = (false, !matches!(other, Some(Ok(_))));
-                Some(Ok(Moment::Start(start)))
+                Some(Ok(TimelineItem::Start(start)))
             }
             Ok(Part::Call(_) | Part::Entry(_) | Part::Finish { .. }) => self.begin(),
             Err(error) => {
@@ -121,7 +125,7 @@ where
     }
 
     /// Adds the next event to the weave; `false` at the end of the session.
-    fn take(&mut self) -> Result<bool, ReadError> {
+    fn read_next(&mut self) -> Result<bool, ReadError> {
         let call = self.calls.rank(|part| match part {
             Part::Call(call) => Some(call.response.as_ref().unwrap_or(&call.request).seq),
             Part::Entry(_) | Part::Start(_) | Part::Finish { .. } => None,
@@ -138,10 +142,10 @@ where
         };
         match next {
             Some(Ok(Part::Call(call))) => {
-                self.weave(Tie::of_call(&call), Inside::Call(call));
+                self.weave(EventLink::of_call(&call), RelatedEvent::Call(call));
             }
-            Some(Ok(Part::Entry(entry))) => self.weave(Tie::of_entry(&entry), Inside::Entry(entry)),
-            Some(Ok(Part::Finish { ended_at, end })) => self.finish = Some(Moment::Finish { ended_at, end }),
+            Some(Ok(Part::Entry(entry))) => self.weave(EventLink::of_entry(&entry), RelatedEvent::Entry(entry)),
+            Some(Ok(Part::Finish { ended_at, end })) => self.finish = Some(TimelineItem::Finish { ended_at, end }),
             Some(Ok(Part::Start(_))) | None => {}
             Some(Err(error)) => {
                 let line = error.line().unwrap_or(u64::MAX);
@@ -154,9 +158,9 @@ where
         Ok(true)
     }
 
-    fn weave(&mut self, tie: Tie, thing: Inside) {
+    fn weave(&mut self, tie: EventLink, thing: RelatedEvent) {
         let bytes = size(&thing);
-        self.weave.take(thing, tie, bytes);
+        self.weave.push(thing, tie, bytes);
     }
 }
 
@@ -165,32 +169,36 @@ where
     C: Iterator<Item = Result<Part, ReadError>>,
     E: Iterator<Item = Result<Part, ReadError>>,
 {
-    type Item = Result<Moment, ReadError>;
+    type Item = Result<TimelineItem, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if !self.open {
             return self.begin();
         }
         while !self.weave.is_full() {
-            match self.take() {
+            match self.read_next() {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => return Some(Err(error)),
             }
         }
-        match self.weave.give() {
-            Some(Woven { thing: Inside::Call(call), inside }) => return Some(Ok(Moment::Call { call, inside })),
-            Some(Woven { thing: Inside::Entry(entry), .. }) => return Some(Ok(Moment::Entry(entry))),
+        match self.weave.pop() {
+            Some(OrderedEvent { thing: RelatedEvent::Call(call), inside }) => {
+                return Some(Ok(TimelineItem::Call { call, inside }));
+            }
+            Some(OrderedEvent { thing: RelatedEvent::Entry(entry), .. }) => {
+                return Some(Ok(TimelineItem::Entry(entry)));
+            }
             None => {}
         }
         self.open = false;
-        self.weave = Weave::default();
+        self.weave = TimelineBuilder::default();
         let finish = self.finish.take();
-        Some(Ok(finish.unwrap_or(Moment::Finish { ended_at: None, end: None })))
+        Some(Ok(finish.unwrap_or(TimelineItem::Finish { ended_at: None, end: None })))
     }
 }
 
-impl<I: Iterator<Item = Result<Part, ReadError>>> Half<I> {
+impl<I: Iterator<Item = Result<Part, ReadError>>> FilePass<I> {
     /// The sequence number of the next part of this session for this reader: errors come first, the end last.
     fn rank(&mut self, rank: impl Fn(&Part) -> Option<u64>) -> Option<u64> {
         while !self.done {
@@ -215,19 +223,19 @@ impl<I: Iterator<Item = Result<Part, ReadError>>> Half<I> {
 }
 
 /// The approximate size of an event in memory.
-fn size(thing: &Inside) -> usize {
+fn size(thing: &RelatedEvent) -> usize {
     match thing {
-        Inside::Call(call) => {
+        RelatedEvent::Call(call) => {
             let answer = call.response.as_ref().map_or(0, |answer| answer.message.raw().len());
             call.request.message.raw().len() + answer
         }
-        Inside::Entry(entry) => match &entry.what {
-            What::Message { message, .. } => message.raw().len(),
-            What::Http { head, .. } => head.headers.text().len(),
-            What::Event { data, .. } => data.len(),
-            What::Stderr { line } => line.len(),
-            What::Piece { bytes, .. } => bytes.len(),
-            What::ChannelEnded { .. } | What::Ended(_) => 0,
+        RelatedEvent::Entry(entry) => match &entry.what {
+            EntryBody::Message { message, .. } => message.raw().len(),
+            EntryBody::Http { head, .. } => head.headers.text().len(),
+            EntryBody::Event { data, .. } => data.len(),
+            EntryBody::Stderr { line } => line.len(),
+            EntryBody::Piece { bytes, .. } => bytes.len(),
+            EntryBody::ChannelEnded { .. } | EntryBody::Ended(_) => 0,
         },
     }
 }
@@ -238,23 +246,23 @@ mod tests {
     use crate::exchange::{Channel, Side};
     use crate::message::Message;
     use crate::trace::attribution::WINDOW;
-    use crate::trace::{Fold, arbitrary};
+    use crate::trace::{JournalFold, arbitrary};
     use proptest::prelude::*;
     use serde_json::Map;
     use std::time::Duration;
 
-    fn start() -> Start {
-        Start { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() }
+    fn start() -> SessionStart {
+        SessionStart { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() }
     }
 
     fn parts(entries: Vec<Entry>) -> Vec<Part> {
-        let (mut fold, mut parts) = (Fold::new(start()), Vec::new());
+        let (mut fold, mut parts) = (JournalFold::new(start()), Vec::new());
         entries.into_iter().for_each(|entry| fold.entry(entry, &mut parts));
         fold.finish(None, &mut parts);
         parts
     }
 
-    fn timeline(parts: &[Part]) -> Vec<Moment> {
+    fn timeline(parts: &[Part]) -> Vec<TimelineItem> {
         let half = || parts.iter().cloned().map(Ok);
         Timeline::new(half(), half()).map(Result::unwrap).collect()
     }
@@ -294,19 +302,19 @@ mod tests {
             let (word, channel) = word.split_once('@').unwrap_or((word, "0"));
             let (from, members) = message(word);
             let message = Message::parse(format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
-            let what = What::Message { from, channel: Channel(channel.parse().unwrap()), message, event_id: None };
+            let what = EntryBody::Message { from, channel: Channel(channel.parse().unwrap()), message, event_id: None };
             Entry::new(seq, Duration::from_millis(seq), what)
         };
         let parts = parts((0..).zip(talk.split(' ')).map(entry).collect());
-        let number = |inside: &Inside| match inside {
-            Inside::Call(call) => call.request.seq.to_string(),
-            Inside::Entry(entry) => entry.seq.to_string(),
+        let number = |inside: &RelatedEvent| match inside {
+            RelatedEvent::Call(call) => call.request.seq.to_string(),
+            RelatedEvent::Entry(entry) => entry.seq.to_string(),
         };
         let words = timeline(&parts).into_iter().filter_map(|moment| match moment {
-            Moment::Start(_) | Moment::Finish { .. } => None,
-            Moment::Entry(entry) => Some(entry.seq.to_string()),
-            Moment::Call { call, inside } if inside.is_empty() => Some(call.request.seq.to_string()),
-            Moment::Call { call, inside } => {
+            TimelineItem::Start(_) | TimelineItem::Finish { .. } => None,
+            TimelineItem::Entry(entry) => Some(entry.seq.to_string()),
+            TimelineItem::Call { call, inside } if inside.is_empty() => Some(call.request.seq.to_string()),
+            TimelineItem::Call { call, inside } => {
                 let inside: Vec<_> = inside.iter().map(number).collect();
                 Some(format!("{}[{}]", call.request.seq, inside.join(" ")))
             }
@@ -362,19 +370,20 @@ mod tests {
 
     #[test]
     fn the_head_of_a_post_is_inside_the_call_that_it_brought() {
-        let head = |from, status: Option<u16>| What::Http {
+        let head = |from, status: Option<u16>| EntryBody::Http {
             from,
             channel: Channel(1),
             head: crate::trace::HttpHead { method: None, target: None, status, headers: Default::default() },
         };
         let message = |from, members: &str| {
             let message = Message::parse(format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
-            What::Message { from, channel: Channel(1), message, event_id: None }
+            EntryBody::Message { from, channel: Channel(1), message, event_id: None }
         };
         let whats = [head(Client, None), message(Client, CALL), head(Server, Some(200)), message(Server, RESULT)];
         let entries = (0..).zip(whats).map(|(seq, what)| Entry::new(seq, Duration::ZERO, what)).collect();
         let moments = timeline(&parts(entries));
-        let [Moment::Start(_), Moment::Call { inside, .. }, Moment::Finish { .. }] = &moments[..] else {
+        let [TimelineItem::Start(_), TimelineItem::Call { inside, .. }, TimelineItem::Finish { .. }] = &moments[..]
+        else {
             panic!("{moments:?}")
         };
         assert_eq!(inside.len(), 2);
@@ -384,7 +393,7 @@ mod tests {
     fn a_call_that_is_longer_than_the_window_stands_where_it_was_answered() {
         let message = |from, members: &str| {
             let message = Message::parse(format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
-            What::Message { from, channel: Channel::MAIN, message, event_id: None }
+            EntryBody::Message { from, channel: Channel::MAIN, message, event_id: None }
         };
         let mut whats = vec![message(Client, CALL)];
         whats.extend((0..WINDOW * 2).map(|_| message(Client, CHANGED)));
@@ -392,7 +401,7 @@ mod tests {
         let entries = (0..).zip(whats).map(|(seq, what)| Entry::new(seq, Duration::ZERO, what)).collect();
         let moments = timeline(&parts(entries));
         assert_eq!(moments.len(), 1 + WINDOW * 2 + 1 + 1);
-        let place = moments.iter().position(|moment| matches!(moment, Moment::Call { .. })).unwrap();
+        let place = moments.iter().position(|moment| matches!(moment, TimelineItem::Call { .. })).unwrap();
         assert!(place > WINDOW, "{place}");
     }
 
@@ -419,14 +428,14 @@ mod tests {
             let mut told: Vec<String> = Vec::new();
             for moment in timeline(&parts) {
                 match moment {
-                    Moment::Start(start) => told.push(format!("{:?}", Part::Start(start))),
-                    Moment::Finish { ended_at, end } => told.push(format!("{:?}", Part::Finish { ended_at, end })),
-                    Moment::Entry(entry) => told.push(format!("{:?}", Part::Entry(entry))),
-                    Moment::Call { call, inside } => {
+                    TimelineItem::Start(start) => told.push(format!("{:?}", Part::Start(start))),
+                    TimelineItem::Finish { ended_at, end } => told.push(format!("{:?}", Part::Finish { ended_at, end })),
+                    TimelineItem::Entry(entry) => told.push(format!("{:?}", Part::Entry(entry))),
+                    TimelineItem::Call { call, inside } => {
                         told.push(format!("{:?}", Part::Call(call)));
                         told.extend(inside.into_iter().map(|inside| match inside {
-                            Inside::Call(call) => format!("{:?}", Part::Call(call)),
-                            Inside::Entry(entry) => format!("{:?}", Part::Entry(entry)),
+                            RelatedEvent::Call(call) => format!("{:?}", Part::Call(call)),
+                            RelatedEvent::Entry(entry) => format!("{:?}", Part::Entry(entry)),
                         }));
                     }
                 }

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use super::error::SESSION_NOT_ARRAY;
 use super::fields::{EndFields, Fields, timestamp};
-use super::format::{FORMAT, Piece, migrate};
+use super::format::{FORMAT, TracePiece, migrate};
 use super::journal::LINE_LIMIT;
 use super::json_writer::{id_text, message};
-use super::pull::{Mark, Pull};
-use super::{Call, End, Entry, Part, Placed, ReadError, Start};
+use super::pull::{JsonLineReader, ReadPosition};
+use super::{Entry, Part, PlacedMessage, ReadError, RecordedCall, SessionEnd, SessionStart};
 use crate::exchange::{Channel, Side};
 
 /// Returns the parts of a trace one at a time; even of a very long session only one call is in memory.
@@ -25,20 +25,20 @@ use crate::exchange::{Channel, Side};
 /// line were returned by then.
 #[derive(Debug)]
 pub struct TraceReader<R> {
-    pull: Pull<R>,
+    pull: JsonLineReader<R>,
     state: State,
-    head: Head,
+    head: SessionHead,
     /// Whether a comma comes before the next key or element.
     comma: bool,
     buffer: Vec<u8>,
     skip_bad: bool,
-    only: Option<Piece>,
-    span: Span,
+    only: Option<TracePiece>,
+    span: FileSpan,
 }
 
 /// The position of a call or an entry in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct FileSpan {
     /// In bytes, from where the reading began.
     pub offset: u64,
     /// In bytes.
@@ -54,7 +54,7 @@ enum State {
     /// Before a key, or the end, of a session.
     Inside,
     /// Before an element, or the end, of a list.
-    In(Piece),
+    In(TracePiece),
     /// After the end of a session.
     Ended,
     /// At the end of the file.
@@ -63,22 +63,22 @@ enum State {
 
 /// The members of a line that describe its whole session.
 #[derive(Debug, Default)]
-struct Head {
+struct SessionHead {
     format: Option<u64>,
     session_id: Option<String>,
     server_info: Option<Map<String, Value>>,
     started_at: Option<Option<Timestamp>>,
     metadata: Option<Map<String, Value>>,
     ended_at: Option<Timestamp>,
-    end: Option<End>,
+    end: Option<SessionEnd>,
     /// Whether the whole line was read already.
     complete: bool,
 }
 
-impl Head {
+impl SessionHead {
     /// Whether all members of a start have been read.
     fn begins(&self) -> bool {
-        let Head { format, session_id, server_info, started_at, metadata, .. } = self;
+        let SessionHead { format, session_id, server_info, started_at, metadata, .. } = self;
         format.is_some() && session_id.is_some() && server_info.is_some() && started_at.is_some() && metadata.is_some()
     }
 }
@@ -92,14 +92,14 @@ impl<R: BufRead + Seek> TraceReader<R> {
     /// Reads from the position of `input`; a call may have at most `limit` bytes.
     pub fn with_limit(input: R, limit: usize) -> TraceReader<R> {
         TraceReader {
-            pull: Pull::new(input, limit),
+            pull: JsonLineReader::new(input, limit),
             state: State::Outside,
-            head: Head::default(),
+            head: SessionHead::default(),
             comma: false,
             buffer: Vec::with_capacity(4096),
             skip_bad: false,
             only: None,
-            span: Span::default(),
+            span: FileSpan::default(),
         }
     }
 
@@ -112,13 +112,13 @@ impl<R: BufRead + Seek> TraceReader<R> {
     /// Returns only calls.
     #[must_use]
     pub fn only_calls(self) -> TraceReader<R> {
-        TraceReader { only: Some(Piece::Call), ..self }
+        TraceReader { only: Some(TracePiece::Call), ..self }
     }
 
     /// Returns everything but calls.
     #[must_use]
     pub fn only_entries(self) -> TraceReader<R> {
-        TraceReader { only: Some(Piece::Message), ..self }
+        TraceReader { only: Some(TracePiece::Message), ..self }
     }
 
     /// Returns the input.
@@ -132,7 +132,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
     }
 
     /// The position of the last call or entry that was returned.
-    pub fn span(&self) -> Span {
+    pub fn span(&self) -> FileSpan {
         self.span
     }
 
@@ -158,7 +158,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
                 },
                 State::Ended => {
                     self.state = State::Outside;
-                    let Head { ended_at, end, .. } = std::mem::take(&mut self.head);
+                    let SessionHead { ended_at, end, .. } = std::mem::take(&mut self.head);
                     return Ok(Some(Part::Finish { ended_at, end }));
                 }
             }
@@ -171,7 +171,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
             return Err(self.pull.expected(SESSION_NOT_ARRAY));
         }
         self.pull.take(b"{", "a session: `{`")?;
-        (self.head, self.comma, self.state) = (Head::default(), false, State::Inside);
+        (self.head, self.comma, self.state) = (SessionHead::default(), false, State::Inside);
         match self.first_list()? {
             Some((mark, piece)) => {
                 if !self.head.begins() {
@@ -181,10 +181,10 @@ impl<R: BufRead + Seek> TraceReader<R> {
             }
             None => self.state = State::Ended,
         }
-        let Head { session_id, server_info, started_at, metadata, .. } = &mut self.head;
+        let SessionHead { session_id, server_info, started_at, metadata, .. } = &mut self.head;
         let session_id = session_id.take().ok_or_else(|| self.pull.expected("`session_id` in the session"))?;
         let (server_info, metadata) = (server_info.take(), metadata.take());
-        Ok(Part::Start(Start {
+        Ok(Part::Start(SessionStart {
             session_id,
             server_info: server_info.unwrap_or_default(),
             started_at: started_at.flatten(),
@@ -193,7 +193,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
     }
 
     /// Reads the members before the first list, and its key.
-    fn first_list(&mut self) -> Result<Option<(Mark, Piece)>, ReadError> {
+    fn first_list(&mut self) -> Result<Option<(ReadPosition, TracePiece)>, ReadError> {
         while let Some(key) = self.key()? {
             match piece(&key) {
                 Some(piece) => return Ok(Some((self.pull.mark()?, piece))),
@@ -204,7 +204,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
     }
 
     /// Reads the members after the lists, and returns to `back`.
-    fn look_ahead(&mut self, back: Mark) -> Result<(), ReadError> {
+    fn look_ahead(&mut self, back: ReadPosition) -> Result<(), ReadError> {
         self.pull.value(None)?;
         while let Some(key) = self.key()? {
             match piece(&key) {
@@ -232,7 +232,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
         self.pull.key(&mut self.buffer).map(Some)
     }
 
-    fn enter(&mut self, piece: Piece) -> Result<(), ReadError> {
+    fn enter(&mut self, piece: TracePiece) -> Result<(), ReadError> {
         if self.only.is_some_and(|only| only != piece) {
             (self.state, self.comma) = (State::Inside, true);
             return self.pull.value(None);
@@ -243,7 +243,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
     }
 
     /// Reads the next element of a list; `None` at its end.
-    fn element(&mut self, piece: Piece) -> Result<Option<Part>, ReadError> {
+    fn element(&mut self, piece: TracePiece) -> Result<Option<Part>, ReadError> {
         if self.pull.peek()? == Some(b']') {
             self.pull.take(b"]", "`]`")?;
             (self.state, self.comma) = (State::Inside, true);
@@ -258,15 +258,15 @@ impl<R: BufRead + Seek> TraceReader<R> {
         self.pull.value(Some(&mut self.buffer))?;
         let format = u8::try_from(self.head.format.unwrap_or(FORMAT)).unwrap_or(u8::MAX);
         let length = u32::try_from(self.buffer.len()).unwrap_or(u32::MAX);
-        self.span = Span { offset, length, format };
+        self.span = FileSpan { offset, length, format };
         migrated(format, piece, &mut self.buffer);
         let part = match piece {
-            Piece::Call => read_call(&self.buffer).map(|call| Part::Call(Box::new(call))),
-            Piece::Message => read_entry(&self.buffer).map(Part::Entry),
+            TracePiece::Call => read_call(&self.buffer).map(|call| Part::Call(Box::new(call))),
+            TracePiece::Message => read_entry(&self.buffer).map(Part::Entry),
         };
         part.map(Some).map_err(|wrong| match wrong {
-            Wrong::Json(error) => ReadError::json(line, column, &error),
-            Wrong::Expected(expected) => ReadError::Bad { line, column, expected },
+            ElementError::Json(error) => ReadError::json(line, column, &error),
+            ElementError::Expected(expected) => ReadError::Bad { line, column, expected },
         })
     }
 
@@ -285,7 +285,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
             "metadata" => self.head.metadata = Some(self.typed::<Option<_>>()?.unwrap_or_default()),
             "started_at" => self.head.started_at = Some(self.time("started_at")?),
             "ended_at" => self.head.ended_at = self.time("ended_at")?,
-            "end" => self.head.end = self.typed::<Option<EndFields>>()?.map(End::from),
+            "end" => self.head.end = self.typed::<Option<EndFields>>()?.map(SessionEnd::from),
             _ => self.pull.value(None)?,
         }
         Ok(())
@@ -328,55 +328,55 @@ impl<R: BufRead + Seek> Iterator for TraceReader<R> {
     }
 }
 
-fn piece(key: &str) -> Option<Piece> {
+fn piece(key: &str) -> Option<TracePiece> {
     match key {
-        "calls" => Some(Piece::Call),
-        "messages" => Some(Piece::Message),
+        "calls" => Some(TracePiece::Call),
+        "messages" => Some(TracePiece::Message),
         _ => None,
     }
 }
 
-impl Span {
+impl FileSpan {
     /// Parses the call at this position; `text` is the file's text there. `None` if it is no call.
-    pub fn call(self, mut text: Vec<u8>) -> Option<Call> {
-        migrated(self.format, Piece::Call, &mut text);
+    pub fn call(self, mut text: Vec<u8>) -> Option<RecordedCall> {
+        migrated(self.format, TracePiece::Call, &mut text);
         read_call(&text).ok()
     }
 
     /// Parses the entry at this position; `text` is the file's text there. `None` if it is no entry.
     pub fn entry(self, mut text: Vec<u8>) -> Option<Entry> {
-        migrated(self.format, Piece::Message, &mut text);
+        migrated(self.format, TracePiece::Message, &mut text);
         read_entry(&text).ok()
     }
 }
 
 /// Why an element of a list is invalid.
-enum Wrong {
+enum ElementError {
     Json(serde_json::Error),
     Expected(String),
 }
 
-fn migrated(format: u8, piece: Piece, text: &mut Vec<u8>) {
+fn migrated(format: u8, piece: TracePiece, text: &mut Vec<u8>) {
     if u64::from(format) < FORMAT {
         *text = migrate(format.into(), piece, std::mem::take(text));
     }
 }
 
-fn read_call(text: &[u8]) -> Result<Call, Wrong> {
+fn read_call(text: &[u8]) -> Result<RecordedCall, ElementError> {
     let fields: CallFields<'_> = read_object(text)?;
-    fields.call().map_err(Wrong::Expected)
+    fields.call().map_err(ElementError::Expected)
 }
 
-fn read_entry(text: &[u8]) -> Result<Entry, Wrong> {
+fn read_entry(text: &[u8]) -> Result<Entry, ElementError> {
     let fields: Fields<'_> = read_object(text)?;
-    fields.entry().map_err(Wrong::Expected)
+    fields.entry().map_err(ElementError::Expected)
 }
 
-fn read_object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, Wrong> {
+fn read_object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ElementError> {
     if !text.starts_with(b"{") {
-        return Err(Wrong::Expected("an object: `{`".to_owned()));
+        return Err(ElementError::Expected("an object: `{`".to_owned()));
     }
-    serde_json::from_slice(text).map_err(Wrong::Json)
+    serde_json::from_slice(text).map_err(ElementError::Json)
 }
 
 /// An element of `calls`.
@@ -389,7 +389,7 @@ struct CallFields<'a> {
 }
 
 impl CallFields<'_> {
-    fn call(self) -> Result<Call, String> {
+    fn call(self) -> Result<RecordedCall, String> {
         let asker = self.request.from.map_or(Side::Client, Side::from);
         let channel = self.request.channel();
         let request = placed(self.request, channel, None)?;
@@ -401,19 +401,19 @@ impl CallFields<'_> {
             let channel = response.channel.map_or(channel, Channel);
             placed(response, channel, known_id)
         });
-        Ok(Call { asker, response: response.transpose()?, request })
+        Ok(RecordedCall { asker, response: response.transpose()?, request })
     }
 }
 
-fn placed(fields: Fields<'_>, channel: Channel, known_id: Option<&[u8]>) -> Result<Placed, String> {
+fn placed(fields: Fields<'_>, channel: Channel, known_id: Option<&[u8]>) -> Result<PlacedMessage, String> {
     let (seq, at, message) = (fields.seq()?, fields.at()?, message(&fields, known_id)?);
-    Ok(Placed { seq, item: fields.item, at, channel, message, event_id: fields.event_id })
+    Ok(PlacedMessage { seq, item: fields.item, at, channel, message, event_id: fields.event_id })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Fold, FoldLimit, TraceWriter, What, arbitrary};
+    use crate::trace::{EntryBody, FoldLimit, JournalFold, TraceWriter, arbitrary};
     use proptest::prelude::*;
     use std::io::Cursor;
 
@@ -535,11 +535,11 @@ mod tests {
     }
 
     /// The messages of a session in recorded order; batches are split.
-    fn in_order(parts: &[Part]) -> Vec<(u64, u32, What)> {
+    fn in_order(parts: &[Part]) -> Vec<(u64, u32, EntryBody)> {
         let mut all = Vec::new();
-        let placed = |from, placed: &Placed| {
-            let Placed { channel, message, event_id, .. } = placed.clone();
-            (placed.seq, placed.item.unwrap_or(0), What::Message { from, channel, message, event_id })
+        let placed = |from, placed: &PlacedMessage| {
+            let PlacedMessage { channel, message, event_id, .. } = placed.clone();
+            (placed.seq, placed.item.unwrap_or(0), EntryBody::Message { from, channel, message, event_id })
         };
         for part in parts {
             match part {
@@ -555,15 +555,15 @@ mod tests {
         all
     }
 
-    fn told(entries: &[Entry]) -> Vec<(u64, u32, What)> {
-        let last_end = entries.iter().rposition(|entry| matches!(entry.what, What::Ended(_)));
+    fn told(entries: &[Entry]) -> Vec<(u64, u32, EntryBody)> {
+        let last_end = entries.iter().rposition(|entry| matches!(entry.what, EntryBody::Ended(_)));
         let mut told = Vec::new();
         for (number, Entry { seq, what, .. }) in entries.iter().enumerate() {
             match what {
-                What::Message { from, channel, message, event_id } => match message.body() {
+                EntryBody::Message { from, channel, message, event_id } => match message.body() {
                     crate::message::Body::Batch(items) => told.extend((0..).zip(items).map(|(item, message)| {
                         let (message, event_id) = (message.clone(), event_id.clone());
-                        (*seq, item, What::Message { from: *from, channel: *channel, message, event_id })
+                        (*seq, item, EntryBody::Message { from: *from, channel: *channel, message, event_id })
                     })),
                     _ => told.push((*seq, 0, what.clone())),
                 },
@@ -579,17 +579,17 @@ mod tests {
         fn a_session_that_is_folded_written_and_read_is_the_same(
             start in arbitrary::start(), entries in arbitrary::entries(), otherwise in arbitrary::end(), requests in 0..4_usize,
         ) {
-            let mut fold = Fold::with_limit(start.clone(), FoldLimit { requests, ..FoldLimit::default() });
+            let mut fold = JournalFold::with_limit(start.clone(), FoldLimit { requests, ..FoldLimit::default() });
             let mut parts = Vec::new();
             // Pieces are replaced by the whole message.
             let mut entries = entries;
-            entries.retain(|entry| !matches!(entry.what, What::Piece { .. }));
+            entries.retain(|entry| !matches!(entry.what, EntryBody::Piece { .. }));
             for entry in entries.clone() {
                 fold.entry(entry, &mut parts);
                 prop_assert!(fold.open_count() <= requests);
             }
             let end = entries.iter().rev().find_map(|entry| match &entry.what {
-                What::Ended(end) => Some(end.clone()),
+                EntryBody::Ended(end) => Some(end.clone()),
                 _ => None,
             });
             fold.finish(Some(otherwise.clone()), &mut parts);
@@ -613,7 +613,7 @@ mod tests {
 
         #[test]
         fn the_size_of_the_chunks_does_not_matter(entries in arbitrary::entries(), size in 1..40_usize) {
-            let mut fold = Fold::new(Start { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() });
+            let mut fold = JournalFold::new(SessionStart { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() });
             let mut parts = Vec::new();
             entries.into_iter().for_each(|entry| fold.entry(entry, &mut parts));
             fold.finish(None, &mut parts);

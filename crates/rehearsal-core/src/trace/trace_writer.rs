@@ -4,9 +4,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use super::fields::EndFields;
 use super::format::FORMAT;
-use super::json_writer::{id_text, put_message, put_milliseconds, put_number, put_value};
+use super::json_writer::{id_text, write_message, write_milliseconds, write_number, write_value};
 use super::write::{put_channel, put_entry, put_event_id, put_start, put_time};
-use super::{Call, End, Part, Placed, Start};
+use super::{Part, PlacedMessage, RecordedCall, SessionEnd, SessionStart};
 use crate::exchange::Side;
 use crate::message::{Body, Reply};
 
@@ -39,7 +39,7 @@ impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
                     self.finish_session(None, None)?;
                 }
                 self.buffer.clear();
-                put_beginning(&mut self.buffer, start);
+                write_session_head(&mut self.buffer, start);
                 self.open = Some(b"");
                 self.out.write_all(&self.buffer)
             }
@@ -47,7 +47,7 @@ impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
                 let separator = self.open.replace(b",").ok_or_else(not_begun)?;
                 self.buffer.clear();
                 self.buffer.extend_from_slice(separator);
-                put_call(&mut self.buffer, call);
+                write_call(&mut self.buffer, call);
                 self.out.write_all(&self.buffer)
             }
             Part::Entry(entry) => {
@@ -70,8 +70,8 @@ impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
         }
     }
 
-    fn finish_session(&mut self, ended_at: Option<jiff::Timestamp>, end: Option<&End>) -> io::Result<()> {
-        self.out.write_all(BETWEEN)?;
+    fn finish_session(&mut self, ended_at: Option<jiff::Timestamp>, end: Option<&SessionEnd>) -> io::Result<()> {
+        self.out.write_all(LISTS_SEPARATOR)?;
         if self.waiting > 0 {
             self.side.flush()?;
             self.side.seek(SeekFrom::Start(0))?;
@@ -82,7 +82,7 @@ impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
             self.waiting = 0;
         }
         self.buffer.clear();
-        put_ending(&mut self.buffer, ended_at, end);
+        write_session_tail(&mut self.buffer, ended_at, end);
         self.buffer.push(b'\n');
         self.open = None;
         self.out.write_all(&self.buffer)
@@ -103,27 +103,27 @@ fn not_begun() -> io::Error {
 }
 
 /// Writes a session up to its calls.
-pub(super) fn put_beginning(out: &mut Vec<u8>, start: &Start) {
+pub(super) fn write_session_head(out: &mut Vec<u8>, start: &SessionStart) {
     out.push(b'{');
     put_start(out, start, FORMAT);
     out.extend_from_slice(b",\"calls\":[");
 }
 
 /// The text between the calls and the other messages of a session.
-pub(super) const BETWEEN: &[u8] = b"],\"messages\":[";
+pub(super) const LISTS_SEPARATOR: &[u8] = b"],\"messages\":[";
 
 /// Writes the end of a session, after its messages.
-pub(super) fn put_ending(out: &mut Vec<u8>, ended_at: Option<jiff::Timestamp>, end: Option<&End>) {
+pub(super) fn write_session_tail(out: &mut Vec<u8>, ended_at: Option<jiff::Timestamp>, end: Option<&SessionEnd>) {
     out.extend_from_slice(b"],\"ended_at\":");
     put_time(out, ended_at);
     out.extend_from_slice(b",\"end\":");
-    put_value(out, &end.map(EndFields::from));
+    write_value(out, &end.map(EndFields::from));
     out.push(b'}');
 }
 
 /// Writes a call of a trace.
-pub(super) fn put_call(out: &mut Vec<u8>, call: &Call) {
-    let Call { asker, request, response } = call;
+pub(super) fn write_call(out: &mut Vec<u8>, call: &RecordedCall) {
+    let RecordedCall { asker, request, response } = call;
     out.extend_from_slice(b"{\"request\":{");
     put_place(out, request);
     if *asker == Side::Server {
@@ -131,7 +131,7 @@ pub(super) fn put_call(out: &mut Vec<u8>, call: &Call) {
     }
     put_channel(out, request.channel);
     put_event_id(out, request.event_id.as_deref());
-    put_message(out, &request.message, None);
+    write_message(out, &request.message, None);
     out.extend_from_slice(b"},\"response\":");
     match response {
         Some(response) => {
@@ -139,31 +139,31 @@ pub(super) fn put_call(out: &mut Vec<u8>, call: &Call) {
             put_place(out, response);
             if response.channel != request.channel {
                 out.extend_from_slice(b",\"channel\":");
-                put_number(out, response.channel.0);
+                write_number(out, response.channel.0);
             }
             put_event_id(out, response.event_id.as_deref());
             out.extend_from_slice(if succeeded(response) { b",\"success\":true" } else { b",\"success\":false" });
-            put_message(out, &response.message, id_text(&request.message));
+            write_message(out, &response.message, id_text(&request.message));
             out.extend_from_slice(b"},\"duration_ms\":");
-            put_milliseconds(out, call.took().unwrap_or_default());
+            write_milliseconds(out, call.took().unwrap_or_default());
         }
         None => out.extend_from_slice(b"null,\"duration_ms\":null"),
     }
     out.push(b'}');
 }
 
-fn put_place(out: &mut Vec<u8>, placed: &Placed) {
+fn put_place(out: &mut Vec<u8>, placed: &PlacedMessage) {
     out.extend_from_slice(b"\"seq\":");
-    put_number(out, placed.seq);
+    write_number(out, placed.seq);
     if let Some(item) = placed.item {
         out.extend_from_slice(b",\"item\":");
-        put_number(out, item.into());
+        write_number(out, item.into());
     }
     out.extend_from_slice(b",\"at_ms\":");
-    put_milliseconds(out, placed.at);
+    write_milliseconds(out, placed.at);
 }
 
-fn succeeded(response: &Placed) -> bool {
+fn succeeded(response: &PlacedMessage) -> bool {
     match response.message.body() {
         Body::Response(response) => match response.reply {
             Reply::Result(_) => true,

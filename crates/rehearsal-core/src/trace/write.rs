@@ -7,16 +7,16 @@ use jiff::Timestamp;
 use super::fields::{EndFields, EventFields};
 use super::format::JOURNAL_FORMAT;
 use super::json_writer::{
-    is_plain, put_message, put_milliseconds, put_number, put_plain, put_text, put_value, put_whole,
+    is_plain, put_whole, write_message, write_milliseconds, write_number, write_plain_string, write_string, write_value,
 };
-use super::{Entry, HttpHead, Start, What};
+use super::{Entry, EntryBody, HttpHead, SessionStart};
 use crate::exchange::{Channel, Side};
 use crate::message::Body;
 
 /// Additional members of each line of a file with several sessions, such as a log. A journal of one session has none of
 /// them.
 #[derive(Clone, Copy, Debug)]
-pub struct InLog<'a> {
+pub struct SharedLog<'a> {
     /// The id of the session.
     pub session_id: &'a str,
     /// When the session began; the time of each line is computed from it.
@@ -28,25 +28,25 @@ pub struct InLog<'a> {
 /// ```text
 /// {"type":"start","format":2,"session_id":"…","server_info":{…},"started_at":"2026-07-28T12:00:00.25Z","metadata":{}}
 /// ```
-pub fn write_start(out: &mut Vec<u8>, start: &Start) {
+pub fn write_start(out: &mut Vec<u8>, start: &SessionStart) {
     out.extend_from_slice(b"{\"type\":\"start\",");
     put_start(out, start, JOURNAL_FORMAT);
     out.extend_from_slice(b"}\n");
 }
 
 /// Writes the members of a session's start, for a journal and for a trace.
-pub(super) fn put_start(out: &mut Vec<u8>, start: &Start, format: u64) {
-    let Start { session_id, server_info, started_at, metadata } = start;
+pub(super) fn put_start(out: &mut Vec<u8>, start: &SessionStart, format: u64) {
+    let SessionStart { session_id, server_info, started_at, metadata } = start;
     out.extend_from_slice(b"\"format\":");
-    put_number(out, format);
+    write_number(out, format);
     out.extend_from_slice(b",\"session_id\":");
-    put_text(out, session_id);
+    write_string(out, session_id);
     out.extend_from_slice(b",\"server_info\":");
-    put_value(out, server_info);
+    write_value(out, server_info);
     out.extend_from_slice(b",\"started_at\":");
     put_time(out, *started_at);
     out.extend_from_slice(b",\"metadata\":");
-    put_value(out, metadata);
+    write_value(out, metadata);
 }
 
 pub(super) fn put_time(out: &mut Vec<u8>, time: Option<Timestamp>) {
@@ -65,69 +65,69 @@ pub(super) fn put_time(out: &mut Vec<u8>, time: Option<Timestamp>) {
 /// ```text
 /// {"type":"request","seq":4,"at_ms":12.5,"from":"client","id":1,"method":"ping"}
 /// ```
-pub fn write_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>>) {
+pub fn write_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&SharedLog<'_>>) {
     put_entry(out, entry, log);
     out.push(b'\n');
 }
 
 /// Appends an entry without the line end.
-pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>>) {
+pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&SharedLog<'_>>) {
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(kind(&entry.what).as_bytes());
     out.push(b'"');
-    if let Some(InLog { session_id, started_at }) = log {
+    if let Some(SharedLog { session_id, started_at }) = log {
         out.extend_from_slice(b",\"timestamp\":");
         put_time(out, started_at.checked_add(entry.at).ok());
         out.extend_from_slice(b",\"session_id\":");
-        put_text(out, session_id);
+        write_string(out, session_id);
     }
     out.extend_from_slice(b",\"seq\":");
-    put_number(out, entry.seq);
+    write_number(out, entry.seq);
     if let Some(item) = entry.item {
         out.extend_from_slice(b",\"item\":");
-        put_number(out, item.into());
+        write_number(out, item.into());
     }
     out.extend_from_slice(b",\"at_ms\":");
-    put_milliseconds(out, entry.at);
+    write_milliseconds(out, entry.at);
     match &entry.what {
-        What::Message { from, channel, message, event_id } => {
+        EntryBody::Message { from, channel, message, event_id } => {
             put_from(out, *from);
             put_channel(out, *channel);
             put_event_id(out, event_id.as_deref());
-            put_message(out, message, None);
+            write_message(out, message, None);
         }
-        What::Http { from, channel, head } => {
+        EntryBody::Http { from, channel, head } => {
             put_from(out, *from);
             put_channel(out, *channel);
             out.extend_from_slice(b",\"http\":");
             put_head(out, head);
         }
-        What::Event { channel, name, id, data, retry } => {
+        EntryBody::Event { channel, name, id, data, retry } => {
             put_channel(out, *channel);
             out.extend_from_slice(b",\"event\":");
-            put_value(out, &EventFields::new(name, id, data, *retry));
+            write_value(out, &EventFields::new(name, id, data, *retry));
         }
-        What::ChannelEnded { channel, why } => {
+        EntryBody::ChannelEnded { channel, why } => {
             put_channel(out, *channel);
             if let Some(why) = why {
                 out.extend_from_slice(b",\"why\":");
-                put_text(out, why);
+                write_string(out, why);
             }
         }
-        What::Piece { from, channel, offset, bytes } => {
+        EntryBody::Piece { from, channel, offset, bytes } => {
             put_from(out, *from);
             put_channel(out, *channel);
             out.extend_from_slice(b",\"offset\":");
-            put_number(out, *offset as u64);
+            write_number(out, *offset as u64);
             put_whole(out, bytes);
         }
-        What::Stderr { line } => {
+        EntryBody::Stderr { line } => {
             out.extend_from_slice(b",\"line\":");
-            put_text(out, line);
+            write_string(out, line);
         }
-        What::Ended(end) => {
+        EntryBody::Ended(end) => {
             out.extend_from_slice(b",\"end\":");
-            put_value(out, &EndFields::from(end));
+            write_value(out, &EndFields::from(end));
         }
     }
     out.push(b'}');
@@ -141,32 +141,32 @@ pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>
 /// ```
 pub fn write_lines(out: &mut Vec<u8>, seq: u64, at: Duration, from: Side, channel: Channel, lines: &[u8]) {
     out.extend_from_slice(b"{\"type\":\"lines\",\"seq\":");
-    put_number(out, seq);
+    write_number(out, seq);
     out.extend_from_slice(b",\"at_ms\":");
-    put_milliseconds(out, at);
+    write_milliseconds(out, at);
     put_from(out, from);
     put_channel(out, channel);
     out.extend_from_slice(b",\"bytes\":");
-    put_number(out, lines.len() as u64);
+    write_number(out, lines.len() as u64);
     out.extend_from_slice(b"}\n");
     out.extend_from_slice(lines);
 }
 
-fn kind(what: &What) -> &'static str {
+fn kind(what: &EntryBody) -> &'static str {
     match what {
-        What::Message { message, .. } => match message.body() {
+        EntryBody::Message { message, .. } => match message.body() {
             Body::Request(_) => "request",
             Body::Notification(_) => "notification",
             Body::Response(_) => "response",
             Body::Batch(_) => "batch",
             Body::Garbled(_) => "garbled",
         },
-        What::Http { .. } => "http",
-        What::Event { .. } => "event",
-        What::ChannelEnded { .. } => "channel_ended",
-        What::Piece { .. } => "piece",
-        What::Stderr { .. } => "stderr",
-        What::Ended(_) => "end",
+        EntryBody::Http { .. } => "http",
+        EntryBody::Event { .. } => "event",
+        EntryBody::ChannelEnded { .. } => "channel_ended",
+        EntryBody::Piece { .. } => "piece",
+        EntryBody::Stderr { .. } => "stderr",
+        EntryBody::Ended(_) => "end",
     }
 }
 
@@ -176,18 +176,18 @@ fn put_head(out: &mut Vec<u8>, HttpHead { method, target, status, headers }: &Ht
     for (name, text) in [("\"method\":", method), ("\"target\":", target)] {
         if let Some(text) = text {
             out.extend_from_slice(name.as_bytes());
-            put_text(out, text);
+            write_string(out, text);
             out.push(b',');
         }
     }
     if let Some(status) = status {
         out.extend_from_slice(b"\"status\":");
-        put_number(out, u64::from(*status));
+        write_number(out, u64::from(*status));
         out.push(b',');
     }
     out.extend_from_slice(b"\"headers\":[");
     // All headers are checked at once, because there are many and each is short.
-    let put = if is_plain(headers.text().as_bytes()) { put_plain } else { put_text };
+    let put = if is_plain(headers.text().as_bytes()) { write_plain_string } else { write_string };
     for (number, (name, value)) in headers.iter().enumerate() {
         out.extend_from_slice(if number == 0 { b"[" } else { b",[" });
         put(out, name);
@@ -208,13 +208,13 @@ fn put_from(out: &mut Vec<u8>, from: Side) {
 pub(super) fn put_channel(out: &mut Vec<u8>, channel: Channel) {
     if channel != Channel::MAIN {
         out.extend_from_slice(b",\"channel\":");
-        put_number(out, channel.0);
+        write_number(out, channel.0);
     }
 }
 
 pub(super) fn put_event_id(out: &mut Vec<u8>, event_id: Option<&str>) {
     if let Some(event_id) = event_id {
         out.extend_from_slice(b",\"event_id\":");
-        put_text(out, event_id);
+        write_string(out, event_id);
     }
 }

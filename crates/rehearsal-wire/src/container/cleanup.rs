@@ -9,18 +9,18 @@ use crate::stdio::watchdog;
 
 /// A container that we started. It is removed when this is dropped, or when our process is killed.
 #[derive(Debug)]
-pub(super) struct Removal {
+pub(super) struct ContainerGuard {
     engine: Engine,
     name: String,
     done: AtomicBool,
 }
 
-impl Removal {
+impl ContainerGuard {
     /// Registers a container for removal, even if it does not exist yet.
-    pub(super) fn of(engine: Engine, name: String) -> Removal {
+    pub(super) fn of(engine: Engine, name: String) -> ContainerGuard {
         let program = shell_word(&engine.program().to_string_lossy());
-        watchdog::promise(&name, &format!("{program} rm --force {name}"));
-        Removal { engine, name, done: AtomicBool::new(false) }
+        watchdog::add_duty(&name, &format!("{program} rm --force {name}"));
+        ContainerGuard { engine, name, done: AtomicBool::new(false) }
     }
 
     pub(super) fn engine(&self) -> &Engine {
@@ -41,7 +41,7 @@ impl Removal {
         let (done, removed) = mpsc::channel();
         let remove = move || {
             engine.remove(&name);
-            watchdog::kept(&name);
+            watchdog::remove_duty(&name);
             let _ = done.send(());
         };
         if std::thread::Builder::new().spawn(remove).is_ok() {
@@ -52,11 +52,11 @@ impl Removal {
     /// Cancels the removal, because the container was never created.
     pub(super) fn forget(&self) {
         self.done.store(true, Ordering::Relaxed);
-        watchdog::kept(&self.name);
+        watchdog::remove_duty(&self.name);
     }
 }
 
-impl Drop for Removal {
+impl Drop for ContainerGuard {
     fn drop(&mut self) {
         self.remove();
     }

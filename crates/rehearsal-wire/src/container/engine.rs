@@ -16,10 +16,10 @@ const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
 /// The time limit of an engine command that should complete at once.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
 /// The time limit of an engine command that pulls an image and runs it.
-pub(super) const RUN_LIMIT: Duration = Duration::from_secs(5 * 60);
+pub(super) const RUN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// How long to wait for the engine's output after its exit. A process that the engine started may keep the pipe open
 /// longer.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
 /// A container engine, by its command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum EngineError {
     },
     /// The engine could not be started.
     #[error("{program} could not be run: {cause}")]
-    NotRun {
+    SpawnFailed {
         /// The command of the engine.
         program: String,
         /// The error of the operating system.
@@ -55,7 +55,7 @@ pub enum EngineError {
     },
     /// The engine did not exit in time.
     #[error("`{command}` was not done within {} s: does the engine hang?", within.as_secs_f64())]
-    Hangs {
+    TimedOut {
         /// The command line that was run.
         command: String,
         /// The time limit.
@@ -68,11 +68,11 @@ impl EngineError {
     pub(super) fn of_spawn(error: SpawnError) -> EngineError {
         match error {
             SpawnError::NoProgram { program } => EngineError::NoEngine { looked_for: vec![program] },
-            SpawnError::Refused { program, cause } => EngineError::NotRun { program, cause },
+            SpawnError::Refused { program, cause } => EngineError::SpawnFailed { program, cause },
             SpawnError::NoInterpreter { ref program } | SpawnError::NotExecutable { ref program } => {
-                EngineError::NotRun { program: program.clone(), cause: std::io::Error::other(error.to_string()) }
+                EngineError::SpawnFailed { program: program.clone(), cause: std::io::Error::other(error.to_string()) }
             }
-            SpawnError::NoWorkingDir { ref path } => EngineError::NotRun {
+            SpawnError::NoWorkingDir { ref path } => EngineError::SpawnFailed {
                 program: path.display().to_string(),
                 cause: std::io::Error::other(error.to_string()),
             },
@@ -98,12 +98,12 @@ impl Engine {
     /// Runs an engine command, waits for its exit, and returns what it printed.
     ///
     /// Blocks, at most 20 seconds: inside a runtime, call it on a blocking thread.
-    pub fn tell<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Result<String, EngineError> {
-        self.tell_within(LIMIT, arguments)
+    pub fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Result<String, EngineError> {
+        self.run_with_timeout(LIMIT, arguments)
     }
 
     /// Runs an engine command with a time limit of its own.
-    pub fn tell_within<A: AsRef<OsStr>>(
+    pub fn run_with_timeout<A: AsRef<OsStr>>(
         &self,
         limit: Duration,
         arguments: impl IntoIterator<Item = A>,
@@ -115,7 +115,7 @@ impl Engine {
         let program = || self.program.to_string_lossy().into_owned();
         let mut child = command.spawn().map_err(|cause| match cause.kind() {
             std::io::ErrorKind::NotFound => EngineError::NoEngine { looked_for: vec![program()] },
-            _ => EngineError::NotRun { program: program(), cause },
+            _ => EngineError::SpawnFailed { program: program(), cause },
         })?;
         let (printed, said) = (drained(child.stdout.take()), drained(child.stderr.take()));
         let status = match ended(&mut child, limit) {
@@ -123,12 +123,12 @@ impl Engine {
             Ok(None) => {
                 // The kill cannot fail. If the wait fails, there is no process left to wait for.
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err(EngineError::Hangs { command: words, within: limit });
+                return Err(EngineError::TimedOut { command: words, within: limit });
             }
-            Err(cause) => return Err(EngineError::NotRun { program: program(), cause }),
+            Err(cause) => return Err(EngineError::SpawnFailed { program: program(), cause }),
         };
         let text = |stream: mpsc::Receiver<Vec<u8>>| {
-            let bytes = stream.recv_timeout(LAST_WORDS).unwrap_or_default();
+            let bytes = stream.recv_timeout(OUTPUT_WAIT).unwrap_or_default();
             String::from_utf8_lossy(&bytes).trim().to_owned()
         };
         if status.success() {
@@ -151,12 +151,12 @@ impl Engine {
     pub(super) fn remove(&self, name: &str) {
         // An error means that the container does not exist, that the engine does not run, or that the engine is already
         // removing the container.
-        if let Err(EngineError::Failed { said, .. }) = self.tell(["rm", "--force", name])
+        if let Err(EngineError::Failed { said, .. }) = self.run(["rm", "--force", name])
             && said.contains("in progress")
         {
             let filter = format!("name=^{name}$");
             let is_gone =
-                || self.tell(["ps", "--all", "--quiet", "--filter", &filter]).is_ok_and(|list| list.is_empty());
+                || self.run(["ps", "--all", "--quiet", "--filter", &filter]).is_ok_and(|list| list.is_empty());
             let mut patience = 50;
             while patience > 0 && !is_gone() {
                 patience -= 1;
@@ -180,9 +180,9 @@ impl Engine {
                 let orphans = labelled.iter().filter(|(_, owner)| is_orphan(owner));
                 orphans.for_each(|(name, _)| self.remove(name));
             }
-            Err(error @ EngineError::Hangs { .. }) => return Err(error),
+            Err(error @ EngineError::TimedOut { .. }) => return Err(error),
             // Not reported here: the command that follows fails with a better error.
-            Err(EngineError::NoEngine { .. } | EngineError::NotRun { .. } | EngineError::Failed { .. }) => {}
+            Err(EngineError::NoEngine { .. } | EngineError::SpawnFailed { .. } | EngineError::Failed { .. }) => {}
         }
         swept.push(self.program.clone());
         Ok(())
@@ -190,13 +190,13 @@ impl Engine {
 
     /// Returns the name and the owner of each container with our label.
     fn labelled(&self) -> Result<Vec<(String, String)>, EngineError> {
-        let ids = self.tell(["ps", "--all", "--quiet", "--filter", &format!("label={LABEL}")])?;
+        let ids = self.run(["ps", "--all", "--quiet", "--filter", &format!("label={LABEL}")])?;
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         // The only template for a label that every engine supports.
         let format = format!("{{{{.Name}}}} {{{{index .Config.Labels \"{LABEL}\"}}}}");
-        let list = self.tell(["container", "inspect", "--format", &format].into_iter().chain(ids.lines()))?;
+        let list = self.run(["container", "inspect", "--format", &format].into_iter().chain(ids.lines()))?;
         let pairs = list.lines().filter_map(|line| line.trim_start_matches('/').split_once(' '));
         Ok(pairs.map(|(name, owner)| (name.to_owned(), owner.to_owned())).collect())
     }
@@ -262,7 +262,7 @@ pub fn build(engine: &Engine, dockerfile: &Path, target: Option<&str>) -> Result
         arguments.extend(["--target".into(), target.into()]);
     }
     arguments.push(context.into());
-    engine.tell_within(PULL_TIMEOUT, arguments)?;
+    engine.run_with_timeout(PULL_TIMEOUT, arguments)?;
     built.insert(key, tag.clone());
     Ok(tag)
 }
@@ -282,21 +282,21 @@ mod tests {
     #[test]
     fn an_engine_that_is_not_there_is_named() {
         let engine = Engine::find(Some(OsStr::new("no-such-engine"))).unwrap();
-        let error = engine.tell(["version"]).unwrap_err();
+        let error = engine.run(["version"]).unwrap_err();
         assert_eq!(error.to_string(), "there is no container engine: looked for no-such-engine in PATH");
     }
 
     #[test]
     fn what_an_engine_says_when_it_fails_is_passed_on() {
         let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
-        let error = engine.tell(["-c", "echo no such image >&2; exit 125"]).unwrap_err();
+        let error = engine.run(["-c", "echo no such image >&2; exit 125"]).unwrap_err();
         assert_eq!(error.to_string(), "`sh -c echo no such image >&2; exit 125` failed: no such image");
     }
 
     #[test]
     fn an_engine_that_hangs_is_not_waited_for() {
         let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
-        let error = engine.tell_within(Duration::from_millis(20), ["-c", "read -r line < /dev/zero"]).unwrap_err();
+        let error = engine.run_with_timeout(Duration::from_millis(20), ["-c", "read -r line < /dev/zero"]).unwrap_err();
         let told = "`sh -c read -r line < /dev/zero` was not done within 0.02 s: does the engine hang?";
         assert_eq!(error.to_string(), told);
     }
@@ -304,6 +304,6 @@ mod tests {
     #[test]
     fn what_an_engine_leaves_running_with_its_pipes_is_not_waited_for_either() {
         let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
-        assert_eq!(engine.tell(["-c", "sleep 3 & echo done >&2"]).unwrap(), "");
+        assert_eq!(engine.run(["-c", "sleep 3 & echo done >&2"]).unwrap(), "");
     }
 }

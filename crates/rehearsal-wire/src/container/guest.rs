@@ -13,15 +13,15 @@ use nix::unistd::Pid;
 
 use super::cleanup::{shell_word, unique_name};
 use super::engine::Engine;
-use crate::Stopped;
+use crate::StopOutcome;
 use crate::stdio::watchdog;
 
 /// The variable that holds the mark.
 const MARK: &str = "REHEARSAL_EXEC";
 /// The time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(2);
+const TERMINATE_GRACE: Duration = Duration::from_secs(2);
 /// How long after a request an engine may still start the server, although the engine's client was killed.
-const LATE: Duration = Duration::from_secs(2);
+const LATE_START_WAIT: Duration = Duration::from_secs(2);
 /// The time between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -31,7 +31,7 @@ const SCRIPT: &str = "for file in $(grep -ls -- \"$1\" /proc/[0-9]*/environ); do
 
 /// A server in a container that was already running and stays.
 #[derive(Debug)]
-pub(super) struct Guest {
+pub(super) struct ExecProcess {
     engine: Engine,
     container: String,
     /// The engine options that the server was started with. Only a process of the same user can read the server's
@@ -44,9 +44,9 @@ pub(super) struct Guest {
     done: AtomicBool,
 }
 
-impl Guest {
-    pub(super) fn new(engine: Engine, container: &str, options: &[OsString]) -> Guest {
-        let guest = Guest {
+impl ExecProcess {
+    pub(super) fn new(engine: Engine, container: &str, options: &[OsString]) -> ExecProcess {
+        let guest = ExecProcess {
             engine,
             container: container.to_owned(),
             options: options.to_vec(),
@@ -55,7 +55,7 @@ impl Guest {
             heard: AtomicBool::new(false),
             done: AtomicBool::new(false),
         };
-        watchdog::promise(&guest.mark, &guest.duty());
+        watchdog::add_duty(&guest.mark, &guest.duty());
         guest
     }
 
@@ -81,24 +81,24 @@ impl Guest {
     }
 
     /// Notes that the server has sent a message and therefore runs.
-    pub(super) fn hear(&self) {
+    pub(super) fn mark_started(&self) {
         self.heard.store(true, Ordering::Relaxed);
     }
 
     /// Kills what still runs after the server was stopped; `stopped` is how the engine's client ended.
-    pub(super) fn end(&self, stopped: Stopped) -> Stopped {
+    pub(super) fn end(&self, stopped: StopOutcome) -> StopOutcome {
         if self.done.swap(true, Ordering::Relaxed) {
             return stopped;
         }
         let ended = match stopped {
             // The engine's client exits only after the server, so at most children of the server are left.
-            Stopped::Gone | Stopped::Politely => {
+            StopOutcome::AlreadyExited | StopOutcome::Exited => {
                 self.signal_from_outside(Signal::SIGKILL);
                 stopped
             }
-            Stopped::Terminated | Stopped::Killed => self.terminate(),
+            StopOutcome::Terminated | StopOutcome::Killed => self.terminate(),
         };
-        watchdog::kept(&self.mark);
+        watchdog::remove_duty(&self.mark);
         ended
     }
 
@@ -107,32 +107,32 @@ impl Guest {
         if self.done.swap(true, Ordering::Relaxed) {
             return;
         }
-        let may_come = || !self.heard.load(Ordering::Relaxed) && self.since.elapsed() < LATE;
+        let may_come = || !self.heard.load(Ordering::Relaxed) && self.since.elapsed() < LATE_START_WAIT;
         while !self.signal(Signal::SIGKILL) && may_come() {
             std::thread::sleep(PAUSE);
         }
-        watchdog::kept(&self.mark);
+        watchdog::remove_duty(&self.mark);
     }
 
     /// Cancels the cleanup, because the server was never started.
     pub(super) fn forget(&self) {
         self.done.store(true, Ordering::Relaxed);
-        watchdog::kept(&self.mark);
+        watchdog::remove_duty(&self.mark);
     }
 
-    fn terminate(&self) -> Stopped {
+    fn terminate(&self) -> StopOutcome {
         if !self.signal(Signal::SIGTERM) {
-            return Stopped::Terminated;
+            return StopOutcome::Terminated;
         }
         let begin = Instant::now();
-        while begin.elapsed() < GRACE {
+        while begin.elapsed() < TERMINATE_GRACE {
             std::thread::sleep(PAUSE);
             if !self.signal(None) {
-                return Stopped::Terminated;
+                return StopOutcome::Terminated;
             }
         }
         self.signal(Signal::SIGKILL);
-        Stopped::Killed
+        StopOutcome::Killed
     }
 
     /// Sends a signal to the marked processes, and returns whether there was one. Without a signal it only checks.
@@ -159,11 +159,11 @@ impl Guest {
     fn signal_from_inside(&self, signal: Option<Signal>) -> bool {
         let signal = signal.map_or("0", |signal| signal.as_str().trim_start_matches("SIG"));
         // An error means that the container was removed, or has no shell; then the processes cannot be reached.
-        self.engine.tell(self.inside(signal)).is_ok_and(|found| !found.is_empty())
+        self.engine.run(self.inside(signal)).is_ok_and(|found| !found.is_empty())
     }
 }
 
-impl Drop for Guest {
+impl Drop for ExecProcess {
     fn drop(&mut self) {
         self.kill();
     }
@@ -177,12 +177,12 @@ mod tests {
 
     use super::*;
 
-    fn guest() -> Guest {
-        Guest::new(Engine::find(Some(OsStr::new("no-such-engine"))).unwrap(), "box", &["--user=me".into()])
+    fn guest() -> ExecProcess {
+        ExecProcess::new(Engine::find(Some(OsStr::new("no-such-engine"))).unwrap(), "box", &["--user=me".into()])
     }
 
     /// Starts a process with this mark, and its child, and waits until both run.
-    fn marked(guest: &Guest) -> Child {
+    fn marked(guest: &ExecProcess) -> Child {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo; wait"]).env(MARK, &guest.mark).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();

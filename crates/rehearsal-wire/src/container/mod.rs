@@ -15,4 +15,4 @@ mod guest;
 mod server;
 
 pub use engine::{Engine, EngineError, build};
-pub use server::{Container, Detached, Place, spawn};
+pub use server::{BackgroundContainer, Container, ContainerTarget, spawn};

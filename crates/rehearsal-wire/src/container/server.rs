@@ -10,17 +10,17 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
 
-use super::cleanup::{Removal, label, unique_name};
-use super::engine::{Engine, EngineError, RUN_LIMIT};
-use super::guest::Guest;
+use super::cleanup::{ContainerGuard, label, unique_name};
+use super::engine::{Engine, EngineError, RUN_TIMEOUT};
+use super::guest::ExecProcess;
 use crate::stdio::{ServerCommand, StderrSink};
-use crate::{BoxFuture, Connection, Event, Outgoing, Receiver, SendError, Sender, Stopped, stdio};
+use crate::{BoxFuture, Connection, Event, Outgoing, Receiver, SendError, Sender, StopOutcome, stdio};
 
 /// How to start a server in a container.
 #[derive(Clone)]
 pub struct Container {
     /// The container it runs in.
-    pub place: Place,
+    pub place: ContainerTarget,
     /// The engine's command; by default the first of `docker`, `podman` and `nerdctl` in `PATH`.
     pub engine: Option<OsString>,
     /// Further options of `run` or `exec`, such as `--network none`.
@@ -35,7 +35,7 @@ pub struct Container {
 
 /// The container that a server runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ContainerTarget {
     /// A new container of this image, removed when the server stops.
     Image(String),
     /// A container that already runs. Only this server is stopped in it.
@@ -45,15 +45,15 @@ pub enum Place {
 impl Container {
     /// Builds a server in a new container of an image.
     pub fn image(image: impl Into<String>) -> Container {
-        Container::new(Place::Image(image.into()))
+        Container::new(ContainerTarget::Image(image.into()))
     }
 
     /// Builds a server in a container that already runs.
     pub fn running(name: impl Into<String>) -> Container {
-        Container::new(Place::Running(name.into()))
+        Container::new(ContainerTarget::Running(name.into()))
     }
 
-    fn new(place: Place) -> Container {
+    fn new(place: ContainerTarget) -> Container {
         let (engine, options, arguments, environment, stderr) = Default::default();
         Container { place, engine, options, arguments, environment, stderr }
     }
@@ -75,28 +75,28 @@ pub async fn spawn(container: &Container) -> Result<Connection, EngineError> {
     command.stderr = container.stderr.clone();
     command.environment = container.environment.clone();
     let (behind, mut command) = match &container.place {
-        Place::Image(_) => {
-            let removal = Removal::of(engine, unique_name());
+        ContainerTarget::Image(_) => {
+            let removal = ContainerGuard::of(engine, unique_name());
             let words = ["run", "--interactive", "--rm", "--name", removal.name(), "--label", &label()];
             let command = command.arguments(words);
-            (Behind::Container(removal), command)
+            (ContainerProcess::Container(removal), command)
         }
-        Place::Running(name) => {
-            let guest = Guest::new(engine, name, &container.options);
+        ContainerTarget::Running(name) => {
+            let guest = ExecProcess::new(engine, name, &container.options);
             let command = command.arguments(["exec", "--interactive", "--env", &guest.variable()]);
-            (Behind::Guest(guest), command)
+            (ContainerProcess::Guest(guest), command)
         }
     };
     for variable in container.environment.keys() {
         // By name only: other users of the host can read a value on the command line.
         command = command.arguments([OsStr::new("--env"), variable]);
     }
-    let (Place::Image(place) | Place::Running(place)) = &container.place;
+    let (ContainerTarget::Image(place) | ContainerTarget::Running(place)) = &container.place;
     let command = command.arguments(&container.options).arguments([place]).arguments(&container.arguments);
     connected(&command, Arc::new(behind)).await
 }
 
-async fn connected(command: &ServerCommand, behind: Arc<Behind>) -> Result<Connection, EngineError> {
+async fn connected(command: &ServerCommand, behind: Arc<ContainerProcess>) -> Result<Connection, EngineError> {
     match stdio::spawn(command).await {
         Ok(Connection { sender, receiver }) => Ok(Connection {
             sender: Arc::new(ContainerSender { client: sender, behind: behind.clone() }),
@@ -111,38 +111,38 @@ async fn connected(command: &ServerCommand, behind: Arc<Behind>) -> Result<Conne
 
 /// What keeps running after the engine's client has exited.
 #[derive(Debug)]
-enum Behind {
+enum ContainerProcess {
     /// A container that we started.
-    Container(Removal),
+    Container(ContainerGuard),
     /// A server in a container that stays.
-    Guest(Guest),
+    Guest(ExecProcess),
 }
 
-impl Behind {
+impl ContainerProcess {
     /// Stops it after the engine's client has exited; `stopped` is how the client ended.
-    fn end(&self, stopped: Stopped) -> Stopped {
+    fn end(&self, stopped: StopOutcome) -> StopOutcome {
         match self {
-            Behind::Container(removal) => {
+            ContainerProcess::Container(removal) => {
                 removal.remove();
                 stopped
             }
-            Behind::Guest(guest) => guest.end(stopped),
+            ContainerProcess::Guest(guest) => guest.end(stopped),
         }
     }
 
     /// Kills it at once.
     fn kill(&self) {
         match self {
-            Behind::Container(removal) => removal.remove(),
-            Behind::Guest(guest) => guest.kill(),
+            ContainerProcess::Container(removal) => removal.remove(),
+            ContainerProcess::Guest(guest) => guest.kill(),
         }
     }
 
     /// Cancels the cleanup, because it was never started.
     fn forget(&self) {
         match self {
-            Behind::Container(removal) => removal.forget(),
-            Behind::Guest(guest) => guest.forget(),
+            ContainerProcess::Container(removal) => removal.forget(),
+            ContainerProcess::Guest(guest) => guest.forget(),
         }
     }
 }
@@ -151,21 +151,21 @@ impl Behind {
 #[derive(Debug)]
 struct ContainerSender {
     client: Arc<dyn Sender>,
-    behind: Arc<Behind>,
+    behind: Arc<ContainerProcess>,
 }
 
 /// Receives from the server, and notes for the cleanup that the server runs.
 #[derive(Debug)]
 struct ContainerReceiver {
     client: Box<dyn Receiver>,
-    behind: Arc<Behind>,
+    behind: Arc<ContainerProcess>,
 }
 
 impl Receiver for ContainerReceiver {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         let event = std::task::ready!(self.client.poll_receive(context));
-        if let Behind::Guest(guest) = &*self.behind {
-            guest.hear();
+        if let ContainerProcess::Guest(guest) = &*self.behind {
+            guest.mark_started();
         }
         Poll::Ready(event)
     }
@@ -188,15 +188,15 @@ impl Sender for ContainerSender {
         self.client.is_closed()
     }
 
-    fn trouble(&self, channel: Channel) -> Option<String> {
-        self.client.trouble(channel)
+    fn current_problem(&self, channel: Channel) -> Option<String> {
+        self.client.current_problem(channel)
     }
 
     fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
         self.client.send_bytes(channel, bytes)
     }
 
-    fn close(&self) -> BoxFuture<'_, Stopped> {
+    fn close(&self) -> BoxFuture<'_, StopOutcome> {
         Box::pin(async {
             let stopped = self.client.close().await;
             let behind = self.behind.clone();
@@ -227,11 +227,11 @@ impl Sender for ContainerSender {
 ///
 /// Its own command must keep running, for example a server that reads its stdin, which stays open.
 #[derive(Debug)]
-pub struct Detached {
-    removal: Removal,
+pub struct BackgroundContainer {
+    removal: ContainerGuard,
 }
 
-impl Detached {
+impl BackgroundContainer {
     /// Starts a container of `image`. `options` are options of the engine's `run`, `arguments` are the container's
     /// command.
     ///
@@ -241,16 +241,16 @@ impl Detached {
         image: &str,
         options: &[OsString],
         arguments: &[OsString],
-    ) -> Result<Detached, EngineError> {
+    ) -> Result<BackgroundContainer, EngineError> {
         engine.sweep()?;
         // Registered for removal before the start, so that every failure removes it.
-        let removal = Removal::of(engine.clone(), unique_name());
+        let removal = ContainerGuard::of(engine.clone(), unique_name());
         let name = removal.name();
         let words = ["run", "--detach", "--interactive", "--rm", "--name", name, "--label", &label()];
         let words = words.iter().map(OsString::from).chain(options.iter().cloned());
         let words = words.chain([image.into()]).chain(arguments.iter().cloned());
-        engine.tell_within(RUN_LIMIT, words)?;
-        Ok(Detached { removal })
+        engine.run_with_timeout(RUN_TIMEOUT, words)?;
+        Ok(BackgroundContainer { removal })
     }
 
     /// Returns the container's name.

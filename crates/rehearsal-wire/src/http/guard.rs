@@ -6,10 +6,10 @@
 
 use std::net::IpAddr;
 
-use super::server::Hosts;
+use super::server::AllowedHosts;
 
 /// The headers of a request that name its target and its origin.
-pub(super) struct Named<'a, H, O> {
+pub(super) struct RequestOrigin<'a, H, O> {
     /// Every `Host` header.
     pub(super) hosts: H,
     /// The host and port of a request line with an absolute URL; it takes precedence over `Host`.
@@ -24,18 +24,18 @@ pub(super) struct Named<'a, H, O> {
 /// host "box.example": neither localhost, nor an IP address, nor allowed by --allow-host
 /// ```
 pub(super) fn check<'a>(
-    named: Named<'a, impl Iterator<Item = &'a str>, impl Iterator<Item = &'a str>>,
-    hosts: &Hosts,
-    origins: &Hosts,
+    named: RequestOrigin<'a, impl Iterator<Item = &'a str>, impl Iterator<Item = &'a str>>,
+    hosts: &AllowedHosts,
+    origins: &AllowedHosts,
 ) -> Result<(), String> {
-    let Named { hosts: mut theirs, authority, origins: comes_from } = named;
+    let RequestOrigin { hosts: mut theirs, authority, origins: comes_from } = named;
     let refused =
         |host: &str| Err(format!("host {host:?}: neither localhost, nor an IP address, nor allowed by --allow-host"));
     let host = match (theirs.next(), theirs.next()) {
         (Some(host), None) if hosts.allow_host(host) => Some(host),
         (Some(_), Some(_)) => return Err("more than one host".to_owned()),
         (Some(host), None) => return refused(host),
-        (None, _) if *hosts == Hosts::Any => None,
+        (None, _) if *hosts == AllowedHosts::Any => None,
         (None, _) => return Err("no host".to_owned()),
     };
     if let Some(authority) = authority.filter(|authority| !hosts.allow_host(authority)) {
@@ -49,14 +49,14 @@ pub(super) fn check<'a>(
     Ok(())
 }
 
-impl Hosts {
+impl AllowedHosts {
     fn allow_host(&self, authority: &str) -> bool {
         self.lists(authority) || is_localhost(authority) || address(authority).is_some()
     }
 
     /// Checks one `Origin`; `host` is the host that the request names.
     fn allow_origin(&self, origin: &str, host: Option<&str>) -> bool {
-        let Some((_, authority)) = origin.split_once("://") else { return *self == Hosts::Any };
+        let Some((_, authority)) = origin.split_once("://") else { return *self == AllowedHosts::Any };
         let is_own = |address: IpAddr| address.is_loopback() || host.and_then(self::address) == Some(address);
         self.lists(origin) || self.lists(authority) || is_localhost(authority) || address(authority).is_some_and(is_own)
     }
@@ -64,10 +64,10 @@ impl Hosts {
     fn lists(&self, authority: &str) -> bool {
         let name = without_port(authority);
         match self {
-            Hosts::Named(names) => {
+            AllowedHosts::Named(names) => {
                 names.iter().any(|other| other.eq_ignore_ascii_case(authority) || other.eq_ignore_ascii_case(name))
             }
-            Hosts::Any => true,
+            AllowedHosts::Any => true,
         }
     }
 }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_host_is_localhost_an_address_or_a_listed_name() {
-        let hosts = Hosts::Named(vec!["mcp.example".to_owned(), "other.example:8080".to_owned()]);
+        let hosts = AllowedHosts::Named(vec!["mcp.example".to_owned(), "other.example:8080".to_owned()]);
         let accepted = [
             "localhost",
             "LOCALHOST:80",
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn an_origin_is_listed_a_loopback_address_or_the_address_of_the_host() {
-        let origins = Hosts::Named(vec!["https://app.example".to_owned(), "box.example".to_owned()]);
+        let origins = AllowedHosts::Named(vec!["https://app.example".to_owned(), "box.example".to_owned()]);
         let accepted = [
             "http://localhost:5173",
             "https://127.0.0.1",

@@ -22,29 +22,29 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::guard::{Named, check};
-use super::server::Hosts;
+use super::guard::{RequestOrigin, check};
+use super::server::AllowedHosts;
 
 /// The path of the redirect URI.
 const PATH: &str = "/callback";
 /// The most connections that are served concurrently: browsers, and clients that use this port by mistake.
-const VISITORS: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 /// The time that a client has to send the head of its request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
-const WELCOME: &str = "<!doctype html><title>Rehearsal</title>\
+const DONE_PAGE: &str = "<!doctype html><title>Rehearsal</title>\
 <p>The answer has arrived. This page can be closed; everything else is in the terminal.";
 
 /// Listens on this machine for the browser that an authorization server redirects.
 #[derive(Debug)]
-pub struct RedirectListener {
+pub struct CallbackListener {
     listener: TcpListener,
     address: SocketAddr,
 }
 
-impl RedirectListener {
+impl CallbackListener {
     /// Listens on 127.0.0.1: on `port` if that is free, otherwise on any port.
-    pub async fn bind(port: Option<u16>) -> io::Result<RedirectListener> {
+    pub async fn bind(port: Option<u16>) -> io::Result<CallbackListener> {
         let bound = match port {
             Some(port) => TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.ok(),
             None => None,
@@ -53,7 +53,7 @@ impl RedirectListener {
             Some(listener) => listener,
             None => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
         };
-        Ok(RedirectListener { address: listener.local_addr()?, listener })
+        Ok(CallbackListener { address: listener.local_addr()?, listener })
     }
 
     /// Returns the redirect URI, such as `http://127.0.0.1:41234/callback`.
@@ -63,7 +63,7 @@ impl RedirectListener {
 
     /// Waits for a request with the right `state`, and returns its whole URL. Requests with another `state` are
     /// rejected.
-    pub async fn visited(&self, state: &str) -> io::Result<String> {
+    pub async fn wait_for(&self, state: &str) -> io::Result<String> {
         let (found, mut visits) = mpsc::channel(1);
         let expected: Arc<str> = format!("state={state}").into();
         let mut visitors = JoinSet::new();
@@ -75,7 +75,7 @@ impl RedirectListener {
                     let _ = tokio::time::timeout(HEAD_LIMIT, visitors.join_all()).await;
                     return Ok(format!("{}?{query}", self.uri()));
                 }
-                accepted = self.listener.accept(), if visitors.len() < VISITORS => {
+                accepted = self.listener.accept(), if visitors.len() < MAX_CONNECTIONS => {
                     let (stream, _) = accepted?;
                     let (found, expected) = (found.clone(), Arc::clone(&expected));
                     let service = service_fn(move |request| {
@@ -93,7 +93,7 @@ impl RedirectListener {
                         let _ = builder.serve_connection(TokioIo::new(stream), service).await;
                     });
                 }
-                _ = tokio::time::sleep(HEAD_LIMIT), if visitors.len() >= VISITORS => visitors.abort_all(),
+                _ = tokio::time::sleep(HEAD_LIMIT), if visitors.len() >= MAX_CONNECTIONS => visitors.abort_all(),
             }
         }
     }
@@ -102,8 +102,8 @@ impl RedirectListener {
 /// Returns the expected query, or the status that rejects the request.
 fn answer(request: &Request<Incoming>, expected: &str) -> Result<String, StatusCode> {
     let hosts = request.headers().get_all(HOST).iter().filter_map(|host| host.to_str().ok());
-    let named = Named { hosts, authority: None, origins: std::iter::empty() };
-    if check(named, &Hosts::default(), &Hosts::Any).is_err() {
+    let named = RequestOrigin { hosts, authority: None, origins: std::iter::empty() };
+    if check(named, &AllowedHosts::default(), &AllowedHosts::Any).is_err() {
         return Err(StatusCode::FORBIDDEN);
     }
     if request.uri().path() != PATH || request.method() != Method::GET {
@@ -115,7 +115,7 @@ fn answer(request: &Request<Incoming>, expected: &str) -> Result<String, StatusC
 
 fn page(answer: Result<(), StatusCode>) -> Response<Full<Bytes>> {
     let mut response = match answer {
-        Ok(()) => Response::new(Full::new(Bytes::from_static(WELCOME.as_bytes()))),
+        Ok(()) => Response::new(Full::new(Bytes::from_static(DONE_PAGE.as_bytes()))),
         Err(status) => {
             let mut response = Response::new(Full::new(Bytes::from_static(b"this is not what is waited for here\n")));
             *response.status_mut() = status;
@@ -134,13 +134,13 @@ mod tests {
 
     async fn visit(url: &str) -> StatusCode {
         let request = Request::get(url).body(Bytes::new()).unwrap();
-        let options = client::Options::new(url).unwrap();
+        let options = client::HttpClientOptions::new(url).unwrap();
         fetch(&options, request, Duration::from_secs(20)).await.unwrap().status()
     }
 
     #[tokio::test]
     async fn only_the_browser_that_knows_the_state_is_let_in() {
-        let listener = RedirectListener::bind(None).await.unwrap();
+        let listener = CallbackListener::bind(None).await.unwrap();
         let uri = listener.uri();
         let browser = async {
             let elsewhere = uri.replace("/callback", "/favicon.ico");
@@ -149,18 +149,18 @@ mod tests {
             assert_eq!(visit(&format!("{uri}?code=evil&state=guess")).await, StatusCode::BAD_REQUEST);
             assert_eq!(visit(&format!("{uri}?code=c&state=s1")).await, StatusCode::OK);
         };
-        let (visited, ()) = tokio::join!(listener.visited("s1"), browser);
+        let (visited, ()) = tokio::join!(listener.wait_for("s1"), browser);
         assert_eq!(visited.unwrap(), format!("{uri}?code=c&state=s1"));
     }
 
     #[tokio::test]
     async fn a_port_that_is_taken_is_no_reason_to_give_up() {
-        let first = RedirectListener::bind(None).await.unwrap();
+        let first = CallbackListener::bind(None).await.unwrap();
         let port = first.address.port();
-        let second = RedirectListener::bind(Some(port)).await.unwrap();
+        let second = CallbackListener::bind(Some(port)).await.unwrap();
         assert_ne!(first.uri(), second.uri());
         drop(first);
         drop(second);
-        assert_eq!(RedirectListener::bind(Some(port)).await.unwrap().address.port(), port);
+        assert_eq!(CallbackListener::bind(Some(port)).await.unwrap().address.port(), port);
     }
 }

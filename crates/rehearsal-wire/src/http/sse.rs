@@ -16,7 +16,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// A browser drops an event without data. Here it stays visible, because 2025-11-25 starts a stream with an empty event
 /// that only carries an id, and a server may send nothing but `retry`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// The name; an event without one is a `message`.
     pub event: Option<String>,
     /// The lines of data, joined by line feeds. They are bytes, because the parser of the message checks that they are
@@ -28,10 +28,10 @@ pub struct Event {
     pub retry: Option<Duration>,
 }
 
-impl Event {
+impl SseEvent {
     /// Builds an event that carries a message.
-    pub fn message(data: impl Into<Bytes>) -> Event {
-        Event { event: Some("message".to_owned()), data: data.into(), ..Event::default() }
+    pub fn message(data: impl Into<Bytes>) -> SseEvent {
+        SseEvent { event: Some("message".to_owned()), data: data.into(), ..SseEvent::default() }
     }
 
     /// True if the data should be a message: the event has no name, or the name is `message`.
@@ -63,7 +63,7 @@ pub struct Decoder {
     /// True for the first line of a stream, which alone may begin with a byte order mark.
     first_line: bool,
     fields: Fields,
-    ready: VecDeque<Event>,
+    ready: VecDeque<SseEvent>,
 }
 
 /// The fields of the incomplete event.
@@ -132,7 +132,7 @@ impl Decoder {
     }
 
     /// Returns the next complete event.
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<SseEvent> {
         self.ready.pop_front()
     }
 
@@ -168,7 +168,7 @@ impl Decoder {
 
     /// Ends the stream, and returns the event that never became complete. The rules forbid its use; the caller can
     /// report it.
-    pub fn finish(mut self) -> Option<Event> {
+    pub fn finish(mut self) -> Option<SseEvent> {
         let line = self.line.split();
         if !line.is_empty() {
             self.end_line(&line);
@@ -241,12 +241,12 @@ impl Fields {
     }
 
     /// Builds the event of these fields, if there are any.
-    fn take(&mut self) -> Option<Event> {
+    fn take(&mut self) -> Option<SseEvent> {
         let Fields { event, data, id, retry } = std::mem::take(self);
         if event.is_none() && data.is_none() && id.is_none() && retry.is_none() {
             return None;
         }
-        Some(Event { event, data: data.unwrap_or_default().freeze(), id, retry })
+        Some(SseEvent { event, data: data.unwrap_or_default().freeze(), id, retry })
     }
 }
 
@@ -261,7 +261,7 @@ impl Fields {
 ///
 /// A line end inside the data starts a new `data:` line, so a carriage return between the tokens of a JSON text arrives
 /// as a line feed. Line ends in the name or the id, and a NUL in the id, cannot be encoded and are omitted.
-pub fn encode(event: &Event) -> Bytes {
+pub fn encode(event: &SseEvent) -> Bytes {
     let mut out = BytesMut::with_capacity(event.data.len() + 64);
     let mut field = |name: &[u8], value: &[u8]| {
         out.put_slice(name);
@@ -298,7 +298,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Every event, the incomplete rest, and the error, if any.
-    type Decoded = (Vec<Event>, Option<Event>, Option<EventTooLong>);
+    type Decoded = (Vec<SseEvent>, Option<SseEvent>, Option<EventTooLong>);
 
     fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Decoded {
         let mut decoder = Decoder::new(limit);
@@ -310,7 +310,7 @@ mod tests {
         }
     }
 
-    fn events(text: &str) -> Vec<Event> {
+    fn events(text: &str) -> Vec<SseEvent> {
         decode([text.as_bytes()], 1024).0
     }
 
@@ -357,20 +357,20 @@ mod tests {
 
     #[test]
     fn fields_are_read_by_the_rules() {
-        let table: &[(&str, Event)] = &[
-            ("\u{feff}data: x\n\n", Event { data: "x".into(), ..Event::default() }),
-            (": hello\ndata:x\n\n", Event { data: "x".into(), ..Event::default() }),
-            ("data:  x\n\n", Event { data: " x".into(), ..Event::default() }),
-            ("data\ndata\n\n", Event { data: "\n".into(), ..Event::default() }),
-            ("data:a:b\n\n", Event { data: "a:b".into(), ..Event::default() }),
-            ("event:e\nevent: message\ndata\n\n", Event { event: Some("message".into()), ..Event::default() }),
-            ("id: 5\ndata: \n\n", Event { id: Some("5".into()), ..Event::default() }),
-            ("id: 5\n\n", Event { id: Some("5".into()), ..Event::default() }),
-            ("id\ndata: x\n\n", Event { id: Some(String::new()), data: "x".into(), ..Event::default() }),
-            ("id: a\0b\ndata: x\n\n", Event { data: "x".into(), ..Event::default() }),
-            ("retry: 1500\n\n", Event { retry: Some(Duration::from_millis(1500)), ..Event::default() }),
-            ("retry: 10\nretry: 1s\n\n", Event { retry: Some(Duration::from_millis(10)), ..Event::default() }),
-            ("other: y\n data: y\ndata: x\n\n", Event { data: "x".into(), ..Event::default() }),
+        let table: &[(&str, SseEvent)] = &[
+            ("\u{feff}data: x\n\n", SseEvent { data: "x".into(), ..SseEvent::default() }),
+            (": hello\ndata:x\n\n", SseEvent { data: "x".into(), ..SseEvent::default() }),
+            ("data:  x\n\n", SseEvent { data: " x".into(), ..SseEvent::default() }),
+            ("data\ndata\n\n", SseEvent { data: "\n".into(), ..SseEvent::default() }),
+            ("data:a:b\n\n", SseEvent { data: "a:b".into(), ..SseEvent::default() }),
+            ("event:e\nevent: message\ndata\n\n", SseEvent { event: Some("message".into()), ..SseEvent::default() }),
+            ("id: 5\ndata: \n\n", SseEvent { id: Some("5".into()), ..SseEvent::default() }),
+            ("id: 5\n\n", SseEvent { id: Some("5".into()), ..SseEvent::default() }),
+            ("id\ndata: x\n\n", SseEvent { id: Some(String::new()), data: "x".into(), ..SseEvent::default() }),
+            ("id: a\0b\ndata: x\n\n", SseEvent { data: "x".into(), ..SseEvent::default() }),
+            ("retry: 1500\n\n", SseEvent { retry: Some(Duration::from_millis(1500)), ..SseEvent::default() }),
+            ("retry: 10\nretry: 1s\n\n", SseEvent { retry: Some(Duration::from_millis(10)), ..SseEvent::default() }),
+            ("other: y\n data: y\ndata: x\n\n", SseEvent { data: "x".into(), ..SseEvent::default() }),
         ];
         for (text, event) in table {
             assert_eq!(events(text), std::slice::from_ref(event), "{text:?}");
@@ -403,12 +403,12 @@ mod tests {
 
     #[test]
     fn what_is_encoded_reads_back() {
-        let priming = Event { id: Some("7".into()), ..Event::default() };
+        let priming = SseEvent { id: Some("7".into()), ..SseEvent::default() };
         assert_eq!(encode(&priming), "id: 7\ndata: \n\n");
-        assert_eq!(encode(&Event::message("{\n}")), "event: message\ndata: {\ndata: }\n\n");
-        let pause = Event { retry: Some(Duration::from_millis(250)), ..Event::default() };
+        assert_eq!(encode(&SseEvent::message("{\n}")), "event: message\ndata: {\ndata: }\n\n");
+        let pause = SseEvent { retry: Some(Duration::from_millis(250)), ..SseEvent::default() };
         assert_eq!(encode(&pause), "retry: 250\n\n");
-        let evil = Event { event: Some("a\ndata: b".into()), id: Some("1\r\n\0".into()), ..Event::default() };
+        let evil = SseEvent { event: Some("a\ndata: b".into()), id: Some("1\r\n\0".into()), ..SseEvent::default() };
         assert_eq!(encode(&evil), "event: adata: b\nid: 1\ndata: \n\n");
     }
 
@@ -441,7 +441,7 @@ mod tests {
             event in proptest::option::of("[^\r\n]*"), data in "[^\r]*",
             id in proptest::option::of("[^\r\n\0]*"), retry in proptest::option::of(0..u64::MAX),
         ) {
-            let event = Event { event, data: data.into(), id, retry: retry.map(Duration::from_millis) };
+            let event = SseEvent { event, data: data.into(), id, retry: retry.map(Duration::from_millis) };
             prop_assert_eq!(decode([&encode(&event)[..]], usize::MAX).0, [event]);
         }
     }

@@ -16,27 +16,29 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use super::process;
-use super::process::Process;
-use super::read::{HalfLine, Line, LineReader};
+use super::process::ProcessGroup;
+use super::read::{LineEvent, LineReader, PartialLine};
 use super::write::LineWriter;
-use crate::{BoxFuture, Connection, Ending, Event, MESSAGE_LIMIT, Outgoing, Receiver, SendError, Sender, Stopped};
+use crate::{
+    BoxFuture, Connection, ConnectionEnd, Event, MESSAGE_LIMIT, Outgoing, Receiver, SendError, Sender, StopOutcome,
+};
 
 /// The time a server has to exit by itself, and again after SIGTERM.
-const GRACE: Duration = Duration::from_secs(2);
+const EXIT_GRACE: Duration = Duration::from_secs(2);
 /// How long to wait for a server's exit status and the rest of its stderr after its stdout closed.
-const LAST_WORDS: Duration = Duration::from_millis(1000);
+const EXIT_STATUS_WAIT: Duration = Duration::from_millis(1000);
 
 /// Receives each line of a server's stderr as it arrives.
 pub type StderrSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How a server is asked to exit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Farewell {
+pub enum StopMethod {
     /// By closing its stdin; SIGTERM follows only if the server still runs after that.
     #[default]
-    Stdin,
+    CloseStdin,
     /// By SIGTERM at once: a server that listens on a port ignores its stdin.
-    Signal,
+    Terminate,
 }
 
 /// How to start a server.
@@ -51,7 +53,7 @@ pub struct ServerCommand {
     /// Its working directory; ours by default.
     pub working_dir: Option<PathBuf>,
     /// How it is asked to exit.
-    pub farewell: Farewell,
+    pub farewell: StopMethod,
     /// The time it has to exit by itself after its stdin was closed, and again after SIGTERM.
     pub grace: Duration,
     /// The longest message that is read or written, in bytes.
@@ -68,8 +70,8 @@ impl ServerCommand {
             arguments: Vec::new(),
             environment: BTreeMap::new(),
             working_dir: None,
-            farewell: Farewell::default(),
-            grace: GRACE,
+            farewell: StopMethod::default(),
+            grace: EXIT_GRACE,
             message_limit: MESSAGE_LIMIT,
             stderr: None,
         }
@@ -145,7 +147,7 @@ pub enum SpawnError {
 /// keep running.
 pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
     let (process, stdin, stdout, stderr) = pipes(server).await?;
-    let tail = Tail::default();
+    let tail = StderrTail::default();
     let sink = server.stderr.clone();
     let drained = tokio::spawn(tail.clone().drain(stderr, move |line| {
         if let Some(sink) = &sink {
@@ -153,23 +155,23 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
         }
     }));
     let lines = LineReader::new(stdout, server.message_limit);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ChildSender {
         writer: LineWriter::new(stdin, lines.alone()),
-        half: lines.half(),
+        half: lines.partial_line(),
         process,
         tail,
         farewell: server.farewell,
         grace: server.grace,
         message_limit: server.message_limit,
     });
-    let receiver = ChildReceiver { state: State::Reading(lines), shared: shared.clone(), drained: Some(drained) };
+    let receiver = ChildReceiver { state: ChildState::Reading(lines), shared: shared.clone(), drained: Some(drained) };
     Ok(Connection { sender: shared, receiver: Box::new(receiver) })
 }
 
 /// Starts a server, and returns its process and its pipes.
 pub(super) async fn pipes(
     server: &ServerCommand,
-) -> Result<(Process, ChildStdin, ChildStdout, ChildStderr), SpawnError> {
+) -> Result<(ProcessGroup, ChildStdin, ChildStdout, ChildStderr), SpawnError> {
     if let Some(path) = server.working_dir.as_deref().filter(|path| !path.is_dir()) {
         return Err(SpawnError::NoWorkingDir { path: path.to_owned() });
     }
@@ -185,7 +187,7 @@ pub(super) async fn pipes(
     let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(refused(io::Error::other("its pipes are missing")));
     };
-    let process = Process::keep(child).ok_or_else(|| refused(io::Error::other("it has no process id")))?;
+    let process = ProcessGroup::keep(child).ok_or_else(|| refused(io::Error::other("it has no process id")))?;
     Ok((process, stdin, stdout, stderr))
 }
 
@@ -237,22 +239,22 @@ fn die_with_parent(command: &mut Command) {
 fn die_with_parent(_: &mut Command) {}
 
 #[derive(Debug)]
-struct Shared {
+struct ChildSender {
     writer: LineWriter,
-    half: Arc<HalfLine>,
-    process: Process,
-    tail: Tail,
-    farewell: Farewell,
+    half: Arc<PartialLine>,
+    process: ProcessGroup,
+    tail: StderrTail,
+    farewell: StopMethod,
     grace: Duration,
     message_limit: usize,
 }
 
-impl Sender for Shared {
+impl Sender for ChildSender {
     fn open_channel(&self) -> Channel {
         Channel::MAIN
     }
 
-    fn trouble(&self, _: Channel) -> Option<String> {
+    fn current_problem(&self, _: Channel) -> Option<String> {
         self.half.in_words()
     }
 
@@ -282,17 +284,17 @@ impl Sender for Shared {
         Box::pin(async move { self.writer.bytes(&bytes).await })
     }
 
-    fn close(&self) -> BoxFuture<'_, Stopped> {
+    fn close(&self) -> BoxFuture<'_, StopOutcome> {
         Box::pin(async {
             if self.process.status().is_some() {
                 self.process.stop(Duration::ZERO, Duration::ZERO).await;
-                return Stopped::Gone;
+                return StopOutcome::AlreadyExited;
             }
             // A server that does not read may keep a writer blocked, and with it the pipe open; then SIGTERM follows.
             let _ = tokio::time::timeout(self.grace, self.writer.close()).await;
             let patience = match self.farewell {
-                Farewell::Stdin => self.grace,
-                Farewell::Signal => Duration::ZERO,
+                StopMethod::CloseStdin => self.grace,
+                StopMethod::Terminate => Duration::ZERO,
             };
             self.process.stop(patience, self.grace).await
         })
@@ -313,51 +315,51 @@ impl Sender for Shared {
 
 #[derive(Debug)]
 struct ChildReceiver {
-    state: State,
-    shared: Arc<Shared>,
+    state: ChildState,
+    shared: Arc<ChildSender>,
     drained: Option<JoinHandle<()>>,
 }
 
-enum State {
+enum ChildState {
     Reading(LineReader),
-    Ending(BoxFuture<'static, Ending>),
-    Ended(Ending),
+    Ending(BoxFuture<'static, ConnectionEnd>),
+    Ended(ConnectionEnd),
 }
 
 impl Receiver for ChildReceiver {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         loop {
             self.state = match &mut self.state {
-                State::Reading(lines) => match std::task::ready!(lines.poll_line(context)) {
-                    Line::Message(message) => {
+                ChildState::Reading(lines) => match std::task::ready!(lines.poll_line(context)) {
+                    LineEvent::Message(message) => {
                         return Poll::Ready(Event::Message { channel: Channel::MAIN, message, head: None });
                     }
-                    Line::End => State::Ending(Box::pin(ending(self.shared.clone(), self.drained.take()))),
-                    Line::Failed(error) => State::Ended(Ending::Failed { why: error.to_string() }),
+                    LineEvent::End => ChildState::Ending(Box::pin(ending(self.shared.clone(), self.drained.take()))),
+                    LineEvent::Failed(error) => ChildState::Ended(ConnectionEnd::Failed { why: error.to_string() }),
                 },
-                State::Ending(ending) => State::Ended(std::task::ready!(ending.as_mut().poll(context))),
-                State::Ended(ending) => return Poll::Ready(Event::Ended(ending.clone())),
+                ChildState::Ending(ending) => ChildState::Ended(std::task::ready!(ending.as_mut().poll(context))),
+                ChildState::Ended(ending) => return Poll::Ready(Event::Ended(ending.clone())),
             };
         }
     }
 }
 
 /// Waits for the exit status and the rest of the stderr of a server whose stdout has closed, up to a time limit.
-async fn ending(shared: Arc<Shared>, drained: Option<JoinHandle<()>>) -> Ending {
-    let status = shared.process.wait(LAST_WORDS).await;
+async fn ending(shared: Arc<ChildSender>, drained: Option<JoinHandle<()>>) -> ConnectionEnd {
+    let status = shared.process.wait(EXIT_STATUS_WAIT).await;
     if let (Some(_), Some(drained)) = (status, drained) {
         // A child of the server may keep its stderr open for ever.
-        let _ = tokio::time::timeout(LAST_WORDS / 4, drained).await;
+        let _ = tokio::time::timeout(EXIT_STATUS_WAIT / 4, drained).await;
     }
-    status.map_or(Ending::StdoutClosed, |status| Ending::Exited { status })
+    status.map_or(ConnectionEnd::StdoutClosed, |status| ConnectionEnd::Exited { status })
 }
 
-impl fmt::Debug for State {
+impl fmt::Debug for ChildState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            State::Reading(lines) => lines.fmt(f),
-            State::Ending(_) => f.write_str("Ending"),
-            State::Ended(ending) => ending.fmt(f),
+            ChildState::Reading(lines) => lines.fmt(f),
+            ChildState::Ending(_) => f.write_str("Ending"),
+            ChildState::Ended(ending) => ending.fmt(f),
         }
     }
 }
@@ -369,11 +371,11 @@ const WIDTH: usize = 4096;
 
 /// The last lines of a child's stderr.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tail {
+pub(super) struct StderrTail {
     lines: Arc<Mutex<VecDeque<String>>>,
 }
 
-impl Tail {
+impl StderrTail {
     /// Returns the lines, oldest first.
     pub(super) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
@@ -428,7 +430,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_leaves_only_its_last_lines() {
-        let tail = Tail::default();
+        let tail = StderrTail::default();
         let flood: String = (0..100_000).map(|number| format!("line {number}\n")).collect();
         tail.clone().drain((flood + "the end").as_bytes(), |_| {}).await;
         let lines = tail.lines();
@@ -438,7 +440,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_without_end_does_not_grow() {
-        let tail = Tail::default();
+        let tail = StderrTail::default();
         tail.clone().drain(&vec![b'x'; 10_000_000][..], |_| {}).await;
         assert_eq!(tail.lines()[0].len(), WIDTH);
     }

@@ -10,7 +10,7 @@ use super::write::LineWriter;
 use crate::SendError;
 
 /// Carries out a fault. After a fault that ends the connection, nothing more reaches the client.
-pub(super) async fn misbehave(writer: &LineWriter, misdeed: TransportFault) -> Result<AfterFault, SendError> {
+pub(super) async fn inject(writer: &LineWriter, misdeed: TransportFault) -> Result<AfterFault, SendError> {
     match misdeed {
         TransportFault::RawAnswers(answers) => {
             for answer in answers {
@@ -24,7 +24,7 @@ pub(super) async fn misbehave(writer: &LineWriter, misdeed: TransportFault) -> R
                 DisconnectAt::During => writer.bytes(&first_half(&answer)).await?,
                 DisconnectAt::After => writer.bytes(&line(&answer)).await?,
             }
-            return hang_up(writer).await;
+            return close_stdout(writer).await;
         }
         TransportFault::Noise(lines) => {
             for noise in lines {
@@ -38,11 +38,11 @@ pub(super) async fn misbehave(writer: &LineWriter, misdeed: TransportFault) -> R
             // If the client closed stderr, the rest is not written.
             let _ = flooded;
         }
-        TransportFault::SlowWrite { answer, piece, pause } => writer.drip(&line(&answer), piece, pause).await?,
+        TransportFault::SlowWrite { answer, piece, pause } => writer.write_slowly(&line(&answer), piece, pause).await?,
         TransportFault::HttpStatus(refused) => writer.bytes(&line(&refused.fallback_error)).await?,
         TransportFault::CutStream(answer) => {
             writer.bytes(&first_half(&answer)).await?;
-            return hang_up(writer).await;
+            return close_stdout(writer).await;
         }
         TransportFault::ContentType { answer, .. } => writer.bytes(&line(&answer)).await?,
     }
@@ -58,7 +58,7 @@ fn line(bytes: &[u8]) -> Bytes {
 }
 
 /// Closes stdout for good: otherwise it stays open as long as the process runs.
-async fn hang_up(writer: &LineWriter) -> Result<AfterFault, SendError> {
+async fn close_stdout(writer: &LineWriter) -> Result<AfterFault, SendError> {
     writer.close().await;
     let closed = File::options().write(true).open("/dev/null").and_then(|null| Ok(nix::unistd::dup2_stdout(null)?));
     closed.map_err(|error| SendError::Failed { why: error.to_string() })?;
@@ -98,7 +98,7 @@ mod tests {
     async fn written(misdeed: TransportFault) -> String {
         let (near, mut far) = tokio::io::duplex(1024);
         let writer = LineWriter::new(near, Arc::new(AtomicBool::new(true)));
-        assert_eq!(misbehave(&writer, misdeed).await.unwrap(), AfterFault::Continue);
+        assert_eq!(inject(&writer, misdeed).await.unwrap(), AfterFault::Continue);
         writer.close().await;
         let mut read = Vec::new();
         far.read_to_end(&mut read).await.unwrap();

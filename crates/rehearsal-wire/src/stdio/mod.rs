@@ -15,6 +15,6 @@ mod relay;
 pub(crate) mod watchdog;
 mod write;
 
-pub use child::{Farewell, ServerCommand, SpawnError, StderrSink, spawn};
-pub use own::own;
-pub use relay::{ClientStreams, Relay, RelayEnd, Stream, Tap};
+pub use child::{ServerCommand, SpawnError, StderrSink, StopMethod, spawn};
+pub use own::own_stdio;
+pub use relay::{ClientStreams, Relay, RelayEnd, RelayTap, StdioStream};

@@ -14,16 +14,16 @@ use rehearsal_core::exchange::Channel;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
-use super::misbehave::misbehave;
-use super::read::{Line, LineReader};
+use super::misbehave::inject;
+use super::read::{LineEvent, LineReader};
 use super::write::LineWriter;
-use crate::{BoxFuture, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender, Stopped};
+use crate::{BoxFuture, Connection, ConnectionEnd, Event, Outgoing, Receiver, SendError, Sender, StopOutcome};
 
 /// A connection over our own stdin and stdout, for a server. From now on no other code may write to stdout.
 ///
 /// Pipes and sockets are used directly, because tokio's stdin and stdout pass every byte through another thread. Files
 /// and terminals still use those.
-pub fn own(message_limit: usize) -> io::Result<Connection> {
+pub fn own_stdio(message_limit: usize) -> io::Result<Connection> {
     let lines = LineReader::new(input()?, message_limit);
     let sender = OwnSender { writer: LineWriter::new(output()?, lines.alone()) };
     Ok(Connection { sender: Arc::new(sender), receiver: Box::new(OwnReceiver { lines }) })
@@ -34,31 +34,31 @@ fn input() -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
     match kind(stdin.as_fd())? {
         // A pipe is opened again: making a shared descriptor non-blocking would affect the other processes that share
         // it.
-        Kind::Pipe => match pipe::OpenOptions::new().open_receiver("/dev/stdin") {
+        DescriptorKind::Pipe => match pipe::OpenOptions::new().open_receiver("/dev/stdin") {
             Ok(pipe) => Ok(Box::new(pipe)),
             Err(_) => Ok(Box::new(tokio::io::stdin())),
         },
-        Kind::Socket => Ok(Box::new(socket(stdin.as_fd())?)),
-        Kind::Other => Ok(Box::new(tokio::io::stdin())),
+        DescriptorKind::Socket => Ok(Box::new(socket(stdin.as_fd())?)),
+        DescriptorKind::Other => Ok(Box::new(tokio::io::stdin())),
     }
 }
 
 fn output() -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     let stdout = io::stdout();
     match kind(stdout.as_fd())? {
-        Kind::Pipe => match pipe::OpenOptions::new().open_sender("/dev/stdout") {
+        DescriptorKind::Pipe => match pipe::OpenOptions::new().open_sender("/dev/stdout") {
             Ok(pipe) => Ok(Box::new(pipe)),
             Err(_) => Ok(Box::new(tokio::io::stdout())),
         },
         // A socket cannot be opened again. If stderr is the same socket, `eprintln!` must not write to a full
         // non-blocking one.
-        Kind::Socket if same(stdout.as_fd(), io::stderr().as_fd())? => Ok(Box::new(tokio::io::stdout())),
-        Kind::Socket => Ok(Box::new(socket(stdout.as_fd())?)),
-        Kind::Other => Ok(Box::new(tokio::io::stdout())),
+        DescriptorKind::Socket if same(stdout.as_fd(), io::stderr().as_fd())? => Ok(Box::new(tokio::io::stdout())),
+        DescriptorKind::Socket => Ok(Box::new(socket(stdout.as_fd())?)),
+        DescriptorKind::Other => Ok(Box::new(tokio::io::stdout())),
     }
 }
 
-enum Kind {
+enum DescriptorKind {
     Pipe,
     /// What Node passes to its child processes.
     Socket,
@@ -69,12 +69,12 @@ fn metadata(descriptor: BorrowedFd<'_>) -> io::Result<std::fs::Metadata> {
     File::from(descriptor.try_clone_to_owned()?).metadata()
 }
 
-fn kind(descriptor: BorrowedFd<'_>) -> io::Result<Kind> {
+fn kind(descriptor: BorrowedFd<'_>) -> io::Result<DescriptorKind> {
     let kind = metadata(descriptor)?.file_type();
     Ok(match (kind.is_fifo(), kind.is_socket()) {
-        (true, _) => Kind::Pipe,
-        (_, true) => Kind::Socket,
-        (false, false) => Kind::Other,
+        (true, _) => DescriptorKind::Pipe,
+        (_, true) => DescriptorKind::Socket,
+        (false, false) => DescriptorKind::Other,
     })
 }
 
@@ -115,17 +115,17 @@ impl Sender for OwnSender {
         Box::pin(async move { self.writer.bytes(&bytes).await })
     }
 
-    fn misbehave(&self, _: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
-        Box::pin(misbehave(&self.writer, misdeed))
+    fn inject_fault(&self, _: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
+        Box::pin(inject(&self.writer, misdeed))
     }
 
     /// Does nothing: our own stdout is closed when the process exits.
     fn abort(&self) {}
 
-    fn close(&self) -> BoxFuture<'_, Stopped> {
+    fn close(&self) -> BoxFuture<'_, StopOutcome> {
         Box::pin(async {
             self.writer.close().await;
-            Stopped::Gone
+            StopOutcome::AlreadyExited
         })
     }
 }
@@ -138,9 +138,9 @@ struct OwnReceiver {
 impl Receiver for OwnReceiver {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         self.lines.poll_line(context).map(|line| match line {
-            Line::Message(message) => Event::Message { channel: Channel::MAIN, message, head: None },
-            Line::End => Event::Ended(Ending::PeerClosed),
-            Line::Failed(error) => Event::Ended(Ending::Failed { why: error.to_string() }),
+            LineEvent::Message(message) => Event::Message { channel: Channel::MAIN, message, head: None },
+            LineEvent::End => Event::Ended(ConnectionEnd::PeerClosed),
+            LineEvent::Failed(error) => Event::Ended(ConnectionEnd::Failed { why: error.to_string() }),
         })
     }
 }

@@ -12,18 +12,18 @@ use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
 use super::watchdog;
-use crate::Stopped;
+use crate::StopOutcome;
 
 /// A child that leads its own process group; dropping it kills the whole group.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ProcessGroup {
     group: Pid,
     status: watch::Receiver<Option<ExitStatus>>,
 }
 
-impl Process {
+impl ProcessGroup {
     /// Takes over a child that was started with `process_group(0)`.
-    pub(super) fn keep(mut child: Child) -> Option<Process> {
+    pub(super) fn keep(mut child: Child) -> Option<ProcessGroup> {
         let group = Pid::from_raw(i32::try_from(child.id()?).ok()?);
         watchdog::watch(group);
         let (ended, status) = watch::channel(None);
@@ -32,7 +32,7 @@ impl Process {
             let status = child.wait().await.unwrap_or_default();
             ended.send_replace(Some(status));
         });
-        Some(Process { group, status })
+        Some(ProcessGroup { group, status })
     }
 
     /// Returns the exit status, if the child has exited.
@@ -66,12 +66,12 @@ impl Process {
     }
 
     /// Waits up to `patience`, sends SIGTERM, waits up to `grace`, then sends SIGKILL, each to the whole group.
-    pub(super) async fn stop(&self, patience: Duration, grace: Duration) -> Stopped {
+    pub(super) async fn stop(&self, patience: Duration, grace: Duration) -> StopOutcome {
         let stopped = if self.wait(patience).await.is_some() {
-            Stopped::Politely
+            StopOutcome::Exited
         } else {
             self.signal(Signal::SIGTERM);
-            if self.wait(grace).await.is_some() { Stopped::Terminated } else { Stopped::Killed }
+            if self.wait(grace).await.is_some() { StopOutcome::Terminated } else { StopOutcome::Killed }
         };
         // Any process left in the group, the child or one that it started, has had its time.
         self.signal(Signal::SIGKILL);
@@ -90,7 +90,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
         watchdog::forget(self.group);

@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
-use rehearsal_core::message::{Message, Reason};
+use rehearsal_core::message::{GarbledReason, Message};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The size of one read while much data arrives; also the capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
 /// The size of one read while little data arrives. It fits the CPU cache, and a message that is kept holds no more
 /// memory than this.
-const LITTLE: usize = 4 * 1024;
+const SMALL_READ: usize = 4 * 1024;
 /// The free space in the buffer that a read needs.
-const ROOM: usize = 512;
+const MIN_SPARE: usize = 512;
 /// How much of an overlong message is kept to identify it, in bytes.
 const KEPT: usize = 1024;
 /// How much of a partial line is shown.
@@ -29,23 +29,23 @@ pub(super) struct LineReader {
     /// The number of bytes in the buffer that are known to contain no line end.
     scanned: usize,
     limit: usize,
-    state: State,
+    state: LineState,
     /// True if the last message arrived alone. Then its response, or the next request, is probably written alone too.
     alone: Arc<AtomicBool>,
     /// True if a message of the last read was already returned.
     taken: bool,
     /// True if the last read filled the buffer.
     much: bool,
-    half: Arc<HalfLine>,
+    half: Arc<PartialLine>,
     /// True if `half` holds a partial line.
     is_half: bool,
 }
 
 /// The beginning of a line whose end has not arrived. It explains why a response is missing.
 #[derive(Debug, Default)]
-pub(super) struct HalfLine(Mutex<Option<(usize, String)>>);
+pub(super) struct PartialLine(Mutex<Option<(usize, String)>>);
 
-impl HalfLine {
+impl PartialLine {
     /// Describes the partial line:
     ///
     /// ```text
@@ -62,7 +62,7 @@ impl HalfLine {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LineState {
     Lines,
     /// Skipping the rest of a line that was too long.
     Skipping,
@@ -70,7 +70,7 @@ enum State {
 }
 
 /// What one poll of the stream returned.
-pub(super) enum Line {
+pub(super) enum LineEvent {
     Message(Message),
     End,
     Failed(std::io::Error),
@@ -78,14 +78,14 @@ pub(super) enum Line {
 
 impl LineReader {
     pub(super) fn new(from: impl AsyncRead + Send + Unpin + 'static, limit: usize) -> LineReader {
-        let (from, buffer) = (Box::new(from), BytesMut::with_capacity(LITTLE));
+        let (from, buffer) = (Box::new(from), BytesMut::with_capacity(SMALL_READ));
         let alone = Arc::new(AtomicBool::new(true));
         LineReader {
             from,
             buffer,
             scanned: 0,
             limit,
-            state: State::Lines,
+            state: LineState::Lines,
             alone,
             taken: false,
             much: false,
@@ -95,7 +95,7 @@ impl LineReader {
     }
 
     /// Returns a shared view of the partial line.
-    pub(super) fn half(&self) -> Arc<HalfLine> {
+    pub(super) fn partial_line(&self) -> Arc<PartialLine> {
         self.half.clone()
     }
 
@@ -104,7 +104,7 @@ impl LineReader {
         self.alone.clone()
     }
 
-    pub(super) fn poll_line(&mut self, context: &mut Context<'_>) -> Poll<Line> {
+    pub(super) fn poll_line(&mut self, context: &mut Context<'_>) -> Poll<LineEvent> {
         // Lines in the buffer need no system call. Without a budget a flood of them would block every other task.
         let budget = std::task::ready!(tokio::task::coop::poll_proceed(context));
         loop {
@@ -112,31 +112,31 @@ impl LineReader {
                 budget.made_progress();
                 let taken = std::mem::replace(&mut self.taken, true);
                 self.alone.store(!taken && self.buffer.is_empty(), Ordering::Relaxed);
-                return Poll::Ready(Line::Message(message));
+                return Poll::Ready(LineEvent::Message(message));
             }
-            if self.state == State::End {
-                return Poll::Ready(Line::End);
+            if self.state == LineState::End {
+                return Poll::Ready(LineEvent::End);
             }
             let room = self.buffer.capacity() - self.buffer.len();
-            if room < ROOM {
+            if room < MIN_SPARE {
                 // If half of a small buffer holds a partial message, the message is probably large.
-                self.buffer.reserve(if self.much || self.buffer.len() >= LITTLE / 2 { CHUNK } else { LITTLE });
+                self.buffer.reserve(if self.much || self.buffer.len() >= SMALL_READ / 2 { CHUNK } else { SMALL_READ });
             }
             let room = self.buffer.capacity() - self.buffer.len();
             // `read_buf` keeps no state between polls, so nothing is lost when each poll builds a new future.
             match pin!(self.from.read_buf(&mut self.buffer)).poll(context) {
                 Poll::Pending => {
                     if self.is_half || !self.buffer.is_empty() {
-                        self.note_half();
+                        self.note_partial();
                     }
                     return Poll::Pending;
                 }
                 Poll::Ready(Ok(0)) => {
-                    let skipping = std::mem::replace(&mut self.state, State::End) == State::Skipping;
+                    let skipping = std::mem::replace(&mut self.state, LineState::End) == LineState::Skipping;
                     self.scanned = 0;
                     let rest = self.buffer.split().freeze();
                     if !rest.is_empty() && !skipping {
-                        return Poll::Ready(Line::Message(Message::unterminated(rest)));
+                        return Poll::Ready(LineEvent::Message(Message::unterminated(rest)));
                     }
                 }
                 Poll::Ready(Ok(count)) => {
@@ -144,15 +144,15 @@ impl LineReader {
                     self.much = count == room;
                 }
                 Poll::Ready(Err(error)) => {
-                    self.state = State::End;
-                    return Poll::Ready(Line::Failed(error));
+                    self.state = LineState::End;
+                    return Poll::Ready(LineEvent::Failed(error));
                 }
             }
         }
     }
 
     #[cold]
-    fn note_half(&mut self) {
+    fn note_partial(&mut self) {
         self.is_half = !self.buffer.is_empty();
         let first = || String::from_utf8_lossy(&self.buffer[..self.buffer.len().min(EXCERPT)]).into_owned();
         *self.half.state() = self.is_half.then(|| (self.buffer.len(), first()));
@@ -163,15 +163,15 @@ impl LineReader {
             let end = memchr::memchr(b'\n', &self.buffer[self.scanned..]).map(|at| self.scanned + at);
             self.scanned = 0;
             match (self.state, end) {
-                (State::Skipping, Some(end)) => {
+                (LineState::Skipping, Some(end)) => {
                     self.buffer.advance(end + 1);
-                    self.state = State::Lines;
+                    self.state = LineState::Lines;
                 }
-                (State::Skipping, None) => {
+                (LineState::Skipping, None) => {
                     self.buffer.clear();
                     return None;
                 }
-                (State::Lines | State::End, Some(end)) => {
+                (LineState::Lines | LineState::End, Some(end)) => {
                     let mut line = self.buffer.split_to(end + 1);
                     line.truncate(end);
                     let line = line.freeze();
@@ -180,13 +180,13 @@ impl LineReader {
                     }
                     return Some(Message::parse(line));
                 }
-                (State::Lines | State::End, None) if self.buffer.len() > self.limit => {
-                    self.state = State::Skipping;
+                (LineState::Lines | LineState::End, None) if self.buffer.len() > self.limit => {
+                    self.state = LineState::Skipping;
                     // A new buffer frees the memory of the long line.
-                    let long = std::mem::replace(&mut self.buffer, BytesMut::with_capacity(LITTLE));
+                    let long = std::mem::replace(&mut self.buffer, BytesMut::with_capacity(SMALL_READ));
                     return Some(too_long(&long, self.limit));
                 }
-                (State::Lines | State::End, None) => {
+                (LineState::Lines | LineState::End, None) => {
                     self.scanned = self.buffer.len();
                     return None;
                 }
@@ -196,7 +196,7 @@ impl LineReader {
 }
 
 fn too_long(line: &[u8], limit: usize) -> Message {
-    Message::garbled(Bytes::copy_from_slice(&line[..KEPT.min(limit)]), Reason::TooLong { limit })
+    Message::garbled(Bytes::copy_from_slice(&line[..KEPT.min(limit)]), GarbledReason::TooLong { limit })
 }
 
 impl fmt::Debug for LineReader {
@@ -222,9 +222,9 @@ mod tests {
             let mut found = Vec::new();
             loop {
                 match std::future::poll_fn(|context| reader.poll_line(context)).await {
-                    Line::Message(message) => found.push(message),
-                    Line::End => return found,
-                    Line::Failed(error) => panic!("{error}"),
+                    LineEvent::Message(message) => found.push(message),
+                    LineEvent::End => return found,
+                    LineEvent::Failed(error) => panic!("{error}"),
                 }
             }
         })
@@ -247,7 +247,7 @@ mod tests {
         let whole = lines(vec![b"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}".to_vec()], 100);
         assert!(whole[0].as_notification().is_some());
         let half = lines(vec![b"{\"jsonrpc\":\"2.0\",\"met".to_vec()], 100);
-        assert_eq!(half[0].as_garbled().unwrap().reason, Reason::HalfLine);
+        assert_eq!(half[0].as_garbled().unwrap().reason, GarbledReason::PartialLine);
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
             let bytes = [vec![b'x'; 5000], b"\nok\n".to_vec()].concat();
             let found = lines(bytes.chunks(chunk).map(<[u8]>::to_vec).collect(), 100);
             assert_eq!(found.len(), 2, "in chunks of {chunk}");
-            assert_eq!(found[0].as_garbled().unwrap().reason, Reason::TooLong { limit: 100 });
+            assert_eq!(found[0].as_garbled().unwrap().reason, GarbledReason::TooLong { limit: 100 });
             assert_eq!(found[1].raw(), "ok");
         }
     }

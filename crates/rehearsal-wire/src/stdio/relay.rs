@@ -22,27 +22,27 @@ use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
 use super::child::{ServerCommand, SpawnError, pipes};
-use super::process::Process;
+use super::process::ProcessGroup;
 
 /// The size of one read; also the capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
 /// How long to wait for the rest of the output after the server has exited.
-const LAST_WORDS: Duration = Duration::from_millis(1000);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(1000);
 /// After the client has closed our input: the interval of the checks whether it still reads our output.
-const LOOK: Duration = Duration::from_millis(100);
+const CLIENT_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Sees all bytes before they are forwarded.
-pub trait Tap: Send + Sync {
+pub trait RelayTap: Send + Sync {
     /// These bytes were read and are about to be written.
-    fn passing(&self, stream: Stream, bytes: &[u8]);
+    fn passing(&self, stream: StdioStream, bytes: &[u8]);
 
     /// The stream ended.
-    fn ended(&self, stream: Stream);
+    fn ended(&self, stream: StdioStream);
 }
 
 /// One of the three streams of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub enum StdioStream {
     /// From the client to the server.
     Stdin,
     /// From the server to the client.
@@ -88,11 +88,11 @@ pub struct RelayEnd {
 /// A server process whose streams are forwarded to a client; dropping it kills the server.
 #[derive(Debug)]
 pub struct Relay {
-    process: Process,
+    process: ProcessGroup,
     grace: Duration,
-    input: Flow,
-    output: Flow,
-    error: Flow,
+    input: Direction,
+    output: Direction,
+    error: Direction,
     /// The client's output, as long as it is open.
     listens: Weak<File>,
 }
@@ -101,7 +101,11 @@ impl Relay {
     /// Starts a server and forwards all three streams.
     ///
     /// The thread of the client's input runs until that input ends, even if the server exits before.
-    pub async fn start(server: &ServerCommand, client: ClientStreams, tap: Arc<dyn Tap>) -> Result<Relay, SpawnError> {
+    pub async fn start(
+        server: &ServerCommand,
+        client: ClientStreams,
+        tap: Arc<dyn RelayTap>,
+    ) -> Result<Relay, SpawnError> {
         let refused = |cause| SpawnError::Refused { program: server.program.to_string_lossy().into_owned(), cause };
         let (process, stdin, stdout, stderr) = pipes(server).await?;
         let stdin = File::from(stdin.into_owned_fd().map_err(refused)?);
@@ -109,10 +113,10 @@ impl Relay {
         let stderr = File::from(stderr.into_owned_fd().map_err(refused)?);
         let output = Arc::new(File::from(client.output));
         let listens = Arc::downgrade(&output);
-        let flow = |stream, from, to| Flow::start(stream, from, to, tap.clone()).map_err(refused);
-        let output = flow(Stream::Stdout, stdout, output)?;
-        let error = flow(Stream::Stderr, stderr, Arc::new(File::from(client.error)))?;
-        let input = flow(Stream::Stdin, File::from(client.input), Arc::new(stdin))?;
+        let flow = |stream, from, to| Direction::start(stream, from, to, tap.clone()).map_err(refused);
+        let output = flow(StdioStream::Stdout, stdout, output)?;
+        let error = flow(StdioStream::Stderr, stderr, Arc::new(File::from(client.error)))?;
+        let input = flow(StdioStream::Stdin, File::from(client.input), Arc::new(stdin))?;
         Ok(Relay { process, grace: server.grace, input, output, error, listens })
     }
 
@@ -123,12 +127,12 @@ impl Relay {
     pub async fn ended(&self) -> RelayEnd {
         let status = tokio::select! {
             status = self.process.ended() => status,
-            () = self.client_gone() => {
+            () = self.wait_for_client_exit() => {
                 self.process.stop(self.grace, self.grace).await;
                 self.process.status()
             }
         };
-        let client_closed = self.input.place() == Place::Done(Done::Ended);
+        let client_closed = self.input.place() == DirectionState::Done(DirectionEnd::Ended);
         self.output.drained(&self.process).await;
         self.error.drained(&self.process).await;
         RelayEnd { status, client_closed }
@@ -146,7 +150,7 @@ impl Relay {
     }
 
     /// Waits until the client has disconnected: it neither writes nor reads.
-    async fn client_gone(&self) {
+    async fn wait_for_client_exit(&self) {
         self.input.done().await;
         loop {
             // If the server closed its stdout, there is no more output to read either.
@@ -154,14 +158,14 @@ impl Relay {
             if !listens {
                 return;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CLIENT_POLL_INTERVAL).await;
         }
     }
 }
 
 /// One direction of the relay.
 #[derive(Debug)]
-struct Flow {
+struct Direction {
     /// A [`Place`] as a number.
     place: Arc<AtomicU8>,
     done: watch::Receiver<()>,
@@ -169,53 +173,58 @@ struct Flow {
 
 /// What a flow is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum DirectionState {
     /// It waits for bytes to forward.
     Reading,
     /// It waits for the reader to take the bytes.
     Writing,
-    Done(Done),
+    Done(DirectionEnd),
 }
 
 /// Why a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Done {
+enum DirectionEnd {
     /// The input ended.
     Ended,
     /// The reader closed the output.
-    Refused,
+    ReaderGone,
 }
 
-impl Place {
+impl DirectionState {
     const fn number(self) -> u8 {
         match self {
-            Place::Reading => 0,
-            Place::Writing => 1,
-            Place::Done(Done::Ended) => 2,
-            Place::Done(Done::Refused) => 3,
+            DirectionState::Reading => 0,
+            DirectionState::Writing => 1,
+            DirectionState::Done(DirectionEnd::Ended) => 2,
+            DirectionState::Done(DirectionEnd::ReaderGone) => 3,
         }
     }
 }
 
-impl Flow {
-    fn start(stream: Stream, from: File, to: Arc<File>, tap: Arc<dyn Tap>) -> io::Result<Flow> {
+impl Direction {
+    fn start(stream: StdioStream, from: File, to: Arc<File>, tap: Arc<dyn RelayTap>) -> io::Result<Direction> {
         let (finished, done) = watch::channel(());
-        let place = Arc::new(AtomicU8::new(Place::Reading.number()));
+        let place = Arc::new(AtomicU8::new(DirectionState::Reading.number()));
         let seen = place.clone();
         let run = move || {
             let end = flow(stream, from, &to, &*tap, &place);
             // The state is stored before the pipe is closed. A server that exits because its stdin was closed must find
             // it stored, and a caller that waits for the end must find the file closed.
-            place.store(Place::Done(end).number(), Ordering::Release);
+            place.store(DirectionState::Done(end).number(), Ordering::Release);
             drop(to);
             drop(finished);
         };
         std::thread::Builder::new().name(format!("rehearsal-{stream:?}").to_lowercase()).spawn(run)?;
-        Ok(Flow { place: seen, done })
+        Ok(Direction { place: seen, done })
     }
 
-    fn place(&self) -> Place {
-        let all = [Place::Reading, Place::Writing, Place::Done(Done::Ended), Place::Done(Done::Refused)];
+    fn place(&self) -> DirectionState {
+        let all = [
+            DirectionState::Reading,
+            DirectionState::Writing,
+            DirectionState::Done(DirectionEnd::Ended),
+            DirectionState::Done(DirectionEnd::ReaderGone),
+        ];
         let number = self.place.load(Ordering::Acquire);
         all.into_iter().find(|place| place.number() == number).expect("only numbers of places are stored")
     }
@@ -226,38 +235,38 @@ impl Flow {
     }
 
     /// Waits until all output from before the server's exit was forwarded.
-    async fn drained(&self, server: &Process) {
+    async fn drained(&self, server: &ProcessGroup) {
         loop {
-            if tokio::time::timeout(LAST_WORDS, self.done()).await.is_ok() {
+            if tokio::time::timeout(DRAIN_TIMEOUT, self.done()).await.is_ok() {
                 return;
             }
             match self.place() {
                 // The client reads slowly; there is no time limit for that.
-                Place::Writing => {}
+                DirectionState::Writing => {}
                 // A child of the server holds the pipe open.
-                Place::Reading if server.kill_rest() => {}
+                DirectionState::Reading if server.kill_rest() => {}
                 // The process that holds the pipe has left the process group, and keeps running.
-                Place::Reading | Place::Done(_) => return,
+                DirectionState::Reading | DirectionState::Done(_) => return,
             }
         }
     }
 }
 
 /// Forwards bytes as they arrive.
-fn flow(stream: Stream, mut from: File, to: &File, tap: &dyn Tap, place: &AtomicU8) -> Done {
+fn flow(stream: StdioStream, mut from: File, to: &File, tap: &dyn RelayTap, place: &AtomicU8) -> DirectionEnd {
     let mut chunk = vec![0; CHUNK];
     let done = loop {
-        place.store(Place::Reading.number(), Ordering::Release);
+        place.store(DirectionState::Reading.number(), Ordering::Release);
         let count = match from.read(&mut chunk) {
-            Ok(0) => break Done::Ended,
+            Ok(0) => break DirectionEnd::Ended,
             Ok(count) => count,
-            Err(error) if waited(&error, &from, PollFlags::POLLIN) => continue,
-            Err(_) => break Done::Ended,
+            Err(error) if retry_after_poll(&error, &from, PollFlags::POLLIN) => continue,
+            Err(_) => break DirectionEnd::Ended,
         };
         tap.passing(stream, &chunk[..count]);
-        place.store(Place::Writing.number(), Ordering::Release);
+        place.store(DirectionState::Writing.number(), Ordering::Release);
         if write_all(to, &chunk[..count]).is_err() {
-            break Done::Refused;
+            break DirectionEnd::ReaderGone;
         }
     };
     tap.ended(stream);
@@ -269,7 +278,7 @@ fn write_all(mut to: &File, mut bytes: &[u8]) -> io::Result<()> {
         match to.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => bytes = &bytes[count..],
-            Err(error) if waited(&error, to, PollFlags::POLLOUT) => {}
+            Err(error) if retry_after_poll(&error, to, PollFlags::POLLOUT) => {}
             Err(error) => return Err(error),
         }
     }
@@ -278,7 +287,7 @@ fn write_all(mut to: &File, mut bytes: &[u8]) -> io::Result<()> {
 
 /// Waits if the descriptor was not ready, and returns whether to try again. Another process that shares the descriptor
 /// may have made it non-blocking.
-fn waited(error: &io::Error, file: &File, flags: PollFlags) -> bool {
+fn retry_after_poll(error: &io::Error, file: &File, flags: PollFlags) -> bool {
     match error.kind() {
         io::ErrorKind::Interrupted => true,
         io::ErrorKind::WouldBlock => {

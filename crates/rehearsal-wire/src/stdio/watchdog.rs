@@ -38,30 +38,30 @@ static WATCHDOG: OnceLock<Option<Mutex<ChildStdin>>> = OnceLock::new();
 
 /// Adds the killing of a process group to the list.
 pub(super) fn watch(group: Pid) {
-    tell(format_args!("+ {group} kill -s KILL -- -{group}"));
+    write_line(format_args!("+ {group} kill -s KILL -- -{group}"));
 }
 
 /// Removes a process group from the list.
 pub(super) fn forget(group: Pid) {
-    tell(format_args!("- {group}"));
+    write_line(format_args!("- {group}"));
 }
 
 /// Adds a line of shell to the list; `key` is a unique word.
-pub(crate) fn promise(key: &str, command: &str) {
+pub(crate) fn add_duty(key: &str, command: &str) {
     debug_assert!(
         !key.contains(char::is_whitespace) && !command.contains('\n'),
         "one line, whose first word is the key"
     );
     // Runs in the background, because it may take long.
-    tell(format_args!("+ {key} {command} &"));
+    write_line(format_args!("+ {key} {command} &"));
 }
 
 /// Removes a line of shell from the list, because we have done it ourselves.
-pub(crate) fn kept(key: &str) {
-    tell(format_args!("- {key}"));
+pub(crate) fn remove_duty(key: &str) {
+    write_line(format_args!("- {key}"));
 }
 
-fn tell(line: std::fmt::Arguments<'_>) {
+fn write_line(line: std::fmt::Arguments<'_>) {
     // Without a shell there is no watchdog, only the parent-death signal.
     if let Some(pipe) = WATCHDOG.get_or_init(start) {
         // One write, so that a line is never split.

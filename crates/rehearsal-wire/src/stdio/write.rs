@@ -24,7 +24,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify, oneshot};
 use crate::SendError;
 
 /// The number of queued bytes from which a sender has to wait.
-const ROOM: usize = 1024 * 1024;
+const QUEUE_LIMIT: usize = 1024 * 1024;
 /// A message of this length or more is not written without waiting.
 const AT_ONCE: usize = 4096;
 
@@ -87,7 +87,7 @@ impl LineWriter {
         if queue.pipe.is_none() {
             return Some(Err(queue.why_closed()));
         }
-        if queue.rest.len() >= ROOM || turn.is_err() {
+        if queue.rest.len() >= QUEUE_LIMIT || turn.is_err() {
             return None;
         }
         let alone = self.shared.alone.load(Ordering::Relaxed) && queue.emptying.is_none() && queue.rest.is_empty();
@@ -119,7 +119,7 @@ impl LineWriter {
     }
 
     /// Writes bytes in pieces with pauses; other senders wait until all of them are written.
-    pub(super) async fn drip(&self, bytes: &Bytes, piece: usize, pause: Duration) -> Result<(), SendError> {
+    pub(super) async fn write_slowly(&self, bytes: &Bytes, piece: usize, pause: Duration) -> Result<(), SendError> {
         let _turn = self.turn.lock().await;
         for (at, piece) in bytes.chunks(piece.max(1)).enumerate() {
             if at > 0 {
@@ -148,7 +148,7 @@ impl LineWriter {
                 if queue.pipe.is_none() {
                     return Err(queue.why_closed());
                 }
-                if queue.rest.len() < ROOM {
+                if queue.rest.len() < QUEUE_LIMIT {
                     queue.put(parts);
                     let (sender, written) = oneshot::channel();
                     let end = queue.taken;
@@ -257,7 +257,7 @@ impl Queue {
                 });
             }
         }
-        if self.rest.is_empty() && self.rest.capacity() > ROOM {
+        if self.rest.is_empty() && self.rest.capacity() > QUEUE_LIMIT {
             self.rest = BytesMut::with_capacity(4096);
         }
         Poll::Ready(())
@@ -324,7 +324,7 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(1024);
         let writer = writer(near);
         let (slow, quick) = (Bytes::from_static(b"drop by drop\n"), Bytes::from_static(b"quick"));
-        let drip = writer.drip(&slow, 2, Duration::from_millis(1));
+        let drip = writer.write_slowly(&slow, 2, Duration::from_millis(1));
         let line = async {
             tokio::task::yield_now().await;
             assert!(writer.try_line(b"at once").is_none());
@@ -405,7 +405,7 @@ mod tests {
         let writer = writer(near);
         assert!(writer.try_line(&[b'x'; AT_ONCE]).is_none());
         let taken = (0..).take_while(|_| writer.try_line(&[b'x'; 1000]).is_some()).count();
-        assert_eq!(taken, (ROOM + 8).div_ceil(1001));
+        assert_eq!(taken, (QUEUE_LIMIT + 8).div_ceil(1001));
     }
 
     #[tokio::test]
@@ -417,7 +417,7 @@ mod tests {
         for _ in 0..SENDERS {
             let (writer, polls) = (writer.clone(), polls.clone());
             senders.spawn(async move {
-                let line = Bytes::from(vec![b'x'; 4 * ROOM / SENDERS]);
+                let line = Bytes::from(vec![b'x'; 4 * QUEUE_LIMIT / SENDERS]);
                 let mut sending = std::pin::pin!(writer.line(&line));
                 poll_fn(|context| {
                     polls.fetch_add(1, Ordering::Relaxed);
@@ -426,7 +426,7 @@ mod tests {
                 .await
             });
         }
-        let mut read = vec![0; SENDERS * (4 * ROOM / SENDERS + 1)];
+        let mut read = vec![0; SENDERS * (4 * QUEUE_LIMIT / SENDERS + 1)];
         far.read_exact(&mut read).await.unwrap();
         while let Some(sent) = senders.join_next().await {
             sent.unwrap().unwrap();
@@ -444,11 +444,11 @@ mod tests {
         let senders: Vec<_> = (0..10)
             .map(|_| {
                 let writer = writer.clone();
-                tokio::spawn(async move { writer.line(&Bytes::from(vec![b'x'; ROOM / 4])).await })
+                tokio::spawn(async move { writer.line(&Bytes::from(vec![b'x'; QUEUE_LIMIT / 4])).await })
             })
             .collect();
         tokio::task::yield_now().await;
-        assert!(writer.shared.queue().rest.len() < 2 * ROOM, "the queue is bounded");
+        assert!(writer.shared.queue().rest.len() < 2 * QUEUE_LIMIT, "the queue is bounded");
         drop(far);
         for sender in senders {
             assert!(matches!(sender.await.unwrap(), Err(SendError::Closed)));

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Message, Method, Reason};
+use rehearsal_core::message::{GarbledReason, Message, Method};
 use rehearsal_wire::stdio::{ServerCommand, SpawnError, spawn};
-use rehearsal_wire::{Connection, Ending, Event, Outgoing, SendError, Stopped};
+use rehearsal_wire::{Connection, ConnectionEnd, Event, Outgoing, SendError, StopOutcome};
 
 fn shell(script: &str) -> ServerCommand {
     ServerCommand { grace: Duration::from_millis(300), ..ServerCommand::new("sh").arguments(["-c", script]) }
@@ -24,7 +24,7 @@ async fn message(connection: &mut Connection) -> Message {
     }
 }
 
-async fn ending(connection: &mut Connection) -> Ending {
+async fn ending(connection: &mut Connection) -> ConnectionEnd {
     loop {
         if let Event::Ended(ending) = connection.receiver.receive().await {
             return ending;
@@ -55,8 +55,8 @@ async fn bytes_come_back_as_they_went() {
     assert_eq!(message(&mut cat).await, odd);
     assert_eq!(message(&mut cat).await.raw(), "half and half");
     assert_eq!(message(&mut cat).await.raw(), &b"\xff"[..]);
-    assert_eq!(cat.sender.close().await, Stopped::Politely);
-    assert!(matches!(ending(&mut cat).await, Ending::Exited { status } if status.success()));
+    assert_eq!(cat.sender.close().await, StopOutcome::Exited);
+    assert!(matches!(ending(&mut cat).await, ConnectionEnd::Exited { status } if status.success()));
     assert!(matches!(cat.sender.send(Outgoing::new(Channel::MAIN, odd)).await, Err(SendError::Closed)));
 }
 
@@ -76,7 +76,7 @@ async fn a_large_message_passes_both_ways() {
 async fn a_line_over_the_limit_is_told_and_the_next_is_read() {
     let command = ServerCommand { message_limit: 1000, ..shell("head -c 5000 /dev/zero; echo; echo ok") };
     let mut server = spawn(&command).await.unwrap();
-    assert_eq!(message(&mut server).await.as_garbled().unwrap().reason, Reason::TooLong { limit: 1000 });
+    assert_eq!(message(&mut server).await.as_garbled().unwrap().reason, GarbledReason::TooLong { limit: 1000 });
     assert_eq!(message(&mut server).await.raw(), "ok");
     let long = Message::parse("x".repeat(1001));
     let refused = server.sender.send(Outgoing::new(Channel::MAIN, long)).await.unwrap_err();
@@ -88,7 +88,7 @@ async fn an_early_exit_gives_its_status_and_last_words() {
     let mut server = started("echo 'Traceback: no such module' >&2; exit 3").await;
     assert_eq!(ending(&mut server).await.to_string(), "exited with status 3");
     assert_eq!(server.sender.last_stderr(), ["Traceback: no such module"]);
-    assert_eq!(server.sender.close().await, Stopped::Gone);
+    assert_eq!(server.sender.close().await, StopOutcome::AlreadyExited);
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn a_server_that_ignores_everything_is_killed_with_all_that_it_started() {
     let mut server = started(script).await;
     let pids = [message(&mut server).await.text().into_owned(), message(&mut server).await.text().into_owned()];
     assert!(pids.iter().all(|pid| is_alive(pid)));
-    assert_eq!(server.sender.close().await, Stopped::Killed);
+    assert_eq!(server.sender.close().await, StopOutcome::Killed);
     for pid in pids {
         assert!(gone(&pid).await, "{pid} is still there");
     }
@@ -120,7 +120,7 @@ async fn a_server_that_ignores_everything_is_killed_with_all_that_it_started() {
 #[tokio::test]
 async fn a_server_that_ignores_a_closed_stdin_takes_sigterm() {
     let server = started("exec sleep 1000").await;
-    assert_eq!(server.sender.close().await, Stopped::Terminated);
+    assert_eq!(server.sender.close().await, StopOutcome::Terminated);
 }
 
 #[tokio::test]
@@ -139,14 +139,14 @@ async fn a_server_that_reads_nothing_holds_up_its_writer_but_not_the_close() {
     let sender = server.sender.clone();
     let large = Outgoing::new(Channel::MAIN, Message::parse("x".repeat(1_000_000)));
     let stuck = tokio::spawn(async move { sender.send(large).await });
-    assert_eq!(server.sender.close().await, Stopped::Terminated);
+    assert_eq!(server.sender.close().await, StopOutcome::Terminated);
     assert!(stuck.await.unwrap().is_err());
 }
 
 #[tokio::test]
 async fn stdout_closed_by_a_running_server_is_told_apart_from_its_end() {
     let mut server = started("exec >&-; exec sleep 1000").await;
-    assert_eq!(ending(&mut server).await, Ending::StdoutClosed);
+    assert_eq!(ending(&mut server).await, ConnectionEnd::StdoutClosed);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use rehearsal::core::json::{DEFAULT_EXCERPT, Kind, excerpt};
+use rehearsal::core::json::{DEFAULT_EXCERPT, JsonType, excerpt};
 use rehearsal::core::protocol::{Prompt, Tool};
 use rehearsal::core::suggest::closest;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::exit::Failure;
-use super::flag_values::{Source, json_input, parsed, raw_input};
+use super::flag_values::{JsonSource, json_input, parsed, raw_input};
 use crate::print::{Parameter, accepts_unknown, parameters, prompt_parameters};
 
 /// `key=value` or `key:=JSON`.
@@ -24,12 +24,12 @@ pub(super) struct Assignment {
     /// What it is passed by.
     pub(super) key: String,
     /// What it is.
-    pub(super) value: Written,
+    pub(super) value: Verbatim,
 }
 
 /// A value as it was written.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Written {
+pub(super) enum Verbatim {
     /// Text that means what the tool's schema says.
     Text(String),
     /// JSON, whatever the schema says.
@@ -45,18 +45,18 @@ impl Assignment {
         };
         let (key, value) = word.split_once('=').filter(|(key, _)| !key.is_empty() && *key != ":").ok_or_else(not)?;
         let Some(key) = key.strip_suffix(':') else {
-            return Ok(Assignment { key: key.to_owned(), value: Written::Text(value.to_owned()) });
+            return Ok(Assignment { key: key.to_owned(), value: Verbatim::Text(value.to_owned()) });
         };
-        let value = parsed(Source::Key(key.to_owned()), value)?;
-        Ok(Assignment { key: key.to_owned(), value: Written::Json(value) })
+        let value = parsed(JsonSource::Key(key.to_owned()), value)?;
+        Ok(Assignment { key: key.to_owned(), value: Verbatim::Json(value) })
     }
 }
 
 /// The arguments as they were written.
 #[derive(Debug)]
-pub(super) enum Given {
+pub(super) enum ArgumentInput {
     /// To be sent as it is, right or wrong.
-    Exactly(Box<RawValue>),
+    Verbatim(Box<RawValue>),
     /// To be typed and checked by what the server says about them.
     Checked {
         /// The object of `--args`, sent as it is.
@@ -69,7 +69,7 @@ pub(super) enum Given {
 /// The arguments as they are sent.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Arguments {
+pub(super) enum ToolArguments {
     /// As they were written.
     Written(Box<RawValue>),
     /// As what the server wants them to be.
@@ -80,9 +80,9 @@ pub(super) enum Arguments {
 #[derive(Debug, Default)]
 pub(super) struct Assignments(pub(super) Vec<Assignment>);
 
-impl Given {
+impl ArgumentInput {
     /// Reads the words `key=value` and the value of `--args`: JSON, `@file`, or `-` for stdin.
-    pub(super) fn read(words: &[String], args: Option<&str>) -> Result<Given, Failure> {
+    pub(super) fn read(words: &[String], args: Option<&str>) -> Result<ArgumentInput, Failure> {
         let mut assignments = Vec::new();
         for word in words {
             let assignment = Assignment::read(word)?;
@@ -95,10 +95,10 @@ impl Given {
         }
         let assignments = Assignments(assignments);
         match args {
-            None => Ok(Given::Checked { rest: Map::new(), assignments }),
-            Some(args) if assignments.0.is_empty() => Ok(Given::Exactly(raw_input("--args", args)?)),
+            None => Ok(ArgumentInput::Checked { rest: Map::new(), assignments }),
+            Some(args) if assignments.0.is_empty() => Ok(ArgumentInput::Verbatim(raw_input("--args", args)?)),
             Some(args) => match json_input("--args", args)? {
-                Value::Object(rest) => Ok(Given::Checked { rest, assignments }),
+                Value::Object(rest) => Ok(ArgumentInput::Checked { rest, assignments }),
                 found => Err(Failure::bad_input(format_args!(
                     "--args must be an object where key=value adds to it, but it is {}",
                     excerpt(&found, DEFAULT_EXCERPT)
@@ -113,12 +113,12 @@ impl Given {
 pub(super) struct Signature {
     name: String,
     parameters: Vec<Parameter>,
-    others: Others,
+    others: UnknownArguments,
 }
 
 /// What becomes of arguments that are not described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Others {
+enum UnknownArguments {
     /// They are sent.
     Sent,
     /// They are taken for typing errors.
@@ -128,18 +128,23 @@ enum Others {
 impl Signature {
     /// Of a tool, by its input schema.
     pub(super) fn of_tool(tool: &Tool) -> Signature {
-        let others = if accepts_unknown(&tool.input_schema) { Others::Sent } else { Others::Refused };
+        let others =
+            if accepts_unknown(&tool.input_schema) { UnknownArguments::Sent } else { UnknownArguments::Refused };
         Signature { name: tool.name.clone(), parameters: parameters(&tool.input_schema), others }
     }
 
     /// Of a prompt; all of its arguments are text.
     pub(super) fn of_prompt(prompt: &Prompt) -> Signature {
-        Signature { name: prompt.name.clone(), parameters: prompt_parameters(prompt), others: Others::Refused }
+        Signature {
+            name: prompt.name.clone(),
+            parameters: prompt_parameters(prompt),
+            others: UnknownArguments::Refused,
+        }
     }
 
     /// The one of this name, or what is there instead.
     pub(super) fn named(
-        taker: Taker,
+        taker: ArgumentOwner,
         name: &str,
         offered: impl IntoIterator<Item = Signature>,
     ) -> Result<Signature, Failure> {
@@ -163,15 +168,15 @@ impl Signature {
         let mut arguments = rest;
         for assignment in assignments.0 {
             let parameter = known.iter().find(|parameter| parameter.name == assignment.key);
-            if parameter.is_none() && others == Others::Refused {
+            if parameter.is_none() && others == UnknownArguments::Refused {
                 let (key, known) = (assignment.key, known.into_iter().map(|parameter| parameter.name));
                 return Err(Failure::bad_input(format_args!("`{name}` has no argument `{key}`"))
                     .hint(suggestion(&key, &known.collect::<Vec<_>>(), "arguments"))
                     .hint("--args JSON is sent unchecked"));
             }
             let value = match assignment.value {
-                Written::Json(value) => value,
-                Written::Text(text) => {
+                Verbatim::Json(value) => value,
+                Verbatim::Text(text) => {
                     let kinds = parameter.map_or(&[][..], |parameter| &parameter.kinds);
                     let value = converted(&text, kinds).ok_or_else(|| wrong_type(&assignment.key, parameter, &text))?;
                     if let Some(parameter) = parameter.filter(|parameter| !parameter.allows(&value)) {
@@ -198,7 +203,7 @@ impl Signature {
 /// A text that is no value of the parameter's type.
 fn wrong_type(key: &str, parameter: Option<&Parameter>, found: &str) -> Failure {
     let expected = parameter.map(Parameter::expected).unwrap_or_default();
-    let hint = if expected == Kind::Array.with_article() {
+    let hint = if expected == JsonType::Array.with_article() {
         format!("a list is written as JSON: {key}='{}'", Value::from(vec![found]))
     } else {
         format!("`{key}:=JSON` is sent whatever its type")
@@ -218,33 +223,33 @@ fn wrong_choice(key: &str, found: &str, choices: &[String]) -> Failure {
 /// A text as one of these kinds of value; no kinds means any.
 ///
 /// Where a string is one of several possibilities, the others are tried first: `5` for `string|integer` is a number.
-fn converted(text: &str, kinds: &[Kind]) -> Option<Value> {
-    if kinds == [Kind::String] {
+fn converted(text: &str, kinds: &[JsonType]) -> Option<Value> {
+    if kinds == [JsonType::String] {
         return Some(text.into());
     }
     let fits = |value: &Value| match kinds {
         [] => true,
-        kinds => kinds.iter().any(|kind| *kind != Kind::String && kind.includes(value)),
+        kinds => kinds.iter().any(|kind| *kind != JsonType::String && kind.includes(value)),
     };
     let json = serde_json::from_str(text).ok().filter(fits);
-    let takes_text = kinds.is_empty() || kinds.contains(&Kind::String);
+    let takes_text = kinds.is_empty() || kinds.contains(&JsonType::String);
     json.or_else(|| takes_text.then(|| text.into()))
 }
 
 /// What takes arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taker {
+pub(super) enum ArgumentOwner {
     /// A tool.
     Tool,
     /// A prompt.
     Prompt,
 }
 
-impl fmt::Display for Taker {
+impl fmt::Display for ArgumentOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Taker::Tool => "tool",
-            Taker::Prompt => "prompt",
+            ArgumentOwner::Tool => "tool",
+            ArgumentOwner::Prompt => "prompt",
         })
     }
 }
@@ -295,16 +300,16 @@ pub(super) fn quoted(names: &[String], between: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearsal::core::protocol::tool::Listed;
+    use rehearsal::core::protocol::tool::ListItem;
     use serde_json::json;
 
     #[test]
     fn the_first_equals_sign_parts_key_and_value() {
         let read = |word| Assignment::read(word).unwrap();
-        let text = |key: &str, value: &str| Assignment { key: key.into(), value: Written::Text(value.into()) };
+        let text = |key: &str, value: &str| Assignment { key: key.into(), value: Verbatim::Text(value.into()) };
         assert_eq!(read("q=a=b"), text("q", "a=b"));
         assert_eq!(read("q="), text("q", ""));
-        let forced = Assignment { key: "tags".into(), value: Written::Json(json!(["a=b"])) };
+        let forced = Assignment { key: "tags".into(), value: Verbatim::Json(json!(["a=b"])) };
         assert_eq!(read(r#"tags:=["a=b"]"#), forced);
     }
 
@@ -315,23 +320,23 @@ mod tests {
         }
     }
 
-    fn read(words: &[&str], args: Option<&str>) -> Result<Given, Failure> {
+    fn read(words: &[&str], args: Option<&str>) -> Result<ArgumentInput, Failure> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        Given::read(&words, args)
+        ArgumentInput::read(&words, args)
     }
 
     #[test]
     fn args_alone_are_sent_exactly_even_where_they_are_no_object() {
-        assert!(matches!(read(&[], Some("[1]")), Ok(Given::Exactly(value)) if value.get() == "[1]"));
+        assert!(matches!(read(&[], Some("[1]")), Ok(ArgumentInput::Verbatim(value)) if value.get() == "[1]"));
         let odd = "{\"a\": 1.10,\n \"a\": 12345678901234567890123}";
         let sent = "{\"a\": 1.10,  \"a\": 12345678901234567890123}";
-        assert!(matches!(read(&[], Some(odd)), Ok(Given::Exactly(value)) if value.get() == sent));
+        assert!(matches!(read(&[], Some(odd)), Ok(ArgumentInput::Verbatim(value)) if value.get() == sent));
         assert!(read(&["a=1"], Some("[1]")).is_err());
     }
 
     #[test]
     fn args_with_assignments_are_what_the_assignments_add_to() {
-        let Ok(Given::Checked { rest, assignments }) = read(&["a=1"], Some(r#"{"b": 2}"#)) else { panic!() };
+        let Ok(ArgumentInput::Checked { rest, assignments }) = read(&["a=1"], Some(r#"{"b": 2}"#)) else { panic!() };
         assert_eq!((Value::Object(rest), assignments.0.len()), (json!({"b": 2}), 1));
     }
 
@@ -362,7 +367,9 @@ mod tests {
 
     fn arguments(words: &[&str]) -> Result<Value, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let Ok(Given::Checked { rest, assignments }) = Given::read(&words, None) else { panic!("{words:?}") };
+        let Ok(ArgumentInput::Checked { rest, assignments }) = ArgumentInput::read(&words, None) else {
+            panic!("{words:?}")
+        };
         Signature::of_tool(&forecast()).typed(rest, assignments).map_err(|error| error.to_string())
     }
 

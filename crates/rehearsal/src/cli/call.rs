@@ -4,13 +4,13 @@ use clap::Args;
 use rehearsal::Client;
 use rehearsal::core::protocol::Tool;
 
-use super::arguments::{Arguments, Given, Signature, Taker};
+use super::arguments::{ArgumentInput, ArgumentOwner, Signature, ToolArguments};
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use super::save::SaveOptions;
 use super::server::{ServerOptions, ShownAs};
-use super::verdict::judged;
+use super::verdict::exit_for;
 use crate::print::{progress_line, raw_json, tool_answer};
 
 /// Call a tool and print what it answers
@@ -49,22 +49,23 @@ Examples:
 
 impl Call {
     /// The arguments as they were written.
-    pub(super) fn given(&self) -> Result<Given, Failure> {
-        Given::read(&self.arguments, self.args.as_deref())
+    pub(super) fn given(&self) -> Result<ArgumentInput, Failure> {
+        ArgumentInput::read(&self.arguments, self.args.as_deref())
     }
 
     /// Calls the tool and prints the answer.
-    pub(super) async fn run(&self, given: Given, client: &Client, context: &Context) -> Result<Exit, Failure> {
+    pub(super) async fn run(&self, given: ArgumentInput, client: &Client, context: &Context) -> Result<Exit, Failure> {
         let arguments = match given {
-            Given::Exactly(arguments) => Arguments::Written(arguments),
-            Given::Checked { rest, assignments } => {
+            ArgumentInput::Verbatim(arguments) => ToolArguments::Written(arguments),
+            ArgumentInput::Checked { rest, assignments } => {
                 let tools = client.listing::<Tool>().await?;
-                let tool = Signature::named(Taker::Tool, &self.tool, tools.items.iter().map(Signature::of_tool));
+                let tool =
+                    Signature::named(ArgumentOwner::Tool, &self.tool, tools.items.iter().map(Signature::of_tool));
                 if tool.is_err() {
                     tools.unusable.iter().for_each(|unusable| context.talk.error(unusable));
                 }
                 let tool = tool?;
-                Arguments::Typed(tool.typed(rest, assignments)?)
+                ToolArguments::Typed(tool.typed(rest, assignments)?)
             }
         };
         self.server.ask_for_logs_of_call(client).await?;
@@ -77,7 +78,7 @@ impl Call {
             ShownAs::Json => raw_json(&answer, out),
             ShownAs::Text => tool_answer(&answer, &context.stdout, out),
         })?;
-        let exit = judged(&answer, &context.talk);
+        let exit = exit_for(&answer, &context.talk);
         let saved = self.save.save(&answer.blocks(), &self.tool, self.server.shown_as(), &context.talk)?;
         Ok(exit.and(saved))
     }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use rehearsal::core::script::Problem;
+use rehearsal::core::script::ScriptProblem;
 use rehearsal::mock::{Unanswered, check};
 use serde_json::json;
 
@@ -68,10 +68,10 @@ impl Check {
         let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let files = plural(self.files.len(), "file");
         if wrong > 0 {
-            context.talk.say(format_args!("{files} checked, {} found", plural(wrong, "problem")));
+            context.talk.note(format_args!("{files} checked, {} found", plural(wrong, "problem")));
             return Ok(Exit::BadInput);
         }
-        context.talk.say(format_args!("{files} checked, nothing wrong"));
+        context.talk.note(format_args!("{files} checked, nothing wrong"));
         Ok(Exit::Ok)
     }
 }
@@ -87,7 +87,7 @@ fn bytes(path: &PathBuf) -> Result<Vec<u8>, Failure> {
     read.map_err(|cause| Failure::unreadable(path, &cause))
 }
 
-fn as_json(file: &str, problems: &[Problem], out: &mut dyn Write) -> std::io::Result<()> {
+fn as_json(file: &str, problems: &[ScriptProblem], out: &mut dyn Write) -> std::io::Result<()> {
     for problem in problems {
         let (line, column) = (problem.at.line, problem.at.column);
         let row =

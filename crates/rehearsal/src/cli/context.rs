@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use anstream::{AutoStream, ColorChoice};
 
-use crate::print::{Palette, Screen, Talk, USUAL_WIDTH};
+use crate::print::{Palette, StderrPrinter, Terminal, USUAL_WIDTH};
 
 /// The words, the variables and the streams that the program was given.
 pub(crate) struct Context {
@@ -17,9 +17,9 @@ pub(crate) struct Context {
     /// The file that the program is in.
     pub(super) program: PathBuf,
     /// How stdout is shown.
-    pub(super) stdout: Screen,
+    pub(super) stdout: Terminal,
     /// What is said on stderr.
-    pub(super) talk: Talk,
+    pub(super) talk: StderrPrinter,
     variables: HashMap<OsString, OsString>,
 }
 
@@ -30,8 +30,8 @@ impl Context {
         Context {
             words: std::env::args_os().collect(),
             program: std::env::current_exe().unwrap_or_else(|_| "rehearse".into()),
-            stdout: Screen { palette: palette(AutoStream::choice(&stdout)), width: width(&stdout) },
-            talk: Talk::new(Screen { palette: palette(AutoStream::choice(&stderr)), width: width(&stderr) }),
+            stdout: Terminal { palette: palette(AutoStream::choice(&stdout)), width: width(&stdout) },
+            talk: StderrPrinter::new(Terminal { palette: palette(AutoStream::choice(&stderr)), width: width(&stderr) }),
             variables: std::env::vars_os().collect(),
         }
     }

@@ -14,7 +14,7 @@ use rehearsal::wire::container::EngineError;
 use rehearsal::wire::http::server::BindError;
 use rehearsal::wire::stdio::SpawnError;
 
-use crate::print::Talk;
+use crate::print::StderrPrinter;
 
 /// How the program ended, for scripts that run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ impl Failure {
     /// error: the server could not be started: there is no program "npxx" in PATH
     /// hint: check how it is spelled, and that its directory is in PATH
     /// ```
-    pub(super) fn report(&self, talk: &Talk) {
+    pub(super) fn report(&self, talk: &StderrPrinter) {
         talk.error(self);
         self.hints.iter().for_each(|hint| talk.hint(hint));
     }
@@ -253,7 +253,7 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::BadResult { .. }
         | ClientError::NoCommonVersion { .. }
         | ClientError::NotSent {
-            cause: SendError::Closed | SendError::Impossible | SendError::NoChannel | SendError::Failed { .. },
+            cause: SendError::Closed | SendError::FaultsUnsupported | SendError::NoChannel | SendError::Failed { .. },
             ..
         } => Exit::ServerFailed,
     }
@@ -306,7 +306,9 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         ClientError::Echoed { .. } => hints.push("that is no MCP server; `-v` shows what it says"),
         ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both ends have"),
         ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
-        | ClientError::Engine(EngineError::NotRun { .. } | EngineError::Failed { .. } | EngineError::Hangs { .. })
+        | ClientError::Engine(
+            EngineError::SpawnFailed { .. } | EngineError::Failed { .. } | EngineError::TimedOut { .. },
+        )
         | ClientError::Config(_)
         | ClientError::NotListening { .. }
         | ClientError::ServerClosed { .. }

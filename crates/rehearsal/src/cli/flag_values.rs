@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use rehearsal::core::matcher::Matcher;
-use rehearsal::core::redact::{Redaction, Rule};
+use rehearsal::core::redact::{Redaction, RedactionRule};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -17,12 +17,12 @@ pub(super) fn json_input<T: DeserializeOwned>(flag: &'static str, written: &str)
     if written == "-" {
         let mut text = String::new();
         return match std::io::stdin().lock().read_to_string(&mut text) {
-            Ok(_) => parsed(Source::Stdin, &text),
-            Err(cause) => Err(unreadable(&Source::Stdin, &cause)),
+            Ok(_) => parsed(JsonSource::Stdin, &text),
+            Err(cause) => Err(unreadable(&JsonSource::Stdin, &cause)),
         };
     }
-    let Some(path) = written.strip_prefix('@') else { return parsed(Source::Flag(flag), written) };
-    let source = Source::File(path.into());
+    let Some(path) = written.strip_prefix('@') else { return parsed(JsonSource::Flag(flag), written) };
+    let source = JsonSource::File(path.into());
     match std::fs::read_to_string(path) {
         Ok(text) => parsed(source, &text),
         Err(cause) => Err(unreadable(&source, &cause)),
@@ -30,7 +30,7 @@ pub(super) fn json_input<T: DeserializeOwned>(flag: &'static str, written: &str)
 }
 
 /// Reads JSON, and says where it comes from if it is none.
-pub(super) fn parsed<T: DeserializeOwned>(input: Source, text: &str) -> Result<T, Failure> {
+pub(super) fn parsed<T: DeserializeOwned>(input: JsonSource, text: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(|cause| {
         let (line, column) = (cause.line(), cause.column());
         let what = cause.to_string();
@@ -40,7 +40,7 @@ pub(super) fn parsed<T: DeserializeOwned>(input: Source, text: &str) -> Result<T
     })
 }
 
-fn unreadable(input: &Source, cause: &std::io::Error) -> Failure {
+fn unreadable(input: &JsonSource, cause: &std::io::Error) -> Failure {
     Failure::bad_input(format_args!("cannot read {input}: {cause}"))
 }
 
@@ -54,7 +54,7 @@ pub(super) fn raw_input(flag: &'static str, written: &str) -> Result<Box<RawValu
 
 /// Where JSON was read from.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum JsonSource {
     /// The value of a flag, such as `--args`.
     Flag(&'static str),
     /// A file.
@@ -65,31 +65,31 @@ pub(super) enum Source {
     Key(String),
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for JsonSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Flag(flag) => f.write_str(flag),
-            Source::File(path) => write!(f, "{}", path.display()),
-            Source::Stdin => f.write_str("stdin"),
-            Source::Key(key) => write!(f, "argument `{key}`"),
+            JsonSource::Flag(flag) => f.write_str(flag),
+            JsonSource::File(path) => write!(f, "{}", path.display()),
+            JsonSource::Stdin => f.write_str("stdin"),
+            JsonSource::Key(key) => write!(f, "argument `{key}`"),
         }
     }
 }
 
-impl Source {
+impl JsonSource {
     /// What to do if it is not JSON.
     fn hint(&self) -> Option<String> {
         match self {
-            Source::Flag(flag @ "--answer") => {
+            JsonSource::Flag(flag @ "--answer") => {
                 Some(format!("quote it for the shell: {flag} METHOD='{{\"key\": \"value\"}}'"))
             }
-            Source::Flag(flag) => {
+            JsonSource::Flag(flag) => {
                 Some(format!("quote it for the shell: {flag} '{{\"key\": \"value\"}}'; {flag} @FILE reads a file"))
             }
-            Source::Key(key) => {
+            JsonSource::Key(key) => {
                 Some(format!("`{key}=TEXT` takes text; strings in JSON have quotes: {key}:='\"TEXT\"'"))
             }
-            Source::File(_) | Source::Stdin => None,
+            JsonSource::File(_) | JsonSource::Stdin => None,
         }
     }
 }
@@ -135,7 +135,7 @@ pub(super) fn not_a_path(written: &str, why: &str, example: &str) -> Failure {
 }
 
 /// What is redacted: the standard secrets unless `no_redact`, and what `--redact` names.
-pub(super) fn redaction(no_redact: bool, rules: &[Rule]) -> Redaction {
+pub(super) fn redaction(no_redact: bool, rules: &[RedactionRule]) -> Redaction {
     let redaction = if no_redact { Redaction::none() } else { Redaction::standard() };
     rules.iter().cloned().fold(redaction, Redaction::with)
 }

@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
-use super::trace::{Reading, is_written_into, plain};
+use super::trace::{InputArgs, is_written_into, plain};
 
 /// Turn a recording into an editable mock, or into the code of a server
 #[derive(Args, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Generate {
 
     /// What to make of it
     #[arg(long = "as", value_name = "WHAT", value_enum)]
-    kind: Kind,
+    kind: OutputKind,
 
     /// Where to: a file for mock and python, stdout unless given; a directory for rust
     #[arg(short, long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
@@ -36,12 +36,12 @@ pub(super) struct Generate {
     force: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 }
 
 /// What can be made of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum OutputKind {
     // Plain comments: help for each value would spread `--help` over several pages.
     // A mock file for `rehearse mock`.
     Mock,
@@ -81,36 +81,38 @@ impl Generate {
             Input::Stdin => "a recording".to_owned(),
         };
         let generated = match self.kind {
-            Kind::Mock => generate_mock(&model, &source),
-            Kind::Rust => generate_rust(&model, &source).map_err(Failure::bad_input)?,
-            Kind::Python => generate_python(&model, &source).map_err(Failure::bad_input)?,
+            OutputKind::Mock => generate_mock(&model, &source),
+            OutputKind::Rust => generate_rust(&model, &source).map_err(Failure::bad_input)?,
+            OutputKind::Python => generate_python(&model, &source).map_err(Failure::bad_input)?,
         };
         if !generated.left_out.is_empty() {
-            context.talk.say(format_args!("left out: {}", generated.left_out));
+            context.talk.note(format_args!("left out: {}", generated.left_out));
         }
         self.write(&target, &generated, context)?;
         Ok(self.checked(&target, &generated, context))
     }
 
     /// Finds out first whether there is a place for it.
-    fn target(&self) -> Result<Target, Failure> {
+    fn target(&self) -> Result<OutputTarget, Failure> {
         let path = self.output.clone().filter(|path| path.as_os_str() != "-");
         match (self.kind, path) {
-            (Kind::Rust, None) => Err(Failure::bad_input("--as rust writes several files, so it needs -o DIRECTORY")),
-            (Kind::Rust, Some(path)) if path.exists() && !path.is_dir() => {
+            (OutputKind::Rust, None) => {
+                Err(Failure::bad_input("--as rust writes several files, so it needs -o DIRECTORY"))
+            }
+            (OutputKind::Rust, Some(path)) if path.exists() && !path.is_dir() => {
                 Err(Failure::bad_input(format_args!("{} is not a directory", path.display())))
             }
-            (Kind::Rust, Some(path)) => {
+            (OutputKind::Rust, Some(path)) => {
                 let is_empty = fs::read_dir(&path).map_or(true, |mut entries| entries.next().is_none());
-                if is_empty || self.force { Ok(Target::Folder(path)) } else { Err(exists(&path)) }
+                if is_empty || self.force { Ok(OutputTarget::Folder(path)) } else { Err(exists(&path)) }
             }
-            (Kind::Mock | Kind::Python, None) => Ok(Target::Stdout),
-            (Kind::Mock | Kind::Python, Some(path)) if path.is_dir() => {
+            (OutputKind::Mock | OutputKind::Python, None) => Ok(OutputTarget::Stdout),
+            (OutputKind::Mock | OutputKind::Python, Some(path)) if path.is_dir() => {
                 let path = path.display();
                 Err(Failure::bad_input(format_args!("{path} is a directory; a mock and Python are one file")))
             }
-            (Kind::Mock | Kind::Python, Some(path)) if path.exists() && !self.force => Err(exists(&path)),
-            (Kind::Mock | Kind::Python, Some(path)) => Ok(Target::File(path)),
+            (OutputKind::Mock | OutputKind::Python, Some(path)) if path.exists() && !self.force => Err(exists(&path)),
+            (OutputKind::Mock | OutputKind::Python, Some(path)) => Ok(OutputTarget::File(path)),
         }
     }
 
@@ -118,7 +120,7 @@ impl Generate {
         let recording = self.reading.open_in_order(&self.trace, context)?;
         let mut learner = Learner::default();
         for moment in recording.timeline(self.reading.bad_lines()) {
-            if let Some(moment) = self.reading.sound(moment, &self.trace, context)? {
+            if let Some(moment) = self.reading.or_skip(moment, &self.trace, context)? {
                 learner.add(moment).map_err(too_large)?;
             }
         }
@@ -130,17 +132,17 @@ impl Generate {
         Ok(model)
     }
 
-    fn write(&self, target: &Target, generated: &Generated, context: &Context) -> Result<(), Failure> {
+    fn write(&self, target: &OutputTarget, generated: &Generated, context: &Context) -> Result<(), Failure> {
         match target {
-            Target::Stdout => {
+            OutputTarget::Stdout => {
                 to_stdout(|out| generated.files.iter().try_for_each(|(_, text)| out.write_all(text.as_bytes())))
             }
-            Target::File(path) => {
+            OutputTarget::File(path) => {
                 generated.files.iter().try_for_each(|(_, text)| put(path, text))?;
-                context.talk.say(format_args!("wrote {}", path.display()));
+                context.talk.note(format_args!("wrote {}", path.display()));
                 Ok(())
             }
-            Target::Folder(folder) => {
+            OutputTarget::Folder(folder) => {
                 for (name, text) in &generated.files {
                     let path = folder.join(name);
                     if let Some(parent) = path.parent() {
@@ -150,19 +152,19 @@ impl Generate {
                     put(&path, text)?;
                 }
                 let count = generated.files.len();
-                context.talk.say(format_args!("wrote {count} files to {}", folder.display()));
+                context.talk.note(format_args!("wrote {count} files to {}", folder.display()));
                 Ok(())
             }
         }
     }
 
     /// What the recorded server does may be something that a mock may not; then it is said here rather than later.
-    fn checked(&self, target: &Target, generated: &Generated, context: &Context) -> Exit {
+    fn checked(&self, target: &OutputTarget, generated: &Generated, context: &Context) -> Exit {
         let mut exit = Exit::Ok;
-        for (name, text) in generated.files.iter().filter(|_| self.kind == Kind::Mock) {
+        for (name, text) in generated.files.iter().filter(|_| self.kind == OutputKind::Mock) {
             let file = match target {
-                Target::File(path) => path.display().to_string(),
-                Target::Stdout | Target::Folder(_) => name.clone(),
+                OutputTarget::File(path) => path.display().to_string(),
+                OutputTarget::Stdout | OutputTarget::Folder(_) => name.clone(),
             };
             if let Err(error) = mock::parse(&file, text, mock::MissingAnswers::Refused) {
                 error.problems.iter().for_each(|problem| context.talk.problem(&file, text, problem));
@@ -174,7 +176,7 @@ impl Generate {
 }
 
 /// Where it goes.
-enum Target {
+enum OutputTarget {
     Stdout,
     File(PathBuf),
     Folder(PathBuf),

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rehearsal::Client;
-use rehearsal::mock::{Surface, draft};
+use rehearsal::mock::{ServerLists, draft};
 
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::generate::{exists, put};
-use super::list::{fetch_everything, told_unusable};
+use super::list::{fetch_everything, report_unusable};
 use super::output::to_stdout;
 use super::server::ServerOptions;
 use crate::print::Lists;
@@ -84,9 +84,9 @@ impl Init {
     /// Writes a mock of the server.
     pub(super) async fn run(&self, client: &Client, context: &Context) -> Result<Exit, Failure> {
         let lists = fetch_everything(client).await?;
-        let exit = told_unusable(&lists, context);
+        let exit = report_unusable(&lists, context);
         let Lists { tools, resources, templates, prompts, .. } = lists;
-        let surface = Surface {
+        let surface = ServerLists {
             tools: tools.unwrap_or_default(),
             resources: resources.unwrap_or_default(),
             resource_templates: templates.unwrap_or_default(),
@@ -105,7 +105,7 @@ impl Init {
         let comment = format!("A mock of {who}, as it was when this was written.\n{COMMENT}");
         match draft(client, surface, &comment).await {
             Ok(drafted) => {
-                drafted.remarks.iter().for_each(|remark| context.talk.say(remark));
+                drafted.remarks.iter().for_each(|remark| context.talk.note(remark));
                 let what = if counts.is_empty() { "nothing is offered".to_owned() } else { counts.join(", ") };
                 self.write(&drafted.text, &what, context)?;
                 Ok(exit)
@@ -123,7 +123,7 @@ impl Init {
             None => to_stdout(|out| out.write_all(text.as_bytes())),
             Some(path) => {
                 put(path, text)?;
-                context.talk.say(format_args!("wrote {}: {what}", path.display()));
+                context.talk.note(format_args!("wrote {}: {what}", path.display()));
                 context.talk.hint(format_args!("`rehearse mock {}` serves it", path.display()));
                 Ok(())
             }

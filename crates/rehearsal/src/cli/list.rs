@@ -56,21 +56,21 @@ impl List {
         let lists = self.fetch(client).await?;
         if self.server.shown_as() == ShownAs::Json {
             to_stdout(|out| lists.json(out))?;
-            return Ok(told_unusable(&lists, context));
+            return Ok(report_unusable(&lists, context));
         }
-        context.talk.say(introduction(client));
+        context.talk.note(introduction(client));
         let screen = &context.stdout;
         to_stdout(|out| if self.long { lists.details(screen, out) } else { lists.tables(screen, out) })?;
         let Lists { tools, resources, templates, prompts, .. } = &lists;
         let none = tools.is_none() && resources.is_none() && templates.is_none() && prompts.is_none();
         if none && lists.refused.is_empty() {
-            context.talk.say("it declares neither tools nor resources nor prompts");
+            context.talk.note("it declares neither tools nor resources nor prompts");
             context.talk.hint("`--tools` asks for its tools all the same");
         }
         for what in lists.empty() {
-            context.talk.say(format_args!("it has no {what}"));
+            context.talk.note(format_args!("it has no {what}"));
         }
-        Ok(told_unusable(&lists, context))
+        Ok(report_unusable(&lists, context))
     }
 
     async fn fetch(&self, client: &Client) -> Result<Lists, ClientError> {
@@ -96,7 +96,7 @@ impl List {
 }
 
 /// Says what is listed and cannot be used, each with its place.
-pub(super) fn told_unusable(lists: &Lists, context: &Context) -> Exit {
+pub(super) fn report_unusable(lists: &Lists, context: &Context) -> Exit {
     lists.unusable.iter().for_each(|unusable| context.talk.error(unusable));
     lists.refused.iter().for_each(|refused| context.talk.error(refused));
     if lists.unusable.is_empty() && lists.refused.is_empty() { Exit::Ok } else { Exit::ChecksFailed }

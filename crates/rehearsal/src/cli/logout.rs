@@ -26,7 +26,7 @@ impl Logout {
         check_url(&self.url)?;
         let removed = token_store(context)?.forget(&self.url).map_err(Failure::bad_input)?;
         let what = if removed { "the token is gone:" } else { "there was no token for" };
-        context.talk.say(format_args!("{what} {}", shown_url(&self.url)));
+        context.talk.note(format_args!("{what} {}", shown_url(&self.url)));
         Ok(Exit::Ok)
     }
 }

@@ -42,7 +42,7 @@ impl Man {
             let mut page = Vec::new();
             print_page(command, &mut page).map_err(Failure::stdout)?;
             std::fs::write(&path, page).map_err(|cause| unwritable(&path, cause))?;
-            context.talk.say(format_args!("wrote {}", path.display()));
+            context.talk.note(format_args!("wrote {}", path.display()));
         }
         Ok(Exit::Ok)
     }

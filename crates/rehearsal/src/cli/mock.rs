@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use rehearsal::core::answer::Answer;
 use rehearsal::core::answer::harness::Harness;
-use rehearsal::mock::{Files, LoadError, LoggedRequest, Reload, Unanswered, http_options, watch};
+use rehearsal::mock::{LoadError, LoggedRequest, MockFiles, Reload, Unanswered, http_options, watch};
 use rehearsal::serve::{Observer, Otherwise, Server, ServerOptions, Upstream};
 
 use super::context::Context;
@@ -16,7 +16,7 @@ use super::exit::{Exit, Failure};
 use super::run::{Signals, runtime};
 use super::serve::{ListenOptions, live_server, serve};
 use super::server::check_url;
-use crate::print::Talk;
+use crate::print::StderrPrinter;
 
 /// Serve a mock: a whole MCP server from YAML files
 #[derive(Args, Debug)]
@@ -110,12 +110,12 @@ impl Mock {
             Otherwise::Forward(_) => Unanswered::Forward,
             Otherwise::Refuse => unanswered(self.schema_fill),
         };
-        let files = Files { paths: self.files.clone(), unanswered, harness };
+        let files = MockFiles { paths: self.files.clone(), unanswered, harness };
         let chain = match files.load() {
             Ok(chain) => chain,
             Err(error @ LoadError::Unreadable { .. }) => return Err(Failure::bad_input(error)),
             Err(error @ LoadError::Wrong { .. }) => {
-                tell(&error, &context.talk);
+                print(&error, &context.talk);
                 return Ok(Exit::BadInput);
             }
         };
@@ -159,15 +159,15 @@ impl Mock {
     }
 
     /// Reads changed files, for ever.
-    async fn watched(&self, files: Files, server: &Server, talk: &Talk) {
+    async fn watched(&self, files: MockFiles, server: &Server, talk: &StderrPrinter) {
         if !self.watch {
             return std::future::pending().await;
         }
         let tell = |reload: Reload| match reload {
-            Reload::Done => talk.say("read again"),
+            Reload::Done => talk.note("read again"),
             Reload::Kept(error) => {
-                tell(&error, talk);
-                talk.say("still serving what was there before");
+                print(&error, talk);
+                talk.note("still serving what was there before");
             }
         };
         watch(files, server.clone(), tell).await;
@@ -184,18 +184,18 @@ pub(super) fn unanswered(schema_fill: bool) -> Unanswered {
 /// ```text
 /// tools/call get_forecast: script: tool get_forecast, an object with {city: "Oslo"}
 /// ```
-pub(super) fn print_answer(request: &LoggedRequest, answer: &Answer, verbose: bool, talk: &Talk) {
+pub(super) fn print_answer(request: &LoggedRequest, answer: &Answer, verbose: bool, talk: &StderrPrinter) {
     if verbose {
         let name = request.name().map(|name| format!(" {name}")).unwrap_or_default();
         let fault = request.fault.as_ref().map(|fault| format!(", fault {}", fault.name())).unwrap_or_default();
-        talk.say(format_args!("{}{name}: {}{fault}", request.method, answer.provenance));
+        talk.note(format_args!("{}{name}: {}{fault}", request.method, answer.provenance));
     }
     for remark in &answer.remarks {
-        talk.say(remark);
+        talk.note(remark);
     }
 }
 
-fn tell(error: &LoadError, talk: &Talk) {
+fn print(error: &LoadError, talk: &StderrPrinter) {
     match error {
         LoadError::Unreadable { .. } => talk.error(error),
         LoadError::Wrong { errors } => {

@@ -27,7 +27,7 @@ pub(super) fn stream_to_stdout(print: impl FnOnce(&mut dyn Write) -> Result<(), 
 }
 
 /// Whether two paths lead to the same file, which need not be there yet.
-pub(super) fn is_one_file(one: &Path, other: &Path) -> bool {
+pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
     let node = |path: &Path| path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
     match (node(one), node(other)) {
         (Some(one), Some(other)) => one == other,

@@ -4,13 +4,13 @@ use clap::Args;
 use rehearsal::Client;
 use rehearsal::core::protocol::Prompt as Listed;
 
-use super::arguments::{Arguments, Given, Signature, Taker};
+use super::arguments::{ArgumentInput, ArgumentOwner, Signature, ToolArguments};
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use super::save::SaveOptions;
 use super::server::{ServerOptions, ShownAs};
-use super::verdict::judged;
+use super::verdict::exit_for;
 use crate::print::{messages, raw_json};
 
 /// Get a prompt and print its messages
@@ -45,23 +45,23 @@ Examples:
 
 impl Prompt {
     /// The arguments as they were written.
-    pub(super) fn given(&self) -> Result<Given, Failure> {
-        Given::read(&self.arguments, self.args.as_deref())
+    pub(super) fn given(&self) -> Result<ArgumentInput, Failure> {
+        ArgumentInput::read(&self.arguments, self.args.as_deref())
     }
 
     /// Gets the prompt and prints it.
-    pub(super) async fn run(&self, given: Given, client: &Client, context: &Context) -> Result<Exit, Failure> {
+    pub(super) async fn run(&self, given: ArgumentInput, client: &Client, context: &Context) -> Result<Exit, Failure> {
         let arguments = match given {
-            Given::Exactly(arguments) => Arguments::Written(arguments),
-            Given::Checked { rest, assignments } => {
+            ArgumentInput::Verbatim(arguments) => ToolArguments::Written(arguments),
+            ArgumentInput::Checked { rest, assignments } => {
                 let prompts = client.listing::<Listed>().await?;
                 let prompt =
-                    Signature::named(Taker::Prompt, &self.name, prompts.items.iter().map(Signature::of_prompt));
+                    Signature::named(ArgumentOwner::Prompt, &self.name, prompts.items.iter().map(Signature::of_prompt));
                 if prompt.is_err() {
                     prompts.unusable.iter().for_each(|unusable| context.talk.error(unusable));
                 }
                 let prompt = prompt?;
-                Arguments::Typed(prompt.typed(rest, assignments)?)
+                ToolArguments::Typed(prompt.typed(rest, assignments)?)
             }
         };
         let answer = client.get_prompt(&self.name, arguments).await?;
@@ -69,7 +69,7 @@ impl Prompt {
             ShownAs::Json => raw_json(&answer, out),
             ShownAs::Text => messages(&answer, &context.stdout, out),
         })?;
-        let exit = judged(&answer, &context.talk);
+        let exit = exit_for(&answer, &context.talk);
         let saved = self.save.save(&answer.blocks(), &self.name, self.server.shown_as(), &context.talk)?;
         Ok(exit.and(saved))
     }

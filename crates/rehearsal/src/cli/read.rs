@@ -13,7 +13,7 @@ use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use super::save::SaveOptions;
 use super::server::{ServerOptions, ShownAs};
-use super::verdict::judged;
+use super::verdict::exit_for;
 use crate::print::{raw_json, resource};
 
 /// Read a resource and print what is in it
@@ -48,7 +48,7 @@ impl Read {
             ShownAs::Json => raw_json(&answer, out),
             ShownAs::Text => resource(&contents, &context.stdout, out),
         })?;
-        let exit = judged(&answer, &context.talk);
+        let exit = exit_for(&answer, &context.talk);
         if answer.error().is_some() {
             self.suggest(client, context).await;
         }

@@ -15,21 +15,21 @@ use std::process::ExitStatus;
 use clap::Args;
 use nix::sys::signal::Signal;
 use rehearsal::client::{ClientError, RenewingToken};
-use rehearsal::core::redact::{Rule, shown_url};
+use rehearsal::core::redact::{RedactionRule, shown_url};
 use rehearsal::oauth::OAuth;
 use rehearsal::record::{HttpRecording, Notice, Recorder, StdioRecording, Summary};
 use rehearsal::wire::http::client::ConnectError;
-use rehearsal::wire::http::proxy::{BindError, Options};
+use rehearsal::wire::http::proxy::{HttpProxyOptions, ProxyBindError};
 use rehearsal::wire::stdio::{ClientStreams, ServerCommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
 use super::exit::{Exit, Failure, listen_hint};
 use super::flag_values::redaction;
-use super::output::is_one_file;
+use super::output::is_same_file;
 use super::run::{Signals, runtime};
 use super::serve::allowed_hosts;
-use super::server::{LoginOptions, Reached, no_use};
+use super::server::{LoginOptions, ServerKind, no_use};
 
 const FILES: &str = "Where to";
 const WHAT: &str = "What is kept";
@@ -54,8 +54,8 @@ pub(super) struct Record {
     metadata: Vec<(String, String)>,
 
     /// Take out this too: a place such as $.params.arguments.iban, or a regular expression; may be repeated
-    #[arg(long, value_name = "PATH|PATTERN", value_parser = Rule::parse, help_heading = WHAT)]
-    redact: Vec<Rule>,
+    #[arg(long, value_name = "PATH|PATTERN", value_parser = RedactionRule::parse, help_heading = WHAT)]
+    redact: Vec<RedactionRule>,
 
     /// Keep credentials; without this they are taken out before anything is written
     #[arg(long, help_heading = WHAT)]
@@ -104,7 +104,7 @@ impl Record {
     /// Records until the conversation is over.
     pub(super) fn run(&self, context: &Context) -> Result<u8, Failure> {
         if let (Some(trace), Some(log)) = (self.trace(), &self.log)
-            && is_one_file(&trace, log)
+            && is_same_file(&trace, log)
         {
             return Err(Failure::bad_input(format_args!("-o and --log both name {}", log.display()))
                 .hint("a trace has a session a line, a log a message a line; give each a file of its own"));
@@ -116,7 +116,7 @@ impl Record {
                 record_http(&recorder, url, &listen, self.login.oauth(context)?, context)
             }
             (None, Some(_)) if self.login.login => {
-                return Err(no_use("--login", Reached::ByUrl));
+                return Err(no_use("--login", ServerKind::ByUrl));
             }
             (None, Some((program, arguments))) => record_stdio(&recorder, program, arguments),
             (None, None) => {
@@ -127,7 +127,7 @@ impl Record {
         };
         let summary = recorder.summary();
         if !self.quiet && !summary.failed && ended.is_ok() {
-            context.talk.say(self.said(&summary));
+            context.talk.note(self.said(&summary));
         }
         let code = ended?;
         Ok(if summary.failed { Exit::RecordingFailed.code() } else { code })
@@ -137,10 +137,10 @@ impl Record {
         let (talk, quiet) = (context.talk.clone(), self.quiet);
         let builder = Recorder::builder().on_notice(move |notice| match notice {
             Notice::Recovered { .. } if quiet => {}
-            Notice::Recovered { .. } => talk.say(notice),
+            Notice::Recovered { .. } => talk.note(notice),
             Notice::NotStarted
             | Notice::Stopped { .. }
-            | Notice::NotFolded { .. }
+            | Notice::NotInTrace { .. }
             | Notice::NotRecovered { .. }
             | Notice::HookPanicked { .. } => talk.error(notice),
         });
@@ -206,7 +206,7 @@ fn record_http(
     oauth: Option<OAuth>,
     context: &Context,
 ) -> Result<u8, Failure> {
-    let mut options = Options::new(address(listen.address)?, url).map_err(bad_url)?;
+    let mut options = HttpProxyOptions::new(address(listen.address)?, url).map_err(bad_url)?;
     (options.hosts, options.origins) = allowed_hosts(listen.hosts);
     // One thread: whoever records two clients at once is limited by the disk, and one thread is the shortest way there.
     let runtime = runtime()?;
@@ -224,7 +224,7 @@ fn record_http(
         options.authorization = token.as_ref().map(RenewingToken::header);
         let listening = HttpRecording::start(recorder, options).await;
         let recording = listening.map_err(not_started)?;
-        context.talk.say(format!("listening on {}", shown_url(&recording.url())));
+        context.talk.note(format!("listening on {}", shown_url(&recording.url())));
         let exit = signals.next().await;
         tokio::select! {
             () = recording.stop() => {}
@@ -237,12 +237,12 @@ fn record_http(
     code
 }
 
-fn not_started(error: BindError) -> Failure {
+fn not_started(error: ProxyBindError) -> Failure {
     match error {
-        BindError::Address { address, source } => {
+        ProxyBindError::Address { address, source } => {
             Failure::server_failed(format_args!("cannot listen on {address}: {source}")).hints(listen_hint(&source))
         }
-        BindError::Upstream(error) => bad_url(error),
+        ProxyBindError::Upstream(error) => bad_url(error),
     }
 }
 

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use rehearsal::core::answer::{Answer, LoggedRequest, Pace};
+use rehearsal::core::answer::{Answer, LoggedRequest, ReplayPace};
 use rehearsal::core::matcher::Matcher;
-use rehearsal::core::redact::{Redaction, Rule};
-use rehearsal::core::trace::{Format, Likeness, ReadError};
+use rehearsal::core::redact::{Redaction, RedactionRule};
+use rehearsal::core::trace::{Format, ReadError, RequestIdentity};
 use rehearsal::record::{Recorder, journals};
 use rehearsal::replay::{
-    Beside, IndexError, Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown,
+    IndexCallback, IndexError, IndexProgress, Ledger, OnUnmatched, Repeat, ReplayError, ReplayOptions, SessionFilter,
+    SidecarFile,
 };
 use rehearsal::serve::{Observer, Upstream, http_options};
 use rehearsal::store::{Input, Recording};
@@ -22,7 +23,7 @@ use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::flag_values::{matching, not_a_path, redaction};
 use super::mock::print_answer;
-use super::output::is_one_file;
+use super::output::is_same_file;
 use super::run::{Signals, runtime};
 use super::serve::{ListenOptions, live_server, serve};
 use super::server::check_url;
@@ -71,12 +72,12 @@ pub(super) struct Replay {
     metadata: Vec<(String, String)>,
 
     /// A rule with which this was recorded (`record --redact`); may be repeated
-    #[arg(long, value_name = "PATH|PATTERN", value_parser = Rule::parse, help_heading = MATCHING)]
-    redact: Vec<Rule>,
+    #[arg(long, value_name = "PATH|PATTERN", value_parser = RedactionRule::parse, help_heading = MATCHING)]
+    redact: Vec<RedactionRule>,
 
     /// The time between messages: `recorded`, `none`, or a factor of the recorded time
-    #[arg(long, value_name = "PACE", default_value = "none", value_parser = str::parse::<Pace>, allow_negative_numbers = true)]
-    pace: Pace,
+    #[arg(long, value_name = "PACE", default_value = "none", value_parser = str::parse::<ReplayPace>, allow_negative_numbers = true)]
+    pace: ReplayPace,
 
     /// Fail if a request was not recorded, or a recorded request was not sent
     #[arg(long)]
@@ -160,7 +161,7 @@ const NEEDS_FORWARD: &str = "`--unmatched forward` asks it what was not recorded
 impl Replay {
     /// Serves until the client disconnects or a signal arrives.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let options = Options { on_index: on_index(context), ..self.options()? };
+        let options = ReplayOptions { on_index: on_index(context), ..self.options()? };
         if let Some(url) = &self.url {
             check_url(url)?;
         }
@@ -184,7 +185,7 @@ impl Replay {
             }
         })?;
         let unread = |cause: io::Error| Failure::unreadable(&self.trace, &cause);
-        replay.notices().map_err(unread)?.into_iter().for_each(|notice| context.talk.say(notice));
+        replay.notices().map_err(unread)?.into_iter().for_each(|notice| context.talk.note(notice));
         let (talk, verbose) = (context.talk.clone(), self.verbose);
         let observer = move |request: &LoggedRequest, answer: &Answer| print_answer(request, answer, verbose, &talk);
         let server = replay.observed_server(vec![Arc::new(observer) as Arc<dyn Observer>]);
@@ -200,12 +201,12 @@ impl Replay {
         runtime.shutdown_background();
         let exit = served?;
         let ledger = replay.ledger().map_err(unread)?;
-        self.settle(&ledger, context)?;
+        self.report_ledger(&ledger, context)?;
         if recorder.summary().failed {
             return Ok(Exit::RecordingFailed);
         }
         Ok(match exit {
-            _ if self.strict && !ledger.is_even() => Exit::ChecksFailed,
+            _ if self.strict && !ledger.is_complete() => Exit::ChecksFailed,
             Exit::Ok if ledger.failed > 0 => Exit::ServerFailed,
             exit => exit,
         })
@@ -214,7 +215,7 @@ impl Replay {
     /// Whether the ledger can be written, which is better known before anybody has asked anything.
     fn can_write_ledger(&self) -> Result<(), Failure> {
         let Some(path) = &self.ledger else { return Ok(()) };
-        if let Some(what) = self.in_use(path) {
+        if let Some(what) = self.conflicting_use(path) {
             return Err(Failure::bad_input(format_args!("--ledger {}: that is {what}", path.display()))
                 .hint("--ledger takes a file of its own: ledger.json"));
         }
@@ -226,22 +227,22 @@ impl Replay {
     }
 
     /// What a file is to this replay, where it is something.
-    fn in_use(&self, path: &Path) -> Option<&'static str> {
+    fn conflicting_use(&self, path: &Path) -> Option<&'static str> {
         let is_file = Input::from(self.trace.clone()) != Input::Stdin;
-        let beside = Beside::ALL.map(|it| match it {
-            Beside::Index => (it.path(&self.trace), "its index"),
-            Beside::Trace => (it.path(&self.trace), "its trace"),
-            Beside::IndexOfTrace => (it.path(&self.trace), "the index of its trace"),
+        let beside = SidecarFile::ALL.map(|it| match it {
+            SidecarFile::Index => (it.path(&self.trace), "its index"),
+            SidecarFile::Trace => (it.path(&self.trace), "its trace"),
+            SidecarFile::IndexOfTrace => (it.path(&self.trace), "the index of its trace"),
         });
         let recording = [(self.trace.clone(), "the recording")];
         let mut its = recording.into_iter().chain(beside).filter(|_| is_file);
-        let output = self.output.as_deref().filter(|output| is_one_file(output, path));
+        let output = self.output.as_deref().filter(|output| is_same_file(output, path));
         let output = output.map(|_| "where the real server is recorded");
-        its.find(|(file, _)| is_one_file(file, path)).map(|(_, what)| what).or(output)
+        its.find(|(file, _)| is_same_file(file, path)).map(|(_, what)| what).or(output)
     }
 
-    fn options(&self) -> Result<Options, Failure> {
-        let mut likeness = Likeness::default();
+    fn options(&self) -> Result<ReplayOptions, Failure> {
+        let mut likeness = RequestIdentity::default();
         for path in &self.ignore {
             likeness = likeness.ignore(path).map_err(|why| not_a_path(path, &why, "$.params.arguments.now"))?;
         }
@@ -253,7 +254,7 @@ impl Replay {
                 Ok(likeness)
             })?;
         }
-        Ok(Options {
+        Ok(ReplayOptions {
             likeness,
             matchers,
             repeat: match self.repeat {
@@ -262,13 +263,13 @@ impl Replay {
                 RepeatWord::Error => Repeat::Error,
             },
             unknown: match self.unmatched {
-                UnmatchedWord::Refuse | UnmatchedWord::Forward => Unknown::Refuse,
-                UnmatchedWord::First => Unknown::First,
+                UnmatchedWord::Refuse | UnmatchedWord::Forward => OnUnmatched::Refuse,
+                UnmatchedWord::First => OnUnmatched::First,
             },
-            sessions: Sessions { id: self.session.clone(), metadata: self.metadata.clone() },
+            sessions: SessionFilter { id: self.session.clone(), metadata: self.metadata.clone() },
             pace: self.pace,
             redaction: self.redaction(),
-            on_index: OnIndex::default(),
+            on_index: IndexCallback::default(),
         })
     }
 
@@ -286,7 +287,7 @@ impl Replay {
             recorder = recorder.metadata(key, value.as_str());
         }
         if let Some(id) = &self.session {
-            recorder = recorder.metadata(Sessions::ADDS_TO, id.as_str());
+            recorder = recorder.metadata(SessionFilter::ADDS_TO, id.as_str());
         }
         recorder.trace(self.output.as_ref().unwrap_or(&self.trace)).build()
     }
@@ -331,7 +332,7 @@ impl Replay {
     }
 
     /// Says what was asked and what was not, and writes it down.
-    fn settle(&self, ledger: &Ledger, context: &Context) -> Result<(), Failure> {
+    fn report_ledger(&self, ledger: &Ledger, context: &Context) -> Result<(), Failure> {
         if !self.quiet {
             self.say(ledger, context);
         }
@@ -351,22 +352,22 @@ impl Replay {
     }
 
     fn say(&self, ledger: &Ledger, context: &Context) {
-        context.talk.say(ledger);
+        context.talk.note(ledger);
         for (what, lines) in [("unmatched", &ledger.unmatched_requests), ("unused", &ledger.unused_recordings)] {
             for line in lines.iter().take(SHOWN) {
-                context.talk.say(format_args!("  {what}: {line}"));
+                context.talk.note(format_args!("  {what}: {line}"));
             }
             if lines.len() > SHOWN {
-                context.talk.say(format_args!("  {what}: … --ledger FILE has them all"));
+                context.talk.note(format_args!("  {what}: … --ledger FILE has them all"));
             }
         }
     }
 }
 
 /// Shows on a terminal how far the index is built.
-fn on_index(context: &Context) -> OnIndex {
+fn on_index(context: &Context) -> IndexCallback {
     let talk = context.talk.clone();
-    OnIndex::new(move |Indexed { bytes, of }| {
+    IndexCallback::new(move |IndexProgress { bytes, of }| {
         talk.status(&format!("indexing: {} of {} MB", bytes / 1_000_000, of / 1_000_000));
     })
 }
@@ -385,7 +386,7 @@ fn open_hints(error: &ReplayError, session: Option<&str>) -> Vec<String> {
             vec!["update rehearse, or record again".to_owned()]
         }
         ReplayError::Index { input, cause: IndexError::Trace(error) } => {
-            if let Some(laid_out) = error.laid_out() {
+            if let Some(laid_out) = error.file_layout() {
                 return vec![on_lines(laid_out).to_owned()];
             }
             vec![format!("`rehearse trace convert --skip-bad {input} sound.jsonl` keeps the lines that can be read")]

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::exit::{Exit, Failure};
-use super::flag_values::{Source, parsed, raw_input};
+use super::flag_values::{JsonSource, parsed, raw_input};
 use super::output::to_stdout;
 use super::server::{ServerOptions, ShownAs};
-use super::verdict::judged;
+use super::verdict::exit_for;
 use crate::print::{pretty_json, raw_json};
 
 /// Send any request and print its result as JSON
@@ -47,7 +47,7 @@ impl Request {
         let Some(params) = &self.params else { return Ok(Value::Null) };
         let raw = raw_input("--params", params)?;
         let exact = RawJson::parse(raw.get().as_bytes()).and_then(|raw| raw.value());
-        exact.or_else(|_| parsed(Source::Flag("--params"), raw.get()))
+        exact.or_else(|_| parsed(JsonSource::Flag("--params"), raw.get()))
     }
 
     /// Sends the request and prints what comes back.
@@ -59,7 +59,7 @@ impl Request {
             ShownAs::Text if answer.error().is_some() => Ok(()),
             ShownAs::Text => pretty_json(&answer, &context.stdout, out),
         })?;
-        let exit = judged(&answer, &context.talk);
+        let exit = exit_for(&answer, &context.talk);
         if answer.error_code() == Some(code::METHOD_NOT_FOUND) {
             self.suggest(context);
         }

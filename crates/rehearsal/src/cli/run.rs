@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use rehearsal::Client;
-use rehearsal::wire::Stopped;
+use rehearsal::wire::StopOutcome;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -15,7 +15,9 @@ use super::server::ServerOptions;
 /// Does what the command line says.
 pub(crate) fn run(context: &Context) -> ExitCode {
     match CommandLine::read(context) {
-        Ok(CommandLine { verb }) => done(&verb, context).unwrap_or_else(|failure| told(&failure, context).into()),
+        Ok(CommandLine { verb }) => {
+            done(&verb, context).unwrap_or_else(|failure| report_failure(&failure, context).into())
+        }
         Err(exit) => exit.into(),
     }
 }
@@ -91,12 +93,12 @@ fn with_server(
             verb(&client).await
         };
         let done = tokio::select! {
-            done = requested => done.unwrap_or_else(|failure| told(&failure, context)),
+            done = requested => done.unwrap_or_else(|failure| report_failure(&failure, context)),
             exit = signals.next() => exit,
         };
         // A second signal skips the waiting; what is dropped is killed.
         tokio::select! {
-            stopped = connecting.close() => if options.verbose { farewell(stopped, context) },
+            stopped = connecting.close() => if options.verbose { report_stop(stopped, context) },
             _ = signals.next() => {}
         }
         Ok(done)
@@ -106,18 +108,20 @@ fn with_server(
     done
 }
 
-fn told(failure: &Failure, context: &Context) -> Exit {
-    context.talk.hush();
+fn report_failure(failure: &Failure, context: &Context) -> Exit {
+    context.talk.stop_server_output();
     failure.report(&context.talk);
     failure.exit()
 }
 
 /// Says so where a server did not end by itself.
-fn farewell(stopped: Stopped, context: &Context) {
+fn report_stop(stopped: StopOutcome, context: &Context) {
     match stopped {
-        Stopped::Gone | Stopped::Politely => {}
-        Stopped::Terminated => context.talk.say("the server did not end when its stdin was closed; it took SIGTERM"),
-        Stopped::Killed => context.talk.say("the server ended neither by itself nor at SIGTERM; it took SIGKILL"),
+        StopOutcome::AlreadyExited | StopOutcome::Exited => {}
+        StopOutcome::Terminated => {
+            context.talk.note("the server did not end when its stdin was closed; it took SIGTERM")
+        }
+        StopOutcome::Killed => context.talk.note("the server ended neither by itself nor at SIGTERM; it took SIGKILL"),
     }
 }
 

@@ -10,7 +10,7 @@ use rehearsal::core::protocol::Content;
 use super::exit::{Exit, Failure};
 use super::file_name::FileName;
 use super::server::{OUTPUT, ShownAs};
-use crate::print::{Talk, bytes_in_words, one_line};
+use crate::print::{StderrPrinter, bytes_in_words, sanitize_line};
 
 /// How many files of one name there may be.
 const NUMBERS: usize = 10_000;
@@ -39,7 +39,13 @@ impl SaveOptions {
     /// ```text
     /// saved maps/get-map.png, 1.2 kB
     /// ```
-    pub(super) fn save(&self, blocks: &[Content], asked: &str, shown: ShownAs, talk: &Talk) -> Result<Exit, Failure> {
+    pub(super) fn save(
+        &self,
+        blocks: &[Content],
+        asked: &str,
+        shown: ShownAs,
+        talk: &StderrPrinter,
+    ) -> Result<Exit, Failure> {
         let mut exit = Exit::Ok;
         let mut found = blocks.iter().filter_map(|block| Some((block, block.decoded()?))).peekable();
         let Some(directory) = &self.save else {
@@ -54,7 +60,7 @@ impl SaveOptions {
                 Ok(bytes) => {
                     let path = write_new(directory, &name, &bytes)?;
                     let shown = path.display().to_string();
-                    talk.say(format_args!("saved {}, {}", one_line(&shown), bytes_in_words(bytes.len())));
+                    talk.note(format_args!("saved {}, {}", sanitize_line(&shown), bytes_in_words(bytes.len())));
                 }
                 Err(cause) => {
                     talk.error(format_args!("cannot save a part of the answer: its base64 is broken: {cause}"));

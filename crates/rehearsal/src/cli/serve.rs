@@ -9,7 +9,7 @@ use clap::Args;
 use rehearsal::Client;
 use rehearsal::client::ClientBuilder;
 use rehearsal::serve::{Server, serve_http};
-use rehearsal::wire::http::server::{Hosts, HttpServer, Options};
+use rehearsal::wire::http::server::{AllowedHosts, HttpServer, HttpServerOptions};
 use rehearsal::wire::{MESSAGE_LIMIT, stdio};
 use serde_json::{Map, Value};
 
@@ -34,19 +34,19 @@ pub(super) struct ListenOptions {
 
 impl ListenOptions {
     /// These options with an address, for clients that use an allowed name.
-    pub(super) fn applied(&self, options: Options, address: SocketAddr) -> Options {
+    pub(super) fn applied(&self, options: HttpServerOptions, address: SocketAddr) -> HttpServerOptions {
         let (hosts, origins) = allowed_hosts(&self.allow_host);
-        Options { address, hosts, origins, ..options }
+        HttpServerOptions { address, hosts, origins, ..options }
     }
 }
 
 /// What `--allow-host` allows in `Host` and in `Origin`.
-pub(super) fn allowed_hosts(names: &[String]) -> (Hosts, Hosts) {
-    (Hosts::Named(names.to_vec()), Hosts::Named(names.to_vec()))
+pub(super) fn allowed_hosts(names: &[String]) -> (AllowedHosts, AllowedHosts) {
+    (AllowedHosts::Named(names.to_vec()), AllowedHosts::Named(names.to_vec()))
 }
 
 /// Where a listener can be reached: `http://127.0.0.1:8080/mcp (and at every other address of this machine)`
-fn where_to_reach(listener: &HttpServer, address: SocketAddr) -> String {
+fn listening_on(listener: &HttpServer, address: SocketAddr) -> String {
     let everywhere = if address.ip().is_unspecified() { " (and at every other address of this machine)" } else { "" };
     format!("{}{everywhere}", listener.url())
 }
@@ -54,19 +54,19 @@ fn where_to_reach(listener: &HttpServer, address: SocketAddr) -> String {
 /// Serves the client on stdin and stdout, or every client of a listener.
 pub(super) async fn serve(
     server: &Server,
-    listen: Option<Options>,
+    listen: Option<HttpServerOptions>,
     signals: &mut Signals,
     context: &Context,
 ) -> Result<Exit, Failure> {
     let Some(options) = listen else { return on_stdio(server, signals).await.map_err(Failure::begin) };
     let address = options.address;
     let listener = HttpServer::bind(options).await?;
-    context.talk.say(format_args!("listening on {}", where_to_reach(&listener, address)));
+    context.talk.note(format_args!("listening on {}", listening_on(&listener, address)));
     Ok(serve_http(server, listener, signals.next()).await.unwrap_or(Exit::Ok))
 }
 
 async fn on_stdio(server: &Server, signals: &mut Signals) -> io::Result<Exit> {
-    let connection = stdio::own(MESSAGE_LIMIT)?;
+    let connection = stdio::own_stdio(MESSAGE_LIMIT)?;
     let serving = server.serve(connection);
     tokio::pin!(serving);
     let exit = tokio::select! {

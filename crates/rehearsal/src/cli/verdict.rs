@@ -7,22 +7,22 @@ use rehearsal::core::message::{ErrorReply, Method};
 use serde_json::{Map, Value, json};
 
 use super::exit::Exit;
-use crate::print::{Talk, one_line};
+use crate::print::{StderrPrinter, sanitize_line};
 
 /// A question of the server's, in either era.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct ShownInputRequest {
     /// Such as `elicitation/create`.
     pub(super) method: Method,
     /// With what.
     pub(super) params: Value,
 }
 
-impl Question {
+impl ShownInputRequest {
     /// Everything that an `input_required` result asks.
-    pub(super) fn all(answer: &ServerResponse) -> Vec<Question> {
+    pub(super) fn all(answer: &ServerResponse) -> Vec<ShownInputRequest> {
         let asked = answer.result().get("inputRequests").and_then(Value::as_object);
-        let question = |request: &Value| Question {
+        let question = |request: &Value| ShownInputRequest {
             method: request.get("method").and_then(Value::as_str).unwrap_or("no method").into(),
             params: request.get("params").cloned().unwrap_or_default(),
         };
@@ -30,11 +30,11 @@ impl Question {
     }
 
     /// What a server would ask if only we had said that it may.
-    pub(super) fn not_allowed(error: &ErrorReply) -> Vec<Question> {
+    pub(super) fn undeclared_requests(error: &ErrorReply) -> Vec<ShownInputRequest> {
         let required = error.data.as_ref().and_then(|data| data.value().ok()).unwrap_or_default();
         let question = |(capability, method): (&str, Method)| {
             let wanted = required.get("requiredCapabilities").and_then(|all| all.get(capability)).is_some();
-            wanted.then_some(Question { method, params: Value::Null })
+            wanted.then_some(ShownInputRequest { method, params: Value::Null })
         };
         let capabilities =
             [("elicitation", Method::ELICITATION), ("sampling", Method::SAMPLING), ("roots", Method::ROOTS_LIST)];
@@ -64,14 +64,14 @@ impl Question {
     }
 }
 
-impl fmt::Display for Question {
+impl fmt::Display for ShownInputRequest {
     /// `elicitation/create: What is your name?`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", one_line(self.method.as_str()))?;
+        write!(f, "{}", sanitize_line(self.method.as_str()))?;
         let said =
             ["/message", "/messages/0/content/text"].iter().find_map(|place| self.params.pointer(place)?.as_str());
         match said.and_then(|said| said.trim().lines().next()).filter(|line| !line.is_empty()) {
-            Some(line) => write!(f, " ({})", one_line(line)),
+            Some(line) => write!(f, " ({})", sanitize_line(line)),
             None => Ok(()),
         }
     }
@@ -106,7 +106,7 @@ fn filled_field(field: &Value) -> Value {
 /// error: -32602: unknown tool
 ///   data: {"tool":"ecoh"}
 /// ```
-pub(super) fn judged(answer: &ServerResponse, talk: &Talk) -> Exit {
+pub(super) fn exit_for(answer: &ServerResponse, talk: &StderrPrinter) -> Exit {
     if let Some(error) = answer.error() {
         let data = error
             .data
@@ -115,17 +115,17 @@ pub(super) fn judged(answer: &ServerResponse, talk: &Talk) -> Exit {
             .map(|data| format!("\n  data: {}", data.as_str()))
             .unwrap_or_default();
         talk.error(format_args!("{error}{data}"));
-        Question::not_allowed(error).iter().for_each(|question| talk.hint(question.how_to_answer()));
+        ShownInputRequest::undeclared_requests(error).iter().for_each(|question| talk.hint(question.how_to_answer()));
     } else if answer.is_tool_error() {
         talk.error("the tool failed");
     } else if answer.is_input_required() {
-        let questions = Question::all(answer);
+        let questions = ShownInputRequest::all(answer);
         let asked: String = questions.iter().map(|question| format!("\n  {question}")).collect();
         talk.error(format_args!("the server wants input that nobody here can give{asked}"));
         questions.iter().for_each(|question| talk.hint(question.how_to_answer()));
     } else if let Some(message) = answer.error_message() {
         talk.error(message);
-    } else if let Some(wrong) = misshapen(answer) {
+    } else if let Some(wrong) = invalid_result(answer) {
         talk.error(wrong);
     } else {
         return Exit::Ok;
@@ -134,7 +134,7 @@ pub(super) fn judged(answer: &ServerResponse, talk: &Talk) -> Exit {
 }
 
 /// What is wrong with the result of a tool that can say nothing.
-fn misshapen(answer: &ServerResponse) -> Option<String> {
+fn invalid_result(answer: &ServerResponse) -> Option<String> {
     let result = answer.result();
     let may_be = answer.method() != Some(&Method::TOOLS_CALL)
         || result["content"].is_array()
@@ -159,7 +159,7 @@ mod tests {
             },
             "required": ["name", "age", "ok", "unit"],
         });
-        let question = Question {
+        let question = ShownInputRequest {
             method: Method::ELICITATION,
             params: json!({"message": "Who's there?\nReally?", "requestedSchema": schema}),
         };

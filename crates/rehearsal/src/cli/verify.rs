@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use clap::Args;
-use rehearsal::core::redact::{Redaction, Rule};
+use rehearsal::core::redact::{Redaction, RedactionRule};
 use rehearsal::core::report::{Report, Verdict};
 use rehearsal::core::trace::{Format, Part};
 use rehearsal::store::{BadLines, Input, Recording};
-use rehearsal::verify::{Unanswered, Updates, Verification, VerifyError, changed_questions};
+use rehearsal::verify::{AnswerStatus, Updates, Verification, VerifyError, changed_questions};
 
 use super::context::Context;
 use super::exit::{Exit, Failure};
@@ -15,7 +15,7 @@ use super::flag_values::{matching, not_a_path, redaction};
 use super::output::to_stdout;
 use super::run::{Signals, runtime};
 use super::server::{ServerOptions, ShownAs};
-use super::trace::{CONVERT, Reading, Writing, is_written_into, no_file, not_trace, unreadable};
+use super::trace::{AtomicOutput, CONVERT, InputArgs, is_written_into, no_file, not_trace, unreadable};
 use crate::print::{print_report, print_report_json};
 
 /// Send recorded requests to a live server and compare its answers
@@ -39,15 +39,15 @@ pub(super) struct Verify {
     update: bool,
 
     /// How a secret was taken out when this was recorded, if with `record --redact`; may be repeated
-    #[arg(long, value_name = "PATH|PATTERN", value_parser = Rule::parse)]
-    redact: Vec<Rule>,
+    #[arg(long, value_name = "PATH|PATTERN", value_parser = RedactionRule::parse)]
+    redact: Vec<RedactionRule>,
 
     /// Compare and write credentials too; without this they are taken out first
     #[arg(long)]
     no_redact: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 
     #[command(flatten)]
     server: ServerOptions,
@@ -105,7 +105,7 @@ impl Verify {
             return Err(not_trace(&input, format, "--update").hint(CONVERT));
         }
         if let (true, Some(path)) = (self.update, self.file()) {
-            Writing::check(path)?;
+            AtomicOutput::check(path)?;
         }
         let runtime = runtime()?;
         let done = runtime.block_on(async {
@@ -125,7 +125,7 @@ impl Verify {
             None => {
                 let unanswered = verification.unanswered();
                 let (report, updates) = verification.finish();
-                self.told(&report, &updates, unanswered, &recording, context)
+                self.print_report(&report, &updates, unanswered, &recording, context)
             }
             Some(interrupted) => Ok(interrupted),
         }
@@ -152,10 +152,10 @@ impl Verify {
         let redaction = self.redaction();
         let mut server = || self.server.client_answering(context, &redaction);
         // What cannot be read is told below.
-        recording.timeline(BadLines::Skip).flatten().for_each(|moment| verification.foresee(&moment));
+        recording.timeline(BadLines::Skip).flatten().for_each(|moment| verification.preview(&moment));
         for moment in recording.timeline(self.reading.bad_lines()) {
-            if let Some(moment) = self.reading.sound(moment, &self.trace, context)? {
-                verification.moment(moment, &mut server).await.map_err(|error: VerifyError<Failure>| match error {
+            if let Some(moment) = self.reading.or_skip(moment, &self.trace, context)? {
+                verification.check(moment, &mut server).await.map_err(|error: VerifyError<Failure>| match error {
                     VerifyError::Named(failure) => failure,
                     VerifyError::Connect { words, error } => Failure::redacted(words, &error),
                 })?;
@@ -164,11 +164,11 @@ impl Verify {
         Ok(())
     }
 
-    fn told(
+    fn print_report(
         &self,
         report: &Report,
         updates: &Updates,
-        unanswered: Unanswered,
+        unanswered: AnswerStatus,
         recording: &Recording,
         context: &Context,
     ) -> Result<Exit, Failure> {
@@ -178,20 +178,20 @@ impl Verify {
         })?;
         let counts = report.counts();
         let (alike, differ, skipped) = (counts.passed, counts.failed, counts.skipped);
-        context.talk.say(format_args!("{alike} as recorded, {differ} different, {skipped} skipped"));
+        context.talk.note(format_args!("{alike} as recorded, {differ} different, {skipped} skipped"));
         if alike + differ == 0 {
             context.talk.error("nothing was compared");
             context.talk.hint("`rehearse trace show` shows what was recorded");
             return Ok(Exit::ChecksFailed);
         }
         let failed = report.verdict() == Verdict::Failed;
-        if unanswered == Unanswered::Late {
+        if unanswered == AnswerStatus::TimedOut {
             context.talk.hint("the server did not answer everything in time; `--timeout 60` waits longer");
         }
-        let lost = unanswered != Unanswered::Nothing;
+        let lost = unanswered != AnswerStatus::AllAnswered;
         if !self.update {
             if failed && !lost {
-                context.talk.hint(self.what_to_do(updates, recording));
+                context.talk.hint(self.update_hint(updates, recording));
             }
             return Ok(match (lost, failed) {
                 (true, _) => Exit::ServerFailed,
@@ -201,14 +201,14 @@ impl Verify {
         }
         let Some(path) = self.file() else { return Ok(Exit::Ok) };
         if lost {
-            context.talk.say(format_args!("{} was not updated: some requests were not answered", path.display()));
+            context.talk.note(format_args!("{} was not updated: some requests were not answered", path.display()));
             return Ok(Exit::ServerFailed);
         }
         if updates.is_empty() {
-            context.talk.say(format_args!("{} stays as it was", path.display()));
+            context.talk.note(format_args!("{} stays as it was", path.display()));
         } else {
             self.write(path, updates, recording)?;
-            context.talk.say(format_args!("{} has the live answers now", path.display()));
+            context.talk.note(format_args!("{} has the live answers now", path.display()));
         }
         match changed_questions(report) {
             0 => Ok(Exit::Ok),
@@ -216,14 +216,14 @@ impl Verify {
                 let s = if questions == 1 { "" } else { "s" };
                 context
                     .talk
-                    .say(format_args!("{questions} question{s} of the server came or went: record those calls again"));
+                    .note(format_args!("{questions} question{s} of the server came or went: record those calls again"));
                 Ok(Exit::ChecksFailed)
             }
         }
     }
 
     /// What to do about a difference.
-    fn what_to_do(&self, updates: &Updates, recording: &Recording) -> &'static str {
+    fn update_hint(&self, updates: &Updates, recording: &Recording) -> &'static str {
         match self.file() {
             _ if updates.is_empty() => "where the server asks something else, record those calls again",
             Some(_) if recording.format() == Format::Trace => {
@@ -238,7 +238,7 @@ impl Verify {
 
     /// Writes the recording again, with the live answers.
     fn write(&self, path: &Path, updates: &Updates, recording: &Recording) -> Result<(), Failure> {
-        let (mut writing, redaction) = (Writing::to_file(path)?, self.redaction());
+        let (mut writing, redaction) = (AtomicOutput::to_file(path)?, self.redaction());
         let mut session = 0;
         for part in recording.in_file_order().parts(BadLines::Refuse) {
             let part = part.map_err(|error| unreadable(&self.trace, error))?;

@@ -12,12 +12,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rehearsal::config::Server;
+use rehearsal::config::ServerRef;
 use rehearsal::core::redact::shown_url;
 
 use super::context::Context;
 use super::exit::{Exit, Failure};
-use super::wrapped_config::{Config, Prefix, Reached, reached};
+use super::wrapped_config::{Config, RecordPrefix, WrapKind, reached};
 
 /// Where sessions go unless somebody says otherwise: beside the configuration.
 const TRACE: &str = "trace.jsonl";
@@ -59,7 +59,7 @@ impl Wrap {
         let trace = self.trace()?;
         let wanted = |name: &str| self.server.is_empty() || self.server.iter().any(|server| server == name);
         let text = config.wrapped(|name| wanted(name).then(|| prefix(context, name, &trace)))?;
-        let any_wrapped = servers.iter().any(|server| matches!(reached(server), Reached::Wrapped(_)));
+        let any_wrapped = servers.iter().any(|server| matches!(reached(server), WrapKind::Wrapped(_)));
         if text != config.file.text {
             keep(&config, any_wrapped)?;
             config.replace(&text)?;
@@ -67,17 +67,17 @@ impl Wrap {
         let mut done = false;
         for server in servers.into_iter().filter(|server| wanted(server.name)) {
             let (name, reached) = (server.name, reached(&server));
-            done |= matches!(reached, Reached::Command | Reached::Wrapped(_));
+            done |= matches!(reached, WrapKind::Command | WrapKind::Wrapped(_));
             let said = match reached {
-                Reached::Command => format!("{name}: wrapped; recorded in {}", trace.display()),
-                Reached::Wrapped(_) => format!("{name}: was wrapped already"),
-                Reached::Url(url) => {
+                WrapKind::Command => format!("{name}: wrapped; recorded in {}", trace.display()),
+                WrapKind::Wrapped(_) => format!("{name}: was wrapped already"),
+                WrapKind::Url(url) => {
                     let url = shown_url(&url);
                     format!("{name}: NOT wrapped, it is at {url}; {}", elsewhere(&url, &trace))
                 }
-                Reached::Unknown => format!("{name}: NOT wrapped, it has neither `command` nor `url`"),
+                WrapKind::Unknown => format!("{name}: NOT wrapped, it has neither `command` nor `url`"),
             };
-            context.talk.say(said);
+            context.talk.note(said);
         }
         match done {
             true => Ok(Exit::Ok),
@@ -103,10 +103,10 @@ fn elsewhere(url: &str, trace: &Path) -> String {
     )
 }
 
-fn prefix(context: &Context, name: &str, trace: &Path) -> Prefix {
+fn prefix(context: &Context, name: &str, trace: &Path) -> RecordPrefix {
     let words =
         ["record", "--quiet", "--output", &trace.to_string_lossy(), "--metadata", &format!("server={name}"), "--"];
-    Prefix { program: context.program.to_string_lossy().into_owned(), words: words.map(str::to_owned).to_vec() }
+    RecordPrefix { program: context.program.to_string_lossy().into_owned(), words: words.map(str::to_owned).to_vec() }
 }
 
 /// Keeps the file as it was before the first wrap.
@@ -149,7 +149,7 @@ impl Unwrap {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let config = Config::read(&self.file)?;
         let backup = config.backup();
-        let prefixes: HashMap<&str, Prefix> = config.servers()?.iter().filter_map(wrapped).collect();
+        let prefixes: HashMap<&str, RecordPrefix> = config.servers()?.iter().filter_map(wrapped).collect();
         if prefixes.is_empty() {
             return Err(Failure::bad_input(format_args!("nothing in {} is wrapped", self.file.display())));
         }
@@ -166,7 +166,7 @@ impl Unwrap {
             Some(original) => {
                 config.replace(&original)?;
                 std::fs::remove_file(&backup).map_err(|cause| Failure::unwritable(&backup, &cause))?;
-                context.talk.say(format_args!("unwrapped {servers}: {file} is as it was"));
+                context.talk.note(format_args!("unwrapped {servers}: {file} is as it was"));
             }
             None => {
                 config.replace(&config.unwrapped()?)?;
@@ -177,16 +177,16 @@ impl Unwrap {
                     ),
                     false => "there is no backup to compare it with".to_owned(),
                 };
-                context.talk.say(format_args!("unwrapped {servers} in {file}; {kept}"));
+                context.talk.note(format_args!("unwrapped {servers} in {file}; {kept}"));
             }
         }
         Ok(Exit::Ok)
     }
 }
 
-fn wrapped<'a>(server: &Server<'a>) -> Option<(&'a str, Prefix)> {
+fn wrapped<'a>(server: &ServerRef<'a>) -> Option<(&'a str, RecordPrefix)> {
     match reached(server) {
-        Reached::Wrapped(prefix) => Some((server.name, prefix)),
-        Reached::Command | Reached::Url(_) | Reached::Unknown => None,
+        WrapKind::Wrapped(prefix) => Some((server.name, prefix)),
+        WrapKind::Command | WrapKind::Url(_) | WrapKind::Unknown => None,
     }
 }

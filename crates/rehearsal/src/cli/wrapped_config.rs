@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use rehearsal::config::{ConfigFile, Kind, Node, Server};
+use rehearsal::config::{ConfigFile, JsonNode, NodeKind, ServerRef};
 
 use super::exit::Failure;
 
@@ -19,7 +19,7 @@ pub(super) struct Config {
 
 /// What stands before the command of a server that is wrapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Prefix {
+pub(super) struct RecordPrefix {
     /// Us.
     pub(super) program: String,
     /// `record`, its options, and `--`.
@@ -28,11 +28,11 @@ pub(super) struct Prefix {
 
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reached {
+pub(super) enum WrapKind {
     /// By a command.
     Command,
     /// By a command that is recorded already.
-    Wrapped(Prefix),
+    Wrapped(RecordPrefix),
     /// At a URL.
     Url(String),
     /// In no way that we know.
@@ -55,15 +55,15 @@ impl Config {
         path.into()
     }
 
-    pub(super) fn servers(&self) -> Result<Vec<Server<'_>>, Failure> {
+    pub(super) fn servers(&self) -> Result<Vec<ServerRef<'_>>, Failure> {
         Ok(self.file.servers()?)
     }
 
     /// The text with some of its servers wrapped.
-    pub(super) fn wrapped(&self, prefix: impl Fn(&str) -> Option<Prefix>) -> Result<String, Failure> {
+    pub(super) fn wrapped(&self, prefix: impl Fn(&str) -> Option<RecordPrefix>) -> Result<String, Failure> {
         let mut edits = Vec::new();
         for server in self.servers()? {
-            let prefix = prefix(server.name).filter(|_| reached(&server) == Reached::Command);
+            let prefix = prefix(server.name).filter(|_| reached(&server) == WrapKind::Command);
             let Some(prefix) = prefix else { continue };
             let words: Vec<String> = prefix.words.iter().map(|word| quoted(word)).collect();
             let words = words.join(", ");
@@ -79,7 +79,7 @@ impl Config {
                     edits.push(match arguments {
                         Arguments::List(list) => {
                             let inside = list.span.start + 1;
-                            let is_empty = list.elements().is_none_or(<[Node]>::is_empty);
+                            let is_empty = list.elements().is_none_or(<[JsonNode]>::is_empty);
                             let space = if is_empty { "" } else { self.separator(inside) };
                             (inside..inside, words + space)
                         }
@@ -103,7 +103,7 @@ impl Config {
     pub(super) fn unwrapped(&self) -> Result<String, Failure> {
         let mut edits = Vec::new();
         for server in self.servers()? {
-            let Reached::Wrapped(prefix) = reached(&server) else { continue };
+            let WrapKind::Wrapped(prefix) = reached(&server) else { continue };
             match Command::of(server.node) {
                 Some(Command::Line(list)) => {
                     // Our own name is the first word.
@@ -154,37 +154,37 @@ impl Config {
 /// How a configuration writes a command.
 enum Command<'a> {
     /// `"command": "npx", "args": ["-y", "x"]`
-    Program { program: &'a Node, arguments: Arguments<'a> },
+    Program { program: &'a JsonNode, arguments: Arguments<'a> },
     /// `"command": ["npx", "-y", "x"]`
-    Line(&'a Node),
+    Line(&'a JsonNode),
 }
 
 enum Arguments<'a> {
-    List(&'a Node),
-    Null(&'a Node),
+    List(&'a JsonNode),
+    Null(&'a JsonNode),
     Absent,
 }
 
 impl Command<'_> {
-    fn of(server: &Node) -> Option<Command<'_>> {
+    fn of(server: &JsonNode) -> Option<Command<'_>> {
         let command = server.field("command")?;
         match &command.kind {
-            Kind::Text(_) => {
+            NodeKind::Text(_) => {
                 let arguments = match server.field("args") {
                     Some(list) if list.elements().is_some() => Arguments::List(list),
-                    Some(null) if matches!(null.kind, Kind::Null) => Arguments::Null(null),
+                    Some(null) if matches!(null.kind, NodeKind::Null) => Arguments::Null(null),
                     Some(_) => return None,
                     None => Arguments::Absent,
                 };
                 Some(Command::Program { program: command, arguments })
             }
-            Kind::Array(words) => words.first().and_then(Node::text).map(|_| Command::Line(command)),
-            Kind::Object(_) | Kind::Null | Kind::Other(_) => None,
+            NodeKind::Array(words) => words.first().and_then(JsonNode::text).map(|_| Command::Line(command)),
+            NodeKind::Object(_) | NodeKind::Null | NodeKind::Other(_) => None,
         }
     }
 
     /// What stands before the command, where it is us who record it.
-    fn prefix(&self) -> Option<Prefix> {
+    fn prefix(&self) -> Option<RecordPrefix> {
         let (program, words) = match self {
             Command::Program { program, arguments: Arguments::List(list) } => (*program, list.elements()?),
             Command::Program { arguments: Arguments::Null(_) | Arguments::Absent, .. } => return None,
@@ -192,20 +192,20 @@ impl Command<'_> {
         };
         let program = program.text()?;
         let ours = Path::new(program).file_name().is_some_and(|name| name == "rehearse");
-        let first = words.first().and_then(Node::text);
+        let first = words.first().and_then(JsonNode::text);
         let end = words.iter().position(|word| word.text() == Some("--"))?;
         let recorded = ours && first == Some("record") && words.len() > end + 1;
         let words = words[..=end].iter().filter_map(|word| word.text().map(str::to_owned));
-        recorded.then(|| Prefix { program: program.to_owned(), words: words.collect() })
+        recorded.then(|| RecordPrefix { program: program.to_owned(), words: words.collect() })
     }
 }
 
 /// How a server is reached.
-pub(super) fn reached(server: &Server<'_>) -> Reached {
+pub(super) fn reached(server: &ServerRef<'_>) -> WrapKind {
     if let Some(command) = Command::of(server.node) {
-        return command.prefix().map_or(Reached::Command, Reached::Wrapped);
+        return command.prefix().map_or(WrapKind::Command, WrapKind::Wrapped);
     }
-    server.url().map_or(Reached::Unknown, |url| Reached::Url(url.to_owned()))
+    server.url().map_or(WrapKind::Unknown, |url| WrapKind::Url(url.to_owned()))
 }
 
 fn quoted(text: &str) -> String {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     fn wrapped(text: &str) -> String {
-        let prefix = Prefix { program: "/bin/rehearse".into(), words: WORDS.map(str::to_owned).to_vec() };
+        let prefix = RecordPrefix { program: "/bin/rehearse".into(), words: WORDS.map(str::to_owned).to_vec() };
         config(text).wrapped(|_| Some(prefix.clone())).unwrap()
     }
 

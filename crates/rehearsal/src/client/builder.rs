@@ -208,7 +208,7 @@ impl ClientBuilder {
 
     /// Authorizes with an [`Authority`](crate::oauth::Authority) that exists already.
     #[cfg(feature = "oauth")]
-    pub(crate) fn authority(mut self, authority: Arc<crate::oauth::Authority>) -> ClientBuilder {
+    pub(crate) fn authority(mut self, authority: Arc<crate::oauth::Authorizer>) -> ClientBuilder {
         if let Some(endpoint) = self.endpoint() {
             endpoint.authority = tokio::sync::OnceCell::new_with(Some(authority));
         }
@@ -252,12 +252,12 @@ impl ClientBuilder {
     }
 
     /// The answers to requests of the server.
-    pub fn answers(self, answers: ClientHandlers) -> ClientBuilder {
+    pub fn handlers(self, answers: ClientHandlers) -> ClientBuilder {
         ClientBuilder { answers, ..self }
     }
 
     /// Changes the answers to requests of the server.
-    pub fn answering(self, change: impl FnOnce(ClientHandlers) -> ClientHandlers) -> ClientBuilder {
+    pub fn map_handlers(self, change: impl FnOnce(ClientHandlers) -> ClientHandlers) -> ClientBuilder {
         ClientBuilder { answers: change(self.answers), ..self }
     }
 
@@ -272,7 +272,7 @@ impl ClientBuilder {
     }
 
     /// Redacts the text of the server before it becomes evidence.
-    pub(crate) fn clean(self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> ClientBuilder {
+    pub(crate) fn redact_output(self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> ClientBuilder {
         ClientBuilder { clean: Some(Arc::new(clean)), ..self }
     }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::protocol::{Era, Revision, meta};
-use rehearsal_wire::{SendError, Stopped};
+use rehearsal_wire::{SendError, StopOutcome};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use super::connection::ClientConnection;
 use super::error::{ClientError, Evidence};
 use super::handlers::ClientHandlers;
 use super::handshake::OpenConnection;
-use super::params::{Params, written};
+use super::params::{Params, meta_suffix};
 use super::request_builder::RequestBuilder;
 use super::response::ServerResponse;
 use super::subscription::Subscription;
@@ -95,7 +95,7 @@ impl Client {
             ],
         };
         let fields: Vec<_> = meta.iter().map(|(key, text)| (*key, Cow::Borrowed(&**text))).collect();
-        let written_meta = written(&fields).expect("JSON can always be written");
+        let written_meta = meta_suffix(&fields).expect("JSON can always be written");
         let (schemas, log_level, subscriptions) = Default::default();
         let inner = ClientInner {
             conversation: begun.conversation.clone(),
@@ -133,7 +133,7 @@ impl Client {
     }
 
     /// The answer to `server/discover` or `initialize` by which the version was agreed on; `None` where it was taken for granted.
-    pub(crate) fn introduction(&self) -> Option<&Reply> {
+    pub(crate) fn handshake_reply(&self) -> Option<&Reply> {
         self.inner.negotiated.said.as_ref()
     }
 
@@ -229,7 +229,7 @@ impl Client {
         let params = if params.is_null() { None } else { Some(params) };
         let message = Message::notification(method.clone(), params.as_ref());
         let message = message.map_err(|cause| ClientError::BadParams { method: method.clone(), cause })?;
-        self.in_time(method, self.inner.conversation.tell(Channel::MAIN, message)).await
+        self.in_time(method, self.inner.conversation.send_notification(Channel::MAIN, message)).await
     }
 
     /// Puts bytes on the wire exactly as they are, valid or not. Over a pipe not even a line end is added; over HTTP
@@ -284,7 +284,7 @@ impl Client {
 
     /// Closes the connection. A server process may exit by itself; then it gets SIGTERM, then SIGKILL. Returns which of these
     /// was needed.
-    pub async fn close(&self) -> Stopped {
+    pub async fn close(&self) -> StopOutcome {
         self.inner.conversation.sender.close().await
     }
 }

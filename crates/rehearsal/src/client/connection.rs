@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
-use rehearsal_core::exchange::{Channel, Exchange, Key, Limit, Loose, Pairing, Side, Stamped, Step};
+use rehearsal_core::exchange::{
+    Channel, Exchange, ExchangeKey, ExchangeLimit, Pairing, PairingEvent, Side, TimedMessage, Unpaired,
+};
 use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{Body, Message, Method, Reason, Request};
-use rehearsal_wire::{ChannelEnd, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender};
+use rehearsal_core::message::{Body, GarbledReason, Message, Method, Request};
+use rehearsal_wire::{ChannelEnd, Connection, ConnectionEnd, Event, Outgoing, Receiver, SendError, Sender};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -19,9 +21,9 @@ use super::handlers::{ClientHandlers, ServerRequest};
 use super::pending_request::{CancelMode, PendingRequest, RequestOutcome, ResponseSlot, UnsentRequest};
 
 /// What one answer carries, and what waits unread.
-const NOTIFICATIONS: Limit = Limit { notifications: 10_000, bytes: 64 * 1024 * 1024 };
+const NOTIFICATIONS: ExchangeLimit = ExchangeLimit { notifications: 10_000, bytes: 64 * 1024 * 1024 };
 /// At most this many server requests are answered at once; further ones wait.
-const QUESTIONS_LIMIT: usize = 256;
+const MAX_OPEN_SERVER_REQUESTS: usize = 256;
 /// How long the server may take to read the response to its request.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// Time for a server to request the roots, and after each response to apply them. Servers do not report when they have.
@@ -62,7 +64,7 @@ pub(super) struct ClientConnectionState {
     inbox_bytes: usize,
     noise: VecDeque<String>,
     strays: VecDeque<String>,
-    pub(super) ended: Option<Ending>,
+    pub(super) ended: Option<ConnectionEnd>,
 }
 
 pub(super) struct WaitingRequest {
@@ -148,7 +150,7 @@ impl ClientConnection {
             _ => unreachable!("only requests are asked"),
         };
         let channel = self.sender.open_channel();
-        let key = Key { channel, asker: Side::Client, id };
+        let key = ExchangeKey { channel, asker: Side::Client, id };
         let now = tokio::time::Instant::now();
         let at = now.into_std().duration_since(self.started);
         let slot = ResponseSlot::new();
@@ -158,7 +160,7 @@ impl ClientConnection {
             let mut state = self.state();
             if state.ended.is_none() {
                 let waiter = WaitingRequest { slot: slot.clone(), watch };
-                state.pairing.open(key.clone(), Stamped { at, message }, token.as_ref(), Some(waiter));
+                state.pairing.open(key.clone(), TimedMessage { at, message }, token.as_ref(), Some(waiter));
             }
             state.ended.clone()
         };
@@ -181,7 +183,7 @@ impl ClientConnection {
     }
 
     /// Sends a message that has no response: a notification or a response.
-    pub(super) async fn tell(&self, channel: Channel, message: Message) -> Result<(), SendError> {
+    pub(super) async fn send_notification(&self, channel: Channel, message: Message) -> Result<(), SendError> {
         self.tapped(Side::Client, &message);
         self.sender.send(Outgoing::new(channel, message)).await
     }
@@ -192,20 +194,20 @@ impl ClientConnection {
         loop {
             match tokio::time::timeout(limit, &mut work).await {
                 Ok(done) => return Some(done),
-                Err(_) if self.sender.is_held_up() => {}
+                Err(_) if self.sender.is_waiting_for_login() => {}
                 Err(_) => return None,
             }
         }
     }
 
     /// Returns the first unread notification that `wanted` accepts; waits for it if needed. `Err` is the end.
-    pub(super) async fn notification(&self, wanted: impl Fn(&Message) -> bool) -> Result<Message, Ending> {
+    pub(super) async fn notification(&self, wanted: impl Fn(&Message) -> bool) -> Result<Message, ConnectionEnd> {
         loop {
             let arrived = self.arrived.notified();
             {
                 let mut state = self.state();
                 if let Some(at) = state.inbox.iter().position(&wanted) {
-                    let found = state.inbox.remove(at).ok_or(Ending::PeerClosed)?;
+                    let found = state.inbox.remove(at).ok_or(ConnectionEnd::PeerClosed)?;
                     state.inbox_bytes -= found.raw().len();
                     return Ok(found);
                 }
@@ -230,16 +232,16 @@ impl ClientConnection {
 
     pub(super) fn tapped(&self, from: Side, message: &Message) {
         if let Some(tap) = &self.tap {
-            harmlessly(|| tap(from, message));
+            catch_panic(|| tap(from, message));
         }
     }
 
     /// Processes a message of the server. The key of a server request is added to `asked`.
-    fn hear(&self, channel: Channel, message: Message, status: Option<u16>, asked: &mut Vec<Key>) {
+    fn handle_message(&self, channel: Channel, message: Message, status: Option<u16>, asked: &mut Vec<ExchangeKey>) {
         self.tapped(Side::Server, &message);
         let at = self.started.elapsed();
         let mut state = self.state();
-        if let Some(repeated) = repeated(&state.pairing, channel, &message) {
+        if let Some(repeated) = echoed_request(&state.pairing, channel, &message) {
             let waiter = state.pairing.abandon(&repeated).and_then(|(_, waiter)| waiter);
             drop(state);
             return waiter.into_iter().for_each(|waiter| waiter.slot.settle(RequestOutcome::Echoed));
@@ -249,40 +251,40 @@ impl ClientConnection {
         self.take(step, status, asked);
     }
 
-    fn take(&self, step: Step<Option<WaitingRequest>>, status: Option<u16>, asked: &mut Vec<Key>) {
+    fn take(&self, step: PairingEvent<Option<WaitingRequest>>, status: Option<u16>, asked: &mut Vec<ExchangeKey>) {
         match step {
-            Step::Settled { exchange, tag: Some(waiter) } => {
+            PairingEvent::Completed { exchange, tag: Some(waiter) } => {
                 waiter.slot.settle(RequestOutcome::Completed(CompletedRequest { exchange, status }));
             }
-            Step::Attached { key } => {
+            PairingEvent::Attached { key } => {
                 let mut state = self.state();
                 let told = state.pairing.last_notification(&key);
                 let watch = state.pairing.tag_mut(&key).and_then(|waiter| waiter.as_ref()?.watch.clone());
                 drop(state);
                 if let (Some(watch), Some(told)) = (watch, told) {
-                    harmlessly(|| watch(&told));
+                    catch_panic(|| watch(&told));
                 }
             }
-            Step::Opened { key, .. } => asked.push(key),
-            Step::Loose { message, why } => self.keep(message.message, why),
-            Step::Batch(steps) => steps.into_iter().for_each(|step| self.take(step, status, asked)),
-            Step::Settled { tag: None, .. } | Step::Cancelled { .. } => {}
+            PairingEvent::Opened { key, .. } => asked.push(key),
+            PairingEvent::Loose { message, why } => self.keep(message.message, why),
+            PairingEvent::Batch(steps) => steps.into_iter().for_each(|step| self.take(step, status, asked)),
+            PairingEvent::Completed { tag: None, .. } | PairingEvent::Cancelled { .. } => {}
         }
     }
 
     /// Answers a server request.
-    async fn answer(self: Arc<Self>, key: Key) {
+    async fn answer(self: Arc<Self>, key: ExchangeKey) {
         let asked = self.state().pairing.request(&key).and_then(|request| {
             let request = request.message.as_request()?;
             let params = request.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
             Some(ServerRequest { method: request.method.clone(), params })
         });
         let Some(asked) = asked else { return };
-        let message = Message::reply(key.id.clone(), &self.answers.given(&asked).reply().await);
+        let message = Message::reply(key.id.clone(), &self.answers.handle(&asked).reply().await);
         let at = self.started.elapsed();
         self.state().pairing.step(Side::Client, key.channel, at, message.clone());
         // A server that has exited or does not read gets no response. The reader reports that to the pending requests.
-        let _ = tokio::time::timeout(ANSWER_LIMIT, self.tell(key.channel, message)).await;
+        let _ = tokio::time::timeout(ANSWER_LIMIT, self.send_notification(key.channel, message)).await;
         if asked.method == Method::ROOTS_LIST {
             self.roots_sent.send_replace(());
         }
@@ -304,10 +306,10 @@ impl ClientConnection {
         }
     }
 
-    fn keep(&self, message: Message, why: Loose) {
+    fn keep(&self, message: Message, why: Unpaired) {
         let mut state = self.state();
         let (ring, item) = match why {
-            Loose::Notification => {
+            Unpaired::Notification => {
                 state.inbox_bytes += message.raw().len();
                 state.inbox.push_back(message);
                 while state.inbox.len() > NOTIFICATIONS.notifications || state.inbox_bytes > NOTIFICATIONS.bytes {
@@ -318,14 +320,14 @@ impl ClientConnection {
                 self.arrived.notify_waiters();
                 return;
             }
-            Loose::Garbled if message.text().trim().is_empty() => return,
-            Loose::Garbled => {
+            Unpaired::Garbled if message.text().trim().is_empty() => return,
+            Unpaired::Garbled => {
                 let reason = message.as_garbled().map(|garbled| &garbled.reason);
-                let plain = matches!(reason, None | Some(Reason::NotJson { .. }));
+                let plain = matches!(reason, None | Some(GarbledReason::NotJson { .. }));
                 let why = reason.filter(|_| !plain).map(|reason| format!(" ({reason})")).unwrap_or_default();
                 (&mut state.noise, format!("{}{why}", self.shown(&message.text())))
             }
-            Loose::UnaskedAnswer => (&mut state.strays, self.shown(&message.text())),
+            Unpaired::UnexpectedResponse => (&mut state.strays, self.shown(&message.text())),
         };
         push(ring, item);
     }
@@ -349,7 +351,7 @@ impl ClientConnection {
     }
 
     /// Reports the end to every pending request. Only the first end is kept.
-    pub(super) fn ended(&self, ending: &Ending) {
+    pub(super) fn ended(&self, ending: &ConnectionEnd) {
         let lost = {
             let mut state = self.state();
             state.ended.get_or_insert_with(|| ending.clone());
@@ -370,14 +372,18 @@ fn push(ring: &mut VecDeque<String>, item: String) {
 }
 
 /// The key of a pending request that the server sends back unchanged, as `cat` does.
-fn repeated(pairing: &Pairing<Option<WaitingRequest>>, channel: Channel, message: &Message) -> Option<Key> {
-    let key = Key { channel, asker: Side::Client, id: message.as_request()?.id.clone() };
+fn echoed_request(
+    pairing: &Pairing<Option<WaitingRequest>>,
+    channel: Channel,
+    message: &Message,
+) -> Option<ExchangeKey> {
+    let key = ExchangeKey { channel, asker: Side::Client, id: message.as_request()?.id.clone() };
     let ours = pairing.request(&key)?.message.raw();
     (message.raw().trim_ascii_end() == &ours[..]).then_some(key)
 }
 
 /// Calls a function of the user. If it panics, the panic is printed as usual, and the connection continues.
-fn harmlessly(call: impl FnOnce()) {
+fn catch_panic(call: impl FnOnce()) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
 }
 
@@ -389,14 +395,14 @@ async fn read(conversation: Arc<ClientConnection>, mut receiver: Box<dyn Receive
         match receiver.receive().await {
             Event::Message { channel, message, head } => {
                 let status = head.and_then(|head| head.status).map(|status| status.as_u16());
-                conversation.hear(channel, message, status, &mut asked);
+                conversation.handle_message(channel, message, status, &mut asked);
             }
             Event::ChannelEnded { channel, end } => conversation.channel_ended(channel, &end),
             Event::Ended(ending) => return conversation.ended(&ending),
         }
         for key in asked.drain(..) {
             while answering.try_join_next().is_some() {}
-            if answering.len() >= QUESTIONS_LIMIT {
+            if answering.len() >= MAX_OPEN_SERVER_REQUESTS {
                 answering.join_next().await;
             }
             answering.spawn(conversation.clone().answer(key));

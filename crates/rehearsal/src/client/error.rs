@@ -5,11 +5,11 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use rehearsal_core::json::excerpt;
-use rehearsal_core::message::{ErrorReply, Method, Reason};
+use rehearsal_core::message::{ErrorReply, GarbledReason, Method};
 use rehearsal_core::protocol::Revision;
 use rehearsal_wire::container::EngineError;
 use rehearsal_wire::stdio::SpawnError;
-use rehearsal_wire::{Ending, SendError};
+use rehearsal_wire::{ConnectionEnd, SendError};
 
 use crate::config::ConfigError;
 
@@ -50,7 +50,7 @@ pub enum ClientError {
         /// The method of the request.
         method: Method,
         /// How it ended.
-        ending: Ending,
+        ending: ConnectionEnd,
         /// What else is known.
         evidence: Box<Evidence>,
     },
@@ -118,7 +118,7 @@ pub enum ClientError {
         /// The method of the request.
         method: Method,
         /// What is wrong with it.
-        reason: Reason,
+        reason: GarbledReason,
         /// The beginning of it.
         found: String,
         /// What else is known.
@@ -279,7 +279,7 @@ impl fmt::Display for Evidence {
     /// ```
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(trouble) = &self.trouble {
-            write!(f, "\n  at that moment: {}", harmless(trouble))?;
+            write!(f, "\n  at that moment: {}", sanitize(trouble))?;
         }
         if let Some(status) = self.exit_status {
             write!(f, "\n  the server's process ended: {status}")?;
@@ -296,7 +296,7 @@ impl fmt::Display for Evidence {
         for (title, lines) in kinds.into_iter().filter(|(_, lines)| !lines.is_empty()) {
             write!(f, "\n  {title}:")?;
             for line in &lines[lines.len().saturating_sub(SHOWN)..] {
-                write!(f, "\n    {}", harmless(line))?;
+                write!(f, "\n    {}", sanitize(line))?;
             }
         }
         Ok(())
@@ -304,7 +304,7 @@ impl fmt::Display for Evidence {
 }
 
 /// Makes a text of the server safe to print: escape sequences are removed, other control characters become `�`.
-fn harmless(text: &str) -> String {
+fn sanitize(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
@@ -334,7 +334,7 @@ fn started(error: &SpawnError) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    if text.trim().is_empty() { String::new() } else { format!("\n  {}", harmless(text.trim())) }
+    if text.trim().is_empty() { String::new() } else { format!("\n  {}", sanitize(text.trim())) }
 }
 
 /// The `data` of the error, on a separate line.
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn a_servers_words_do_not_command_the_terminal() {
         let words = "a\tb \x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b]8;;x\x1b\\ \x1bc \r\x08end \x1b[";
-        assert_eq!(harmless(words), "a\tb red    ��end ");
+        assert_eq!(sanitize(words), "a\tb red    ��end ");
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl ClientHandlers {
     }
 
     /// Answers a method by a function that takes its time; the server waits.
-    pub fn on_later<F>(
+    pub fn on_async<F>(
         self,
         method: Method,
         answer: impl Fn(&ServerRequest) -> F + Send + Sync + 'static,
@@ -94,28 +94,28 @@ impl ClientHandlers {
     }
 
     /// Answers a method by a function where it has an answer, otherwise as before.
-    pub fn before(
+    pub fn on_some(
         self,
         method: Method,
         answer: impl Fn(&ServerRequest) -> Option<HandlerResult> + Send + Sync + 'static,
     ) -> ClientHandlers {
         let otherwise = self.clone();
-        self.handled(method, move |asked| answer(asked).map_or_else(|| otherwise.given(asked), HandlerReply::Ready))
+        self.handled(method, move |asked| answer(asked).map_or_else(|| otherwise.handle(asked), HandlerReply::Ready))
     }
 
     /// Answers every method but `ping` by a function where it has an answer, otherwise as before.
-    pub(crate) fn before_all(
+    pub(crate) fn on_any(
         self,
         answer: impl Fn(&ServerRequest) -> Option<HandlerResult> + Send + Sync + 'static,
     ) -> ClientHandlers {
         let otherwise = self.clone();
         let first =
-            move |asked: &ServerRequest| answer(asked).map_or_else(|| otherwise.given(asked), HandlerReply::Ready);
+            move |asked: &ServerRequest| answer(asked).map_or_else(|| otherwise.handle(asked), HandlerReply::Ready);
         ClientHandlers { first: Some(Arc::new(first)), ..self }
     }
 
     /// Answers a method with these, one after the other. After the last one, the client refuses.
-    pub fn in_order(self, method: Method, answers: impl IntoIterator<Item = Value>) -> ClientHandlers {
+    pub fn on_sequence(self, method: Method, answers: impl IntoIterator<Item = Value>) -> ClientHandlers {
         let queue: Mutex<VecDeque<Value>> = Mutex::new(answers.into_iter().collect());
         self.on(method, move |asked| {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -181,12 +181,12 @@ impl ClientHandlers {
     }
 
     /// Whether there is an answer to a method.
-    pub(super) fn has(&self, method: &Method) -> bool {
+    pub(super) fn handles(&self, method: &Method) -> bool {
         self.first.is_some() || self.handlers.iter().any(|(other, _)| other == method)
     }
 
     /// The answer to a server request or an input request.
-    pub(super) fn given(&self, asked: &ServerRequest) -> HandlerReply {
+    pub(super) fn handle(&self, asked: &ServerRequest) -> HandlerReply {
         let of_method = || self.handlers.iter().find(|(method, _)| *method == asked.method).map(|(_, handler)| handler);
         match self.first.as_ref().filter(|_| asked.method != Method::PING).or_else(of_method) {
             // A server that waits for an answer must not wait for one that panicked.

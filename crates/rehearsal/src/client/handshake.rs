@@ -16,7 +16,7 @@ use rehearsal_core::exchange::Channel;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code, meta};
-use rehearsal_wire::{Ending, Stopped};
+use rehearsal_wire::{ConnectionEnd, StopOutcome};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
@@ -48,7 +48,7 @@ impl Drop for OpenConnection {
         self.conversation.sender.abort();
         self.reading.abort();
         // The aborted task no longer reports the end to the pending requests.
-        self.conversation.ended(&Ending::Closed);
+        self.conversation.ended(&ConnectionEnd::Closed);
     }
 }
 
@@ -88,11 +88,11 @@ impl Connecting {
 
     /// Closes the connection, during or after the handshake. A server process may exit by itself; then it gets SIGTERM, then
     /// SIGKILL. Returns which of these was needed.
-    pub async fn close(&self) -> Stopped {
+    pub async fn close(&self) -> StopOutcome {
         let begun = locked(&self.begun).take();
         match begun {
             Some(begun) => begun.conversation.sender.close().await,
-            None => Stopped::Gone,
+            None => StopOutcome::AlreadyExited,
         }
     }
 }
@@ -225,7 +225,7 @@ impl Handshake<'_> {
         let initialized = initialized.map_err(|cause| ClientError::BadParams { method: Method::INITIALIZED, cause })?;
         let (method, after) = (Method::INITIALIZED, self.builder.timeout);
         let conversation = &begun.conversation;
-        match conversation.in_time(after, conversation.tell(Channel::MAIN, initialized)).await {
+        match conversation.in_time(after, conversation.send_notification(Channel::MAIN, initialized)).await {
             Some(Ok(())) => {}
             Some(Err(cause)) => {
                 return Err(ClientError::NotSent { method, cause, evidence: begun.conversation.evidence() });
@@ -275,7 +275,7 @@ fn era(answer: Result<CompletedRequest, ClientError>) -> ProbeResult {
     let answered = match answer {
         Ok(answered) => answered,
         Err(error @ ClientError::ServerClosed { .. }) => return ProbeResult::ServerExited(error),
-        Err(error) if is_no(&error) => return ProbeResult::Legacy,
+        Err(error) if is_refusal(&error) => return ProbeResult::Legacy,
         Err(error) => return ProbeResult::Failed(error),
     };
     match answered.exchange.reply() {
@@ -289,7 +289,7 @@ fn era(answer: Result<CompletedRequest, ClientError>) -> ProbeResult {
             }
         }
         // An error of the stateless era is returned as it is. Statuses such as 401 and 503 do not decide the era.
-        Some(Reply::Error(error)) if code::is_modern(error.code) || says_nothing(answered.status) => {
+        Some(Reply::Error(error)) if code::is_modern(error.code) || is_inconclusive(answered.status) => {
             let (error, status) = (error.clone(), answered.status);
             ProbeResult::Failed(ClientError::ErrorReply { method: Method::DISCOVER, error, status })
         }
@@ -301,7 +301,7 @@ fn era(answer: Result<CompletedRequest, ClientError>) -> ProbeResult {
 }
 
 /// Whether the error shows that the server is running but does not support the method.
-fn is_no(error: &ClientError) -> bool {
+fn is_refusal(error: &ClientError) -> bool {
     match error {
         // Servers of the handshake era refuse unknown requests with 4xx and no message.
         ClientError::Refused { status, .. } => matches!(status, 400 | 404 | 405 | 406 | 415 | 422),
@@ -315,7 +315,7 @@ pub(crate) fn is_discovery(result: &RawJson) -> bool {
     result.value().is_ok_and(|result| result.get("supportedVersions").is_some_and(Value::is_array))
 }
 
-fn says_nothing(status: Option<u16>) -> bool {
+fn is_inconclusive(status: Option<u16>) -> bool {
     matches!(status, Some(401 | 403 | 429 | 500..))
 }
 

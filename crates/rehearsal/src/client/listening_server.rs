@@ -16,8 +16,8 @@ use bytes::Bytes;
 use regex::Regex;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::redact::shown_url;
-use rehearsal_wire::stdio::{self, Farewell, ServerCommand};
-use rehearsal_wire::{BoxFuture, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender, Stopped};
+use rehearsal_wire::stdio::{self, ServerCommand, StopMethod};
+use rehearsal_wire::{BoxFuture, Connection, ConnectionEnd, Event, Outgoing, Receiver, SendError, Sender, StopOutcome};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct ListeningServer {
     process: Arc<dyn Sender>,
     /// Reads its stdout, so that the server never waits for us.
-    reading: JoinHandle<Ending>,
+    reading: JoinHandle<ConnectionEnd>,
     url: String,
 }
 
@@ -50,7 +50,7 @@ impl ListeningServer {
         let (found, mut places) = mpsc::unbounded_channel();
         let lines = Arc::new(Mutex::new(VecDeque::new()));
         let Connection { sender, receiver } =
-            stdio::spawn(&overheard(command, found.clone())).await.map_err(ClientError::Start)?;
+            stdio::spawn(&with_stderr_scan(command, found.clone())).await.map_err(ClientError::Start)?;
         let reading = tokio::spawn(read(receiver, found, lines.clone()));
         let mut listening = ListeningServer { process: sender, reading, url: String::new() };
         let waited = tokio::time::timeout(limit, listening.reach(&mut places, path)).await;
@@ -81,8 +81,12 @@ impl ListeningServer {
         Connection { sender: Arc::new(sender), receiver }
     }
 
-    async fn reach(&mut self, places: &mut mpsc::UnboundedReceiver<Place>, path: Option<&str>) -> Result<(), Ending> {
-        let gone = |ending: Result<Ending, _>| ending.unwrap_or(Ending::Closed);
+    async fn reach(
+        &mut self,
+        places: &mut mpsc::UnboundedReceiver<ListenAddress>,
+        path: Option<&str>,
+    ) -> Result<(), ConnectionEnd> {
+        let gone = |ending: Result<ConnectionEnd, _>| ending.unwrap_or(ConnectionEnd::Closed);
         let place = tokio::select! {
             Some(place) = places.recv() => place,
             ending = &mut self.reading => return Err(gone(ending)),
@@ -109,12 +113,12 @@ impl Drop for ListeningServer {
 }
 
 /// A copy of the command that also searches its stderr for the address.
-fn overheard(command: &ServerCommand, found: mpsc::UnboundedSender<Place>) -> ServerCommand {
+fn with_stderr_scan(command: &ServerCommand, found: mpsc::UnboundedSender<ListenAddress>) -> ServerCommand {
     let mut command = command.clone();
     let also = command.stderr.take();
-    command.farewell = Farewell::Signal;
+    command.farewell = StopMethod::Terminate;
     command.stderr = Some(Arc::new(move |line: &str| {
-        if let Some(place) = Place::in_line(line) {
+        if let Some(place) = ListenAddress::in_line(line) {
             // The receiver is dropped after the first address.
             let _ = found.send(place);
         }
@@ -127,14 +131,14 @@ fn overheard(command: &ServerCommand, found: mpsc::UnboundedSender<Place>) -> Se
 
 async fn read(
     mut receiver: Box<dyn Receiver>,
-    found: mpsc::UnboundedSender<Place>,
+    found: mpsc::UnboundedSender<ListenAddress>,
     lines: Arc<Mutex<VecDeque<String>>>,
-) -> Ending {
+) -> ConnectionEnd {
     loop {
         match receiver.receive().await {
             Event::Message { message, .. } => {
                 let line = message.text();
-                if let Some(place) = Place::in_line(&line) {
+                if let Some(place) = ListenAddress::in_line(&line) {
                     let _ = found.send(place);
                 }
                 let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,16 +155,16 @@ async fn read(
 
 /// The address that a server prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct ListenAddress {
     scheme: String,
     host: String,
     port: u16,
     path: String,
 }
 
-impl Place {
+impl ListenAddress {
     /// A URL of this machine, a `HOST:PORT` of it, or `port N`. URLs of other hosts are ignored.
-    fn in_line(line: &str) -> Option<Place> {
+    fn in_line(line: &str) -> Option<ListenAddress> {
         static URL: LazyLock<Regex> = LazyLock::new(|| {
             let host = r"(localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\])";
             let url = format!(r#"(?:(https?)://)?\b?{host}(?::(\d+))?(/[^\s"'<>(),;\x1b]*)?"#);
@@ -186,15 +190,15 @@ impl Place {
             let path = text(4).unwrap_or_default().trim_end_matches(['.', '!', ':']);
             let path = if path == "/" { "" } else { path };
             let scheme = text(1).unwrap_or("http");
-            return Some(Place { scheme: scheme.into(), host: host.into(), port, path: path.into() });
+            return Some(ListenAddress { scheme: scheme.into(), host: host.into(), port, path: path.into() });
         }
         let port = PORT.captures(line)?[1].parse().ok()?;
         let host = Ipv4Addr::LOCALHOST.to_string();
-        Some(Place { scheme: "http".into(), host, port, path: String::new() })
+        Some(ListenAddress { scheme: "http".into(), host, port, path: String::new() })
     }
 
     fn url(&self, wanted: Option<&str>) -> String {
-        let Place { scheme, host, port, path } = self;
+        let ListenAddress { scheme, host, port, path } = self;
         let said = if path.is_empty() { USUAL_PATH } else { path };
         let path = wanted.unwrap_or(said);
         let slash = if path.starts_with('/') { "" } else { "/" };
@@ -242,7 +246,7 @@ impl Sender for ListeningSender {
         self.http.close_channel(channel);
     }
 
-    fn close(&self) -> BoxFuture<'_, Stopped> {
+    fn close(&self) -> BoxFuture<'_, StopOutcome> {
         Box::pin(async {
             let stopped = self.http.close().await;
             match self.taken() {
@@ -258,8 +262,8 @@ impl Sender for ListeningSender {
         drop(self.taken());
     }
 
-    fn is_held_up(&self) -> bool {
-        self.http.is_held_up()
+    fn is_waiting_for_login(&self) -> bool {
+        self.http.is_waiting_for_login()
     }
 
     fn last_stderr(&self) -> Vec<String> {
@@ -296,9 +300,9 @@ mod tests {
             ("report 12 done", None),
         ];
         for (line, expected) in table {
-            assert_eq!(Place::in_line(line).map(|place| place.url(None)).as_deref(), expected, "{line}");
+            assert_eq!(ListenAddress::in_line(line).map(|place| place.url(None)).as_deref(), expected, "{line}");
         }
-        let place = Place::in_line("http://127.0.0.1:1/mcp").unwrap();
+        let place = ListenAddress::in_line("http://127.0.0.1:1/mcp").unwrap();
         assert_eq!(place.url(Some("sse")), "http://127.0.0.1:1/sse");
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError};
 
 use rehearsal_core::json::Path;
 use rehearsal_core::message::Method;
-use rehearsal_core::protocol::header::BadAnnotation;
-use rehearsal_core::protocol::tool::{Listed, Unnamed};
+use rehearsal_core::protocol::header::BadHeaderParam;
+use rehearsal_core::protocol::tool::{ListItem, UnnamedItem};
 use rehearsal_core::protocol::{Prompt, Resource, ResourceTemplate, Tool, header};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub struct UnusableItem {
 pub enum UnusableReason {
     /// There is nothing to call it by.
     #[error(transparent)]
-    Unnamed(#[from] Unnamed),
+    Unnamed(#[from] UnnamedItem),
     /// It repeats arguments in headers in a way that it must not.
     #[error("the tool {tool:?} must not be used: {cause}")]
     BadHeader {
@@ -53,7 +53,7 @@ pub enum UnusableReason {
         tool: String,
         /// What is wrong with its annotations.
         #[source]
-        cause: BadAnnotation,
+        cause: BadHeaderParam,
     },
 }
 
@@ -62,9 +62,9 @@ fn page_shown(page: usize) -> String {
     if page == 1 { String::new() } else { format!(", page {page}") }
 }
 
-impl<T: Listed> Listing<T> {
+impl<T: ListItem> Listing<T> {
     /// What was listed, if all of it has a name.
-    fn sound(self) -> Result<Vec<T>, ClientError> {
+    fn into_usable(self) -> Result<Vec<T>, ClientError> {
         let unnamed = self.unusable.iter().find(|bad| matches!(bad.why, UnusableReason::Unnamed(_)));
         match unnamed {
             Some(UnusableItem { at, why, .. }) => {
@@ -80,22 +80,22 @@ impl Client {
     ///
     /// Over HTTP in 2026-07-28 a tool whose `x-mcp-header` annotations are invalid must not be used, so it is left out.
     pub async fn list_tools(&self) -> Result<Vec<Tool>, ClientError> {
-        self.listing().await?.sound()
+        self.listing().await?.into_usable()
     }
 
     /// All resources.
     pub async fn list_resources(&self) -> Result<Vec<Resource>, ClientError> {
-        self.listing().await?.sound()
+        self.listing().await?.into_usable()
     }
 
     /// All resource templates.
     pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, ClientError> {
-        self.listing().await?.sound()
+        self.listing().await?.into_usable()
     }
 
     /// All prompts.
     pub async fn list_prompts(&self) -> Result<Vec<Prompt>, ClientError> {
-        self.listing().await?.sound()
+        self.listing().await?.into_usable()
     }
 
     /// Returns all usable elements of a list, and an error for each of the others.
@@ -109,7 +109,7 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn listing<T: Listed>(&self) -> Result<Listing<T>, ClientError> {
+    pub async fn listing<T: ListItem>(&self) -> Result<Listing<T>, ClientError> {
         let bad = |what: String| ClientError::BadResult { method: T::METHOD, what };
         let mut listing = Listing { items: Vec::new(), unusable: Vec::new() };
         let mut cursor: Option<Value> = None;
@@ -143,7 +143,7 @@ impl Client {
         Err(bad(format!("more than {PAGES} pages")))
     }
 
-    fn usable<T: Listed>(&self, item: Value) -> Result<T, UnusableReason> {
+    fn usable<T: ListItem>(&self, item: Value) -> Result<T, UnusableReason> {
         let item = T::read(item)?;
         match item.schema().filter(|_| self.revision().has_request_headers()) {
             Some((tool, schema)) => match header::annotations(schema) {
@@ -155,11 +155,11 @@ impl Client {
     }
 
     /// Stores the schemas of tools, which say what arguments are repeated in headers.
-    fn remember<T: Listed>(&self, items: &[T]) {
+    fn remember<T: ListItem>(&self, items: &[T]) {
         if T::METHOD == Method::TOOLS_LIST && self.revision().has_request_headers() {
             let mut schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
             schemas.clear();
-            let all = items.iter().filter_map(Listed::schema);
+            let all = items.iter().filter_map(ListItem::schema);
             schemas.extend(all.map(|(name, schema)| (name.to_owned(), Arc::new(schema.clone()))));
         }
     }

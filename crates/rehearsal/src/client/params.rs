@@ -93,7 +93,7 @@ impl Params {
 pub(super) type MetaField<'a> = (&'static str, Cow<'a, RawValue>);
 
 /// The `_meta` as text after other fields: `,"_meta":{…}`, or nothing.
-pub(super) fn written(meta: &[MetaField<'_>]) -> Result<Vec<u8>, serde_json::Error> {
+pub(super) fn meta_suffix(meta: &[MetaField<'_>]) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = Vec::new();
     if !meta.is_empty() {
         text.extend_from_slice(b",\"_meta\":");

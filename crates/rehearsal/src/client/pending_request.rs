@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use rehearsal_core::exchange::{Channel, Key, Side, Step};
-use rehearsal_core::message::{Message, Method, Reason};
+use rehearsal_core::exchange::{Channel, ExchangeKey, PairingEvent, Side};
+use rehearsal_core::message::{GarbledReason, Message, Method};
 use rehearsal_wire::http::client::refusal;
-use rehearsal_wire::{ChannelEnd, Ending, Outgoing, SendError};
+use rehearsal_wire::{ChannelEnd, ConnectionEnd, Outgoing, SendError};
 use serde_json::Value;
 use tokio::time::{Instant, Sleep};
 
@@ -17,7 +17,7 @@ use super::connection::{ClientConnection, CompletedRequest};
 use super::error::ClientError;
 
 /// How long a cancellation may take to be sent.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const CANCEL_SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// When a request without an answer is checked for the first time: is the server's stdin still open?
 const CLOSED_CHECK: Duration = Duration::from_secs(2);
 
@@ -51,7 +51,7 @@ pub(super) enum UnsentRequest {
 /// A pending request; dropping it cancels it.
 pub(super) struct PendingRequest {
     conversation: Arc<ClientConnection>,
-    pub(super) key: Key,
+    pub(super) key: ExchangeKey,
     method: Method,
     /// `None` once it was sent.
     unsent: Option<UnsentRequest>,
@@ -73,7 +73,7 @@ impl PendingRequest {
     #[expect(clippy::too_many_arguments, reason = "its fields, from the one place that makes it")]
     pub(super) fn new(
         conversation: Arc<ClientConnection>,
-        key: Key,
+        key: ExchangeKey,
         method: Method,
         unsent: Option<UnsentRequest>,
         slot: Arc<ResponseSlot>,
@@ -103,7 +103,7 @@ impl PendingRequest {
     }
 
     /// Restarts the timeout.
-    pub(super) fn counted_anew(mut self) -> PendingRequest {
+    pub(super) fn restart_timeout(mut self) -> PendingRequest {
         self.deadline = Instant::now().checked_add(self.limit);
         self.timer = None;
         self
@@ -111,7 +111,7 @@ impl PendingRequest {
 
     fn timed_out(&self) -> ClientError {
         let mut evidence = self.conversation.evidence();
-        evidence.trouble = self.conversation.sender.trouble(self.key.channel);
+        evidence.trouble = self.conversation.sender.current_problem(self.key.channel);
         if self.lost {
             return ClientError::NotSent { method: self.method.clone(), cause: SendError::Closed, evidence };
         }
@@ -153,7 +153,7 @@ impl PendingRequest {
         while timer.as_mut().poll(context).is_ready() {
             // How the server ended would be the better news; but it may only have closed its stdin.
             self.lost = self.unsent.is_none() && self.conversation.sender.is_closed();
-            let next = if self.conversation.sender.is_held_up() {
+            let next = if self.conversation.sender.is_waiting_for_login() {
                 // During a login the time is not the server's.
                 Instant::now().checked_add(self.limit)
             } else {
@@ -197,7 +197,7 @@ impl PendingRequest {
                 Some(message) if message.as_garbled().is_some() => {
                     let reason = message.as_garbled().map(|garbled| garbled.reason.clone());
                     let found = self.conversation.shown(&message.text());
-                    let reason = reason.unwrap_or(Reason::Purposeless);
+                    let reason = reason.unwrap_or(GarbledReason::NoMethodOrResult);
                     Err(ClientError::Garbled { method, reason, found, evidence: evidence() })
                 }
                 _ => Ok(answered),
@@ -227,7 +227,7 @@ impl PendingRequest {
         match sent {
             SendState::Sent => Ok(settled.await),
             // How the server ended explains more; but it may only have closed its stdin.
-            SendState::Failed(cause) => tokio::time::timeout(LAST_WORDS, settled).await.map_err(|_| {
+            SendState::Failed(cause) => tokio::time::timeout(CANCEL_SEND_TIMEOUT, settled).await.map_err(|_| {
                 let evidence = self.conversation.evidence();
                 ClientError::NotSent { method: self.method.clone(), cause, evidence }
             }),
@@ -237,13 +237,13 @@ impl PendingRequest {
     /// Takes the request back.
     pub(super) async fn cancel(mut self, reason: Option<&str>) {
         self.over = true;
-        if let Some(message) = self.give_up(reason) {
-            farewell(&self.conversation, self.key.channel, message).await;
+        if let Some(message) = self.cancel_exchange(reason) {
+            send_cancellation(&self.conversation, self.key.channel, message).await;
         }
     }
 
     /// Ends the exchange. Returns the notification that cancels it, if one is to be sent.
-    fn give_up(&mut self, reason: Option<&str>) -> Option<Message> {
+    fn cancel_exchange(&mut self, reason: Option<&str>) -> Option<Message> {
         let unsent = self.unsent.is_some();
         let has_stream = self.key.channel != Channel::MAIN;
         match self.on_give_up {
@@ -262,7 +262,7 @@ impl PendingRequest {
                 let at = self.conversation.started.elapsed();
                 // `None` where the answer came in this very moment: then there is nothing to take back.
                 let step = state.pairing.step(Side::Client, self.key.channel, at, message.clone());
-                matches!(step, Step::Cancelled { .. }).then_some(message)
+                matches!(step, PairingEvent::Cancelled { .. }).then_some(message)
             }
             CancelMode::Silent | CancelMode::Notify | CancelMode::CloseStream => {
                 self.conversation.state().pairing.abandon(&self.key);
@@ -277,8 +277,8 @@ impl PendingRequest {
 
 /// Sends the cancellation, then closes the channel. A server need not respond to a cancelled request, and over HTTP a
 /// stream without a pending request must not be resumed for ever.
-async fn farewell(conversation: &ClientConnection, channel: Channel, message: Message) {
-    let _ = tokio::time::timeout(LAST_WORDS, conversation.tell(channel, message)).await;
+async fn send_cancellation(conversation: &ClientConnection, channel: Channel, message: Message) {
+    let _ = tokio::time::timeout(CANCEL_SEND_TIMEOUT, conversation.send_notification(channel, message)).await;
     if channel != Channel::MAIN {
         conversation.sender.close_channel(channel);
     }
@@ -289,10 +289,10 @@ impl Drop for PendingRequest {
         if self.over {
             return;
         }
-        let message = self.give_up(None);
+        let message = self.cancel_exchange(None);
         if let (Some(message), Ok(runtime)) = (message, tokio::runtime::Handle::try_current()) {
             let (conversation, channel) = (self.conversation.clone(), self.key.channel);
-            runtime.spawn(async move { farewell(&conversation, channel, message).await });
+            runtime.spawn(async move { send_cancellation(&conversation, channel, message).await });
         }
     }
 }
@@ -303,7 +303,7 @@ pub(super) enum RequestOutcome {
     /// The server sent the request itself back.
     Echoed,
     ChannelEnded(ChannelEnd),
-    Ended(Ending),
+    Ended(ConnectionEnd),
 }
 
 /// A place for one answer.

@@ -18,7 +18,7 @@ use super::client::Client;
 use super::connection::{NotificationObserver, OutgoingRequest};
 use super::error::ClientError;
 use super::handlers::ServerRequest;
-use super::params::{MetaField, Params, WithMeta, written};
+use super::params::{MetaField, Params, WithMeta, meta_suffix};
 use super::pending_request::{CancelMode, PendingRequest};
 use super::response::{LogMessage, ProgressUpdate, ServerResponse};
 
@@ -93,7 +93,7 @@ impl RequestBuilder {
     }
 
     /// Requests progress, and passes every notification of this request to `see`, exactly as on the wire.
-    pub(crate) fn on_told(self, see: impl Fn(&Message) + Send + Sync + 'static) -> RequestBuilder {
+    pub(crate) fn on_notification(self, see: impl Fn(&Message) + Send + Sync + 'static) -> RequestBuilder {
         self.with_progress().wish(|wishes| wishes.on_told = Some(Arc::new(see)))
     }
 
@@ -103,7 +103,7 @@ impl RequestBuilder {
     }
 
     /// Follows at most this many input rounds; after that, `input_required` is returned as the response.
-    pub fn rounds(self, rounds: usize) -> RequestBuilder {
+    pub fn max_input_rounds(self, rounds: usize) -> RequestBuilder {
         self.wish(|wishes| wishes.rounds = Some(rounds))
     }
 
@@ -120,7 +120,7 @@ impl RequestBuilder {
         let mut round = 0;
         for _ in 0..ROUNDS {
             let response = self.once().await?;
-            if response.error_code() == Some(code::HEADER_MISMATCH) && self.learn_schema().await {
+            if response.error_code() == Some(code::HEADER_MISMATCH) && self.fetch_tool_schema().await {
                 continue;
             }
             if !response.is_input_required() || wanted.is_some_and(|wanted| round >= wanted) {
@@ -128,7 +128,7 @@ impl RequestBuilder {
             }
             round += 1;
             // Boxed, because it is large and rare.
-            match Box::pin(self.fulfilled(&response)).await {
+            match Box::pin(self.input_responses(&response)).await {
                 Some((inputs, state)) => {
                     let Some(params) = self.params.as_object_mut() else { return Ok(response) };
                     params.insert("inputResponses".into(), Value::Object(inputs));
@@ -161,7 +161,7 @@ impl RequestBuilder {
             token: self.wants_progress().then(|| RawJson::from_value(&number.into())),
             limit: self.wishes.as_ref().and_then(|wishes| wishes.timeout).unwrap_or(inner.timeout),
             watch: self.watch(),
-            on_give_up: self.give_up(),
+            on_give_up: self.cancel_mode(),
         }))
     }
 
@@ -170,7 +170,7 @@ impl RequestBuilder {
         match &self.params {
             Params::Named(named) => Ok(match self.meta(number) {
                 MetaFields::Standard => named.request(id, method, &self.client.inner.written_meta),
-                MetaFields::Extended(meta) => named.request(id, method, &written(&meta)?),
+                MetaFields::Extended(meta) => named.request(id, method, &meta_suffix(&meta)?),
             }),
             Params::Any(params) => {
                 let meta = match self.meta(number) {
@@ -212,7 +212,7 @@ impl RequestBuilder {
         self.wishes.as_ref().is_some_and(|wishes| wishes.progress)
     }
 
-    fn give_up(&self) -> CancelMode {
+    fn cancel_mode(&self) -> CancelMode {
         match self.client.revision().era() {
             _ if self.method == Method::INITIALIZE => CancelMode::Silent,
             Era::Modern => CancelMode::CloseStream,
@@ -262,7 +262,7 @@ impl RequestBuilder {
 
     /// Lists the tools, because a header that repeats an argument was missing. Returns `false` if the schema of the tool was
     /// known already, or is still unknown.
-    async fn learn_schema(&self) -> bool {
+    async fn fetch_tool_schema(&self) -> bool {
         let Some(tool) = self.params.name() else { return false };
         let known =
             |client: &Client| client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&tool);
@@ -276,7 +276,7 @@ impl RequestBuilder {
 
     /// The input responses and the request state for an `input_required` result. `None` if an input request has no
     /// answer.
-    async fn fulfilled(&self, response: &ServerResponse) -> Option<(Map<String, Value>, Option<Value>)> {
+    async fn input_responses(&self, response: &ServerResponse) -> Option<(Map<String, Value>, Option<Value>)> {
         let result = response.result();
         let mut given = Vec::new();
         for (key, asked) in result.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
@@ -284,10 +284,10 @@ impl RequestBuilder {
                 method: asked.get("method")?.as_str()?.into(),
                 params: asked.get("params").cloned().unwrap_or_default(),
             };
-            if !self.client.inner.answers.has(&asked.method) {
+            if !self.client.inner.answers.handles(&asked.method) {
                 return None;
             }
-            given.push((key.clone(), self.client.inner.answers.given(&asked)));
+            given.push((key.clone(), self.client.inner.answers.handle(&asked)));
         }
         // The answers that take time were all started above, so they run concurrently.
         let mut inputs = Map::new();
@@ -333,7 +333,7 @@ impl IntoFuture for InFlightRequest {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let mut running = self.running.counted_anew();
+        let mut running = self.running.restart_timeout();
         Box::pin(async move { Ok(ServerResponse::new(running.answered().await?)) })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rehearsal_core::exchange::{Exchange, Stamped};
+use rehearsal_core::exchange::{Exchange, TimedMessage};
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::Content;
@@ -146,7 +146,7 @@ impl ServerResponse {
     }
 
     /// The notifications that came before the answer and belong to it, in order.
-    pub fn notifications(&self) -> &[Stamped] {
+    pub fn notifications(&self) -> &[TimedMessage] {
         &self.answered.exchange.notifications
     }
 
@@ -230,7 +230,7 @@ impl LogMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearsal_core::exchange::{Channel, Pairing, Side, Step};
+    use rehearsal_core::exchange::{Channel, Pairing, PairingEvent, Side};
     use serde_json::json;
 
     fn response(answer: Value) -> ServerResponse {
@@ -239,7 +239,9 @@ mod tests {
         pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
         let message = Message::parse(answer.to_string());
         match pairing.step(Side::Server, Channel::MAIN, Duration::from_millis(7), message) {
-            Step::Settled { exchange, .. } => ServerResponse::new(CompletedRequest { exchange, status: None }),
+            PairingEvent::Completed { exchange, .. } => {
+                ServerResponse::new(CompletedRequest { exchange, status: None })
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -275,7 +277,9 @@ mod tests {
         pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
         let deep = "[".repeat(200) + &"]".repeat(200);
         let message = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"n":{deep}}}}}"#));
-        let Step::Settled { exchange, .. } = pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, message) else {
+        let PairingEvent::Completed { exchange, .. } =
+            pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, message)
+        else {
             panic!("not settled")
         };
         let response = ServerResponse::new(CompletedRequest { exchange, status: None });

@@ -34,7 +34,7 @@ pub struct Subscription {
 }
 
 /// How long a subscription may stay open: until it is dropped.
-const FOR_EVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+const NO_TIMEOUT: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 impl Client {
     /// Subscribes to changes of a resource; [`notification`](Client::notification) waits for one.
@@ -74,7 +74,7 @@ impl Client {
             return Err(ClientError::UnsupportedInVersion { method, revision, hint });
         }
         let params = json!({"notifications": listen.filter()});
-        let in_flight = self.request(Method::SUBSCRIPTIONS_LISTEN, params).timeout(FOR_EVER).start().await?;
+        let in_flight = self.request(Method::SUBSCRIPTIONS_LISTEN, params).timeout(NO_TIMEOUT).start().await?;
         let id = in_flight.id().clone();
         let ours = |message: &Message| {
             message.method() == Some(&Method::SUBSCRIPTION_ACKNOWLEDGED) && subscription_id(message) == Some(id.clone())

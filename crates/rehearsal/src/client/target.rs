@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 use super::error::ClientError;
 use super::listening_server::ListeningServer;
 #[cfg(feature = "oauth")]
-use crate::oauth::{Authority, OAuth};
+use crate::oauth::{Authorizer, OAuth};
 
 /// Which era and version a client uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(super) struct Endpoint {
     pub(super) oauth: Option<OAuth>,
     /// Created with the first connection, and reused for further connections of the handshake.
     #[cfg(feature = "oauth")]
-    pub(super) authority: OnceCell<Arc<Authority>>,
+    pub(super) authority: OnceCell<Arc<Authorizer>>,
 }
 
 /// What to connect to.
@@ -133,7 +133,7 @@ impl ConnectTarget {
 impl Endpoint {
     async fn open(&self, url: &str, sse: bool, limit: Duration) -> Result<Connection, ClientError> {
         let bad = |what: String| ClientError::BadTarget { what };
-        let mut options = http_client::Options::new(url).map_err(|error| bad(error.to_string()))?;
+        let mut options = http_client::HttpClientOptions::new(url).map_err(|error| bad(error.to_string()))?;
         options.headers = header_map(&self.headers)?;
         options.connect_timeout = limit;
         options.accept_timeout = limit;
@@ -142,7 +142,7 @@ impl Endpoint {
         #[cfg(feature = "oauth")]
         {
             if let Some(oauth) = &self.oauth {
-                let make = || async { Authority::new(oauth.clone(), options.clone()).await.map(Arc::new) };
+                let make = || async { Authorizer::new(oauth.clone(), options.clone()).await.map(Arc::new) };
                 self.authority.get_or_try_init(make).await.map_err(|error| bad(error.to_string()))?;
             }
             options.authorize = self.authority.get().map(|authority| authority.clone() as _);

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
-use rehearsal_wire::http::client::{Authorize, Options};
+use rehearsal_wire::http::client::{Authorize, HttpClientOptions};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::{Client, ClientError};
-use crate::oauth::{Authority, OAuth};
+use crate::oauth::{Authorizer, OAuth};
 
 /// How often is looked whether the token is still good. It is renewed half a minute before it ends.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -25,8 +25,8 @@ impl RenewingToken {
     /// Logs in to a server if it requires that. For this, connects once and closes the connection.
     pub async fn get(url: &str, oauth: OAuth) -> Result<RenewingToken, ClientError> {
         let bad = |what: String| ClientError::BadTarget { what };
-        let options = Options::new(url).map_err(|error| bad(error.to_string()))?;
-        let authority = Authority::new(oauth, options).await.map_err(|error| bad(error.to_string()))?;
+        let options = HttpClientOptions::new(url).map_err(|error| bad(error.to_string()))?;
+        let authority = Authorizer::new(oauth, options).await.map_err(|error| bad(error.to_string()))?;
         let authority = Arc::new(authority);
         Client::url(url).authority(authority.clone()).connect().await?.close().await;
         let (sender, header) = watch::channel(authority.authorization().await.map_err(bad)?);

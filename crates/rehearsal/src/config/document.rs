@@ -6,20 +6,20 @@ use serde_json::Value;
 
 /// A value and its place in the text.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct JsonNode {
     /// Where, in bytes.
     pub span: Range<usize>,
     /// What.
-    pub kind: Kind,
+    pub kind: NodeKind,
 }
 
 /// What a value is.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum NodeKind {
     /// The fields of an object, in their order.
-    Object(Vec<(String, Node)>),
+    Object(Vec<(String, JsonNode)>),
     /// The elements of a list.
-    Array(Vec<Node>),
+    Array(Vec<JsonNode>),
     /// A string.
     Text(String),
     /// `null`.
@@ -30,7 +30,7 @@ pub enum Kind {
 
 /// What is wrong with a text, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadText {
+pub struct JsonSyntaxError {
     /// Where, in bytes.
     pub at: usize,
     /// What is expected there.
@@ -40,10 +40,10 @@ pub struct BadText {
 /// How deep a configuration may be.
 const DEPTH: usize = 128;
 
-impl Node {
+impl JsonNode {
     /// Reads a text. Comments and a comma after the last element are taken, since editors write them.
-    pub fn parse(text: &str) -> Result<Node, BadText> {
-        let mut reader = Reader { text, at: if text.starts_with('\u{feff}') { 3 } else { 0 } };
+    pub fn parse(text: &str) -> Result<JsonNode, JsonSyntaxError> {
+        let mut reader = JsonNodeReader { text, at: if text.starts_with('\u{feff}') { 3 } else { 0 } };
         let node = reader.value(0)?;
         reader.white()?;
         match reader.at == text.len() {
@@ -53,45 +53,45 @@ impl Node {
     }
 
     /// A field of an object.
-    pub fn field(&self, name: &str) -> Option<&Node> {
+    pub fn field(&self, name: &str) -> Option<&JsonNode> {
         self.fields()?.iter().rfind(|(key, _)| key == name).map(|(_, node)| node)
     }
 
     /// The fields of an object.
-    pub fn fields(&self) -> Option<&[(String, Node)]> {
-        if let Kind::Object(fields) = &self.kind { Some(fields) } else { None }
+    pub fn fields(&self) -> Option<&[(String, JsonNode)]> {
+        if let NodeKind::Object(fields) = &self.kind { Some(fields) } else { None }
     }
 
     /// The elements of a list.
-    pub fn elements(&self) -> Option<&[Node]> {
-        if let Kind::Array(elements) = &self.kind { Some(elements) } else { None }
+    pub fn elements(&self) -> Option<&[JsonNode]> {
+        if let NodeKind::Array(elements) = &self.kind { Some(elements) } else { None }
     }
 
     /// The text of a string.
     pub fn text(&self) -> Option<&str> {
-        if let Kind::Text(text) = &self.kind { Some(text) } else { None }
+        if let NodeKind::Text(text) = &self.kind { Some(text) } else { None }
     }
 
     /// The value without its places; of two fields with one name the last counts.
     pub fn value(&self) -> Value {
         match &self.kind {
-            Kind::Object(fields) => fields.iter().map(|(key, node)| (key.clone(), node.value())).collect(),
-            Kind::Array(elements) => elements.iter().map(Node::value).collect(),
-            Kind::Text(text) => text.as_str().into(),
-            Kind::Null => Value::Null,
-            Kind::Other(value) => value.clone(),
+            NodeKind::Object(fields) => fields.iter().map(|(key, node)| (key.clone(), node.value())).collect(),
+            NodeKind::Array(elements) => elements.iter().map(JsonNode::value).collect(),
+            NodeKind::Text(text) => text.as_str().into(),
+            NodeKind::Null => Value::Null,
+            NodeKind::Other(value) => value.clone(),
         }
     }
 }
 
-struct Reader<'a> {
+struct JsonNodeReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
-    fn bad(&self, expected: &'static str) -> BadText {
-        BadText { at: self.at, expected }
+impl JsonNodeReader<'_> {
+    fn bad(&self, expected: &'static str) -> JsonSyntaxError {
+        JsonSyntaxError { at: self.at, expected }
     }
 
     fn rest(&self) -> &str {
@@ -99,7 +99,7 @@ impl Reader<'_> {
     }
 
     /// Skips white space and comments.
-    fn white(&mut self) -> Result<(), BadText> {
+    fn white(&mut self) -> Result<(), JsonSyntaxError> {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
@@ -117,7 +117,7 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, BadText> {
+    fn value(&mut self, depth: usize) -> Result<JsonNode, JsonSyntaxError> {
         self.white()?;
         if depth > DEPTH {
             return Err(self.bad("fewer levels"));
@@ -126,19 +126,19 @@ impl Reader<'_> {
         let kind = match self.rest().bytes().next() {
             Some(b'{') => self.object(depth)?,
             Some(b'[') => self.array(depth)?,
-            Some(b'"') => Kind::Text(self.string()?),
+            Some(b'"') => NodeKind::Text(self.string()?),
             _ => self.other()?,
         };
-        Ok(Node { span: start..self.at, kind })
+        Ok(JsonNode { span: start..self.at, kind })
     }
 
-    fn object(&mut self, depth: usize) -> Result<Kind, BadText> {
+    fn object(&mut self, depth: usize) -> Result<NodeKind, JsonSyntaxError> {
         let mut fields = Vec::new();
         self.at += 1;
         loop {
             self.white()?;
             if self.taken('}') {
-                return Ok(Kind::Object(fields));
+                return Ok(NodeKind::Object(fields));
             }
             if !self.rest().starts_with('"') {
                 return Err(self.bad("a key in quotes or `}`"));
@@ -156,13 +156,13 @@ impl Reader<'_> {
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Kind, BadText> {
+    fn array(&mut self, depth: usize) -> Result<NodeKind, JsonSyntaxError> {
         let mut elements = Vec::new();
         self.at += 1;
         loop {
             self.white()?;
             if self.taken(']') {
-                return Ok(Kind::Array(elements));
+                return Ok(NodeKind::Array(elements));
             }
             elements.push(self.value(depth + 1)?);
             self.white()?;
@@ -172,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    fn string(&mut self) -> Result<String, BadText> {
+    fn string(&mut self) -> Result<String, JsonSyntaxError> {
         let rest = self.rest();
         let mut escaped = false;
         let end = rest.bytes().skip(1).position(|byte| match byte {
@@ -192,13 +192,13 @@ impl Reader<'_> {
         Ok(text)
     }
 
-    fn other(&mut self) -> Result<Kind, BadText> {
+    fn other(&mut self) -> Result<NodeKind, JsonSyntaxError> {
         let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
         let length = self.rest().find(|c| !word(c)).unwrap_or(self.rest().len());
         let read = serde_json::from_str(&self.rest()[..length]);
         let kind = match read {
-            Ok(Value::Null) => Kind::Null,
-            Ok(value) => Kind::Other(value),
+            Ok(Value::Null) => NodeKind::Null,
+            Ok(value) => NodeKind::Other(value),
             Err(_) => return Err(self.bad("a value")),
         };
         self.at += length;
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn comments_and_last_commas_are_read_over() {
         let text = "\u{feff}// one\n{ /* two */ \"a\": [1, -2.5e3, true,], \"b\\u0041\": \"x\\\"y\", } // end";
-        let node = Node::parse(text).unwrap();
+        let node = JsonNode::parse(text).unwrap();
         assert_eq!(node.field("a").unwrap().elements().unwrap().len(), 3);
         assert_eq!(node.field("bA").unwrap().text(), Some("x\"y"));
         assert_eq!(&text[node.field("bA").unwrap().span.clone()], "\"x\\\"y\"");
@@ -241,8 +241,8 @@ mod tests {
             ("/* x", 0, "the end of the comment"),
         ];
         for (text, at, expected) in table {
-            assert_eq!(Node::parse(text).unwrap_err(), BadText { at, expected }, "{text}");
+            assert_eq!(JsonNode::parse(text).unwrap_err(), JsonSyntaxError { at, expected }, "{text}");
         }
-        assert_eq!(Node::parse(&"[".repeat(100_000)).unwrap_err().expected, "fewer levels");
+        assert_eq!(JsonNode::parse(&"[".repeat(100_000)).unwrap_err().expected, "fewer levels");
     }
 }

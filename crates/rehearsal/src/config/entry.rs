@@ -43,15 +43,15 @@ pub fn read_config(
 ) -> Result<ServerEntry, ConfigError> {
     let file = ConfigFile::read(path)?;
     let server = file.server(name)?;
-    Reader { path, variable: &variable }.entry(&server.at, &server.node.value())
+    EntryReader { path, variable: &variable }.entry(&server.at, &server.node.value())
 }
 
-struct Reader<'a> {
+struct EntryReader<'a> {
     path: &'a Path,
     variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
-impl Reader<'_> {
+impl EntryReader<'_> {
     fn shape(&self, at: &Place, what: impl Into<String>) -> ConfigError {
         ConfigError::Shape { path: self.path.into(), at: at.to_string(), what: what.into() }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rehearsal_core::json::Path as Place;
 use rehearsal_core::script::{ScriptError, text};
 
-use super::document::Node;
+use super::document::JsonNode;
 
 /// The places in which clients keep servers, for messages.
 pub(super) const PLACES: &str = "`mcpServers`, `servers`, `mcp.servers`, `context_servers`, `amp.mcpServers` or `mcp`";
@@ -19,21 +19,21 @@ pub struct ConfigFile {
     pub path: PathBuf,
     /// Its content.
     pub text: String,
-    root: Node,
+    root: JsonNode,
 }
 
 /// A server in a file.
 #[derive(Clone, Debug)]
-pub struct Server<'a> {
+pub struct ServerRef<'a> {
     /// What it is called there.
     pub name: &'a str,
     /// Its place, from the top of the file.
     pub at: Place,
     /// The value of its entry.
-    pub node: &'a Node,
+    pub node: &'a JsonNode,
 }
 
-impl Server<'_> {
+impl ServerRef<'_> {
     /// The URL that it is reached at, as it is written.
     pub fn url(&self) -> Option<&str> {
         URLS.into_iter().find_map(|name| self.node.field(name)?.text())
@@ -49,7 +49,7 @@ impl ConfigFile {
 
     /// Reads the text of the file at `path`.
     pub fn parse(path: &Path, text: String) -> Result<ConfigFile, ConfigError> {
-        let root = Node::parse(&text).map_err(|bad| {
+        let root = JsonNode::parse(&text).map_err(|bad| {
             let before = &text[..bad.at];
             let start = before.rfind('\n').map_or(0, |end| end + 1);
             ConfigError::NotJson {
@@ -70,7 +70,7 @@ impl ConfigFile {
     /// context_servers         Zed
     /// mcp                     opencode, Crush
     /// ```
-    pub fn servers(&self) -> Result<Vec<Server<'_>>, ConfigError> {
+    pub fn servers(&self) -> Result<Vec<ServerRef<'_>>, ConfigError> {
         let root = Place::root();
         let mut places = Vec::new();
         for name in ["mcpServers", "servers", "context_servers", "amp.mcpServers"] {
@@ -83,7 +83,7 @@ impl ConfigFile {
                 None => (at, Some(mcp)),
             });
         }
-        for (name, project) in self.root.field("projects").and_then(Node::fields).unwrap_or_default() {
+        for (name, project) in self.root.field("projects").and_then(JsonNode::fields).unwrap_or_default() {
             places.push((root.join("projects").join(name.as_str()).join("mcpServers"), project.field("mcpServers")));
         }
         let mut places = places.into_iter().filter_map(|(at, node)| Some((at, node?.fields()?))).peekable();
@@ -91,13 +91,13 @@ impl ConfigFile {
             return Err(ConfigError::NoServers { path: self.path.clone() });
         }
         let servers = places.flat_map(|(at, fields)| {
-            fields.iter().map(move |(name, node)| Server { name, at: at.join(name.as_str()), node })
+            fields.iter().map(move |(name, node)| ServerRef { name, at: at.join(name.as_str()), node })
         });
         Ok(servers.collect())
     }
 
     /// The server with this name; where several have it, the first.
-    pub fn server(&self, name: &str) -> Result<Server<'_>, ConfigError> {
+    pub fn server(&self, name: &str) -> Result<ServerRef<'_>, ConfigError> {
         let servers = self.servers()?;
         servers.iter().find(|server| server.name == name).cloned().ok_or_else(|| ConfigError::NoServer {
             path: self.path.clone(),

@@ -10,6 +10,6 @@ mod document;
 mod entry;
 mod file;
 
-pub use document::{BadText, Kind, Node};
+pub use document::{JsonNode, JsonSyntaxError, NodeKind};
 pub use entry::{ServerEntry, read_config};
-pub use file::{ConfigError, ConfigFile, Server};
+pub use file::{ConfigError, ConfigFile, ServerRef};

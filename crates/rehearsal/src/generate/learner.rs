@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Body, ErrorReply, Method, Reply};
 use rehearsal_core::protocol::{Revision, meta};
-use rehearsal_core::trace::{Call, Inside, Moment, RequestKey, Start, What};
+use rehearsal_core::trace::{EntryBody, RecordedCall, RelatedEvent, RequestKey, SessionStart, TimelineItem};
 use serde_json::Value;
 
 use super::recorded_call::{
     input_requests, is_extension, is_input_required, is_task, name_requests, preceding_event, reply, request_view,
     without_envelope,
 };
-use super::secret::{has_secret, with_one_secret};
+use super::secret::{has_secret, unify_secrets};
 use super::server_model::{DistinctRequest, PrecedingEvent, RecordedAnswer, RecordedReply, ServerModel};
 
 /// At most this many bytes of answers are read, because users edit the generated file.
@@ -49,21 +49,21 @@ pub struct Learner {
 
 impl Learner {
     /// Adds what happened next.
-    pub fn add(&mut self, moment: Moment) -> Result<(), TooLarge> {
+    pub fn add(&mut self, moment: TimelineItem) -> Result<(), TooLarge> {
         match moment {
-            Moment::Start(start) => self.begin(&start),
-            Moment::Call { call, inside } if call.asker == Side::Client => self.add_call(&call, &inside)?,
-            Moment::Call { call, inside } => {
+            TimelineItem::Start(start) => self.begin(&start),
+            TimelineItem::Call { call, inside } if call.asker == Side::Client => self.add_call(&call, &inside)?,
+            TimelineItem::Call { call, inside } => {
                 inside.iter().for_each(|event| self.add_unattached(event));
-                self.add_unattached(&Inside::Call(call));
+                self.add_unattached(&RelatedEvent::Call(call));
             }
-            Moment::Entry(entry) => self.add_unattached(&Inside::Entry(entry)),
-            Moment::Finish { .. } => {}
+            TimelineItem::Entry(entry) => self.add_unattached(&RelatedEvent::Entry(entry)),
+            TimelineItem::Finish { .. } => {}
         }
         Ok(())
     }
 
-    fn begin(&mut self, start: &Start) {
+    fn begin(&mut self, start: &SessionStart) {
         self.agreed = None;
         for key in ["name", "version"] {
             let value = start.server_info.get(key).filter(|value| value.is_string());
@@ -74,13 +74,13 @@ impl Learner {
     }
 
     /// Counts what comes before no answer of a rule and so has no place in a mock.
-    fn add_unattached(&mut self, event: &Inside) {
+    fn add_unattached(&mut self, event: &RelatedEvent) {
         let left_out = &mut self.model.left_out;
         match event {
-            Inside::Call(call) if call.request.message.method() == Some(&Method::PING) => {}
-            Inside::Call(_) => left_out.server_requests += 1,
-            Inside::Entry(entry) => match &entry.what {
-                What::Message { from, message, .. } => match (message.body(), from) {
+            RelatedEvent::Call(call) if call.request.message.method() == Some(&Method::PING) => {}
+            RelatedEvent::Call(_) => left_out.server_requests += 1,
+            RelatedEvent::Entry(entry) => match &entry.what {
+                EntryBody::Message { from, message, .. } => match (message.body(), from) {
                     (Body::Garbled(_), _) => left_out.garbled += 1,
                     // Every server acts on notifications and acknowledges subscriptions.
                     (Body::Notification(_), Side::Client) => {}
@@ -90,17 +90,17 @@ impl Learner {
                     (Body::Notification(_) | Body::Response(_) | Body::Batch(_), _) => left_out.others += 1,
                 },
                 // A mock has its own transport.
-                What::Http { .. }
-                | What::Event { .. }
-                | What::ChannelEnded { .. }
-                | What::Stderr { .. }
-                | What::Piece { .. }
-                | What::Ended(_) => {}
+                EntryBody::Http { .. }
+                | EntryBody::Event { .. }
+                | EntryBody::ChannelEnded { .. }
+                | EntryBody::Stderr { .. }
+                | EntryBody::Piece { .. }
+                | EntryBody::Ended(_) => {}
             },
         }
     }
 
-    fn add_call(&mut self, call: &Call, inside: &[Inside]) -> Result<(), TooLarge> {
+    fn add_call(&mut self, call: &RecordedCall, inside: &[RelatedEvent]) -> Result<(), TooLarge> {
         self.bytes += call.response.as_ref().map_or(0, |response| response.message.raw().len());
         if self.bytes > MAX_ANSWER_BYTES {
             return Err(TooLarge);
@@ -119,9 +119,9 @@ impl Learner {
     }
 
     /// Adds a call to the model. Returns whether its answer is in the model, with the events before it.
-    fn add_answer(&mut self, call: &Call, method: &Method, inside: &[Inside]) -> bool {
+    fn add_answer(&mut self, call: &RecordedCall, method: &Method, inside: &[RelatedEvent]) -> bool {
         // A subscription that was acknowledged was not refused, however it ended.
-        if inside.iter().any(Inside::lets_in) {
+        if inside.iter().any(RelatedEvent::is_subscription_ack) {
             self.served.insert(Method::SUBSCRIPTIONS_LISTEN);
             return false;
         }
@@ -183,14 +183,14 @@ impl Learner {
     }
 
     /// The version that a request is made in.
-    fn revision(&self, call: &Call) -> Option<Revision> {
+    fn revision(&self, call: &RecordedCall) -> Option<Revision> {
         let params = call.request.message.params();
         let claimed = params.and_then(|params| params.at(&["_meta", meta::PROTOCOL_VERSION])?.text());
         claimed.and_then(|version| version.parse().ok()).or(self.agreed)
     }
 
     /// Notes the version that was agreed on: a server that does not support the requested one names its newest.
-    fn note_version(&mut self, call: &Call) {
+    fn note_version(&mut self, call: &RecordedCall) {
         let requested = call.request.message.params().and_then(|params| params.field("protocolVersion")?.text());
         let (Some(agreed), Some(requested)) = (self.agreed, requested) else { return };
         let known = self.model.newest_legacy;
@@ -212,14 +212,21 @@ impl Learner {
         }
     }
 
-    fn add_exchange(&mut self, call: &Call, method: &Method, reply: Reply, result: Value, inside: &[Inside]) -> bool {
+    fn add_exchange(
+        &mut self,
+        call: &RecordedCall,
+        method: &Method,
+        reply: Reply,
+        result: Value,
+        inside: &[RelatedEvent],
+    ) -> bool {
         let params = call.request.message.params().and_then(|params| params.value().ok()).unwrap_or_default();
         let Some(mut view) = request_view(method, &params) else {
             self.model.left_out.others += 1;
             return false;
         };
         let state = params.get("requestState").map(Value::to_string);
-        let key = RequestKey::of(&with_one_secret(&view));
+        let key = RequestKey::of(&unify_secrets(&view));
         let mut before = if params.get("inputResponses").is_some() || state.is_some() {
             self.rounds.get_mut(&(key, state)).and_then(VecDeque::pop_front).unwrap_or_default()
         } else {
@@ -257,7 +264,7 @@ impl Learner {
     }
 
     /// What the server sent before an answer; what cannot be sent again is left out.
-    fn preceding(&mut self, inside: &[Inside]) -> Vec<PrecedingEvent> {
+    fn preceding(&mut self, inside: &[RelatedEvent]) -> Vec<PrecedingEvent> {
         let mut before = Vec::new();
         for event in inside {
             match preceding_event(event) {

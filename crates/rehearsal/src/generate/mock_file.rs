@@ -6,8 +6,8 @@ use std::time::Duration;
 use rehearsal_core::answer::{UriTemplate, declaring};
 use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::protocol::{Revision, code};
-use rehearsal_core::script::mock::write::{Draft, DraftAnswer, DraftQuestion, DraftStep, Offer, Says};
-use rehearsal_core::script::mock::{Request, Validate};
+use rehearsal_core::script::mock::write::{DraftAnswer, DraftBody, DraftItem, DraftQuestion, DraftStep, MockDraft};
+use rehearsal_core::script::mock::{RequestEntry, Validate};
 use serde_json::{Map, Value, json};
 
 use super::request_rules::{distinguishing_params, requests_needing_rules, suggestions};
@@ -37,7 +37,7 @@ pub fn generate_mock(model: &ServerModel, source: &str) -> Generated {
     let mut left_out = model.left_out;
     let mut draft = MockFileWriter { model, requests }.draft(comment);
     for (method, requests) in requests_needing_rules(model, &draft) {
-        match Request::objection(method.as_str()) {
+        match RequestEntry::rule_conflict(method.as_str()) {
             Some(_) => left_out.others += requests.iter().map(|request| request.answers.len()).sum::<usize>(),
             None => draft.requests.push((method.as_str().to_owned(), request_rules(&requests))),
         }
@@ -56,11 +56,11 @@ struct MockFileWriter<'a> {
 }
 
 impl<'a> MockFileWriter<'a> {
-    fn draft(&self, comment: String) -> Draft {
+    fn draft(&self, comment: String) -> MockDraft {
         let mut server = self.model.server.clone();
         server.insert("name".to_owned(), self.model.name().into());
         server.insert("version".to_owned(), self.model.version().into());
-        Draft {
+        MockDraft {
             comment,
             server: Some(server.into()),
             instructions: self.model.instructions.clone(),
@@ -72,7 +72,7 @@ impl<'a> MockFileWriter<'a> {
             resources: self.resources(),
             resource_templates: self.resource_templates(),
             prompts: self.prompts(),
-            ..Draft::default()
+            ..MockDraft::default()
         }
     }
 
@@ -84,13 +84,13 @@ impl<'a> MockFileWriter<'a> {
         Revision::ALL.into_iter().filter(is_supported).collect()
     }
 
-    fn tools(&self) -> Vec<Offer> {
+    fn tools(&self) -> Vec<DraftItem> {
         let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
         let tools = offers(&self.model.tools, self.unlisted(&self.model.tools, &Method::TOOLS_CALL, tool));
         tools.map(|offer| self.with_arguments(&Method::TOOLS_CALL, offer)).collect()
     }
 
-    fn prompts(&self) -> Vec<Offer> {
+    fn prompts(&self) -> Vec<DraftItem> {
         let unlisted = self.unlisted(&self.model.prompts, &Method::PROMPTS_GET, |name| json!({"name": name}));
         let mut prompts = Vec::new();
         for offer in offers(&self.model.prompts, unlisted) {
@@ -100,12 +100,12 @@ impl<'a> MockFileWriter<'a> {
             let complete = arguments
                 .map(|argument| (argument.to_owned(), suggestions(self.model, "ref/prompt", "name", name, argument)));
             let complete = complete.filter(|(_, values)| !values.is_empty()).collect();
-            prompts.push(Offer { complete, ..self.with_arguments(&Method::PROMPTS_GET, offer) });
+            prompts.push(DraftItem { complete, ..self.with_arguments(&Method::PROMPTS_GET, offer) });
         }
         prompts
     }
 
-    fn resources(&self) -> Vec<Offer> {
+    fn resources(&self) -> Vec<DraftItem> {
         let of_templates = self.of_templates();
         let mut unlisted =
             self.unlisted(&self.model.resources, &Method::RESOURCES_READ, |uri| json!({"uri": uri, "name": uri}));
@@ -114,11 +114,11 @@ impl<'a> MockFileWriter<'a> {
             !of_templates.contains(uri) && uri_pattern(uri).is_none()
         });
         let resources = offers(&self.model.resources, unlisted);
-        let with_answers = |offer: Offer| {
+        let with_answers = |offer: DraftItem| {
             let uri = offer.listed["uri"].as_str().unwrap_or_default();
             let requests: Vec<_> = self.about(&Method::RESOURCES_READ, uri).iter().map(|it| (*it, None)).collect();
             let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, format!("nothing was recorded for {uri}"));
-            Offer { answers: rules(&offer.listed, &requests, nothing), ..offer }
+            DraftItem { answers: rules(&offer.listed, &requests, nothing), ..offer }
         };
         resources.map(with_answers).collect()
     }
@@ -132,7 +132,7 @@ impl<'a> MockFileWriter<'a> {
         uris.filter(|uri| !self.model.resources.contains(uri)).filter(fits).collect()
     }
 
-    fn resource_templates(&self) -> Vec<Offer> {
+    fn resource_templates(&self) -> Vec<DraftItem> {
         let (model, of_templates) = (self.model, self.of_templates());
         let nothing = || ErrorReply::new(code::RESOURCE_NOT_FOUND, "nothing was recorded for this resource");
         let mut templates = Vec::new();
@@ -154,7 +154,11 @@ impl<'a> MockFileWriter<'a> {
                 }
             }
             let answers = rules(listed, &requests, nothing());
-            templates.push(Offer { exactly: pattern.is_none(), complete, ..Offer::new(listed.clone(), answers) });
+            templates.push(DraftItem {
+                exactly: pattern.is_none(),
+                complete,
+                ..DraftItem::new(listed.clone(), answers)
+            });
         }
         // An unlisted resource may be requested with any secret in its URI.
         for request in model.requests_of(&Method::RESOURCES_READ) {
@@ -162,18 +166,20 @@ impl<'a> MockFileWriter<'a> {
             if let Some(pattern) = uri_pattern(uri).filter(|_| taken.insert(uri)) {
                 let listed = json!({"uriTemplate": pattern, "name": pattern});
                 let answers = rules(&listed, &[(request, None)], nothing());
-                templates.push(Offer { hidden: true, ..Offer::new(listed, answers) });
+                templates.push(DraftItem { hidden: true, ..DraftItem::new(listed, answers) });
             }
         }
         templates
     }
 
     /// What was requested without being listed, hidden if there was a list.
-    fn unlisted(&self, list: &ListedItems, method: &Method, item: impl Fn(&str) -> Value) -> Vec<Offer> {
+    fn unlisted(&self, list: &ListedItems, method: &Method, item: impl Fn(&str) -> Value) -> Vec<DraftItem> {
         let mut seen = BTreeSet::new();
         let names = self.model.requests_of(method).filter_map(DistinctRequest::subject);
         let unlisted = names.filter(|name| !list.contains(name) && seen.insert(*name));
-        unlisted.map(|name| Offer { hidden: list.was_requested, ..Offer::new(item(name), Vec::new()) }).collect()
+        unlisted
+            .map(|name| DraftItem { hidden: list.was_requested, ..DraftItem::new(item(name), Vec::new()) })
+            .collect()
     }
 
     fn about(&self, method: &Method, subject: &str) -> &[&'a DistinctRequest] {
@@ -181,19 +187,19 @@ impl<'a> MockFileWriter<'a> {
     }
 
     /// An offer with the rules for the arguments that it was called with.
-    fn with_arguments(&self, method: &Method, offer: Offer) -> Offer {
+    fn with_arguments(&self, method: &Method, offer: DraftItem) -> DraftItem {
         let name = offer.listed["name"].as_str().unwrap_or_default();
         let arguments = |request: &DistinctRequest| request.arguments().cloned().unwrap_or_default();
         let requests: Vec<_> = self.about(method, name).iter().map(|it| (*it, Some(arguments(it)))).collect();
         let nothing = format!("nothing was recorded for these arguments of {name}");
         let answers = rules(&offer.listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
-        Offer { answers, ..offer }
+        DraftItem { answers, ..offer }
     }
 }
 
 /// What is in a list, and then what is not.
-fn offers(list: &ListedItems, unlisted: Vec<Offer>) -> impl Iterator<Item = Offer> {
-    list.items.iter().map(|listed| Offer::new(listed.clone(), Vec::new())).chain(unlisted)
+fn offers(list: &ListedItems, unlisted: Vec<DraftItem>) -> impl Iterator<Item = DraftItem> {
+    list.items.iter().map(|listed| DraftItem::new(listed.clone(), Vec::new())).chain(unlisted)
 }
 
 /// The rules for requests with these arguments, and the default.
@@ -213,7 +219,7 @@ fn rules(
     }
     if !has_default {
         let name = Some(ANYTHING_ELSE.to_owned());
-        rules.push(DraftAnswer { name, ..DraftAnswer::new(Says::Error(otherwise)) });
+        rules.push(DraftAnswer { name, ..DraftAnswer::new(DraftBody::Error(otherwise)) });
     }
     rules
 }
@@ -246,7 +252,7 @@ fn rule(request: &DistinctRequest) -> Option<DraftAnswer> {
     }
     let times = |times: u64| (times > 1).then_some(times);
     let in_turn = groups.iter().map(|(answer, count)| DraftAnswer { times: times(*count), ..draft_answer(answer) });
-    Some(DraftAnswer::new(Says::InTurn(in_turn.chain([draft_answer(last)]).collect())))
+    Some(DraftAnswer::new(DraftBody::InTurn(in_turn.chain([draft_answer(last)]).collect())))
 }
 
 fn draft_answer(answer: &RecordedAnswer) -> DraftAnswer {
@@ -255,8 +261,8 @@ fn draft_answer(answer: &RecordedAnswer) -> DraftAnswer {
         steps.push(DraftStep::Wait(NOTIFICATION_GAP));
     }
     let says = match &answer.reply {
-        RecordedReply::Error(error) => Says::Error(error.clone()),
-        RecordedReply::Result(result) => Says::Result(Value::Object(result.clone())),
+        RecordedReply::Error(error) => DraftBody::Error(error.clone()),
+        RecordedReply::Result(result) => DraftBody::Result(Value::Object(result.clone())),
     };
     DraftAnswer { steps, ..DraftAnswer::new(says) }
 }

@@ -5,7 +5,7 @@ use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Body, Method, Reply};
 use rehearsal_core::protocol::meta;
-use rehearsal_core::trace::{Call, Inside, Likeness, What};
+use rehearsal_core::trace::{EntryBody, RecordedCall, RelatedEvent, RequestIdentity};
 use serde_json::{Map, Value, json};
 
 use super::server_model::{PrecedingEvent, RecordedInputRequest};
@@ -21,7 +21,7 @@ pub(super) fn request_view(method: &Method, params: &Value) -> Option<Value> {
         "completion/complete" => ("ref", &["argument", "context"]),
         _ => ("uri", &[]),
     };
-    let mut view = Likeness::default().view(method, Some(params));
+    let mut view = RequestIdentity::default().view(method, Some(params));
     let params = view.get_mut("params").and_then(Value::as_object_mut)?;
     params.retain(|key, _| key == subject || more.contains(&key.as_str()));
     let is_named = params.get(subject).is_some_and(|it| if subject == "ref" { it.is_object() } else { it.is_string() });
@@ -46,7 +46,7 @@ fn extension_view(method: &Method, params: &Value) -> Option<Value> {
 }
 
 /// The response to a call, if it can be understood.
-pub(super) fn reply(call: &Call) -> Option<Reply> {
+pub(super) fn reply(call: &RecordedCall) -> Option<Reply> {
     match call.response.as_ref()?.message.body() {
         Body::Response(response) => Some(response.reply.clone()),
         Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => None,
@@ -91,18 +91,18 @@ pub(super) fn input_requests(result: &Map<String, Value>) -> PrecedingEvent {
 }
 
 /// What the server sent while it worked on an answer; `None` if that cannot be sent again.
-pub(super) fn preceding_event(event: &Inside) -> Option<PrecedingEvent> {
+pub(super) fn preceding_event(event: &RelatedEvent) -> Option<PrecedingEvent> {
     match event {
-        Inside::Call(call) if call.asker == Side::Server => {
+        RelatedEvent::Call(call) if call.asker == Side::Server => {
             let method = call.request.message.method().filter(|method| **method != Method::PING)?.clone();
             let params = stable(call.request.message.params())?;
             let refused = !matches!(reply(call), Some(Reply::Result(_)));
             let request = RecordedInputRequest { name: String::new(), method, params, refused };
             Some(PrecedingEvent::InputRequests(vec![request]))
         }
-        Inside::Call(_) => None,
-        Inside::Entry(entry) => {
-            let What::Message { from: Side::Server, message, .. } = &entry.what else { return None };
+        RelatedEvent::Call(_) => None,
+        RelatedEvent::Entry(entry) => {
+            let EntryBody::Message { from: Side::Server, message, .. } = &entry.what else { return None };
             let Body::Notification(notification) = message.body() else { return None };
             let params = stable(notification.params.as_ref())?;
             Some(PrecedingEvent::Notification { method: notification.method.clone(), params })

@@ -2,7 +2,7 @@
 
 use rehearsal_core::answer::UriTemplate;
 use rehearsal_core::message::Method;
-use rehearsal_core::script::mock::write::Draft;
+use rehearsal_core::script::mock::write::MockDraft;
 use serde_json::{Map, Value, json};
 
 use super::server_model::{DistinctRequest, RecordedAnswer, RecordedReply, ServerModel};
@@ -10,7 +10,7 @@ use super::server_model::{DistinctRequest, RecordedAnswer, RecordedReply, Server
 /// The requests that a mock would answer otherwise than recorded, by their methods in the order in which these first came.
 pub(super) fn requests_needing_rules<'a>(
     model: &'a ServerModel,
-    draft: &Draft,
+    draft: &MockDraft,
 ) -> Vec<(&'a Method, Vec<&'a DistinctRequest>)> {
     let mut all: Vec<(&Method, Vec<&DistinctRequest>)> = Vec::new();
     for request in model.requests.iter().filter(|request| !is_built_in(request, draft)) {
@@ -23,7 +23,7 @@ pub(super) fn requests_needing_rules<'a>(
 }
 
 /// Whether what a draft offers answers a request as it was recorded.
-fn is_built_in(request: &DistinctRequest, draft: &Draft) -> bool {
+fn is_built_in(request: &DistinctRequest, draft: &MockDraft) -> bool {
     match request.method.as_str() {
         "tools/call" | "prompts/get" | "resources/read" => true,
         "completion/complete" => is_suggested(request, draft),
@@ -40,7 +40,7 @@ fn is_plain(answer: &RecordedAnswer) -> bool {
     answer.before.is_empty() && matches!(&answer.reply, RecordedReply::Result(result) if result.is_empty())
 }
 
-fn has_resource(draft: &Draft, uri: &str) -> bool {
+fn has_resource(draft: &MockDraft, uri: &str) -> bool {
     let text = |listed: &Value, key: &str| listed.get(key).and_then(Value::as_str).map(str::to_owned);
     let fits = |written: String| UriTemplate::read(&written).is_ok_and(|pattern| pattern.matches(uri).is_some());
     draft.resources.iter().any(|offer| text(&offer.listed, "uri").as_deref() == Some(uri))
@@ -92,7 +92,7 @@ fn suggested(answer: &RecordedAnswer) -> Vec<String> {
 }
 
 /// Whether a mock suggests the recorded values, and counts them alike.
-fn is_suggested(request: &DistinctRequest, draft: &Draft) -> bool {
+fn is_suggested(request: &DistinctRequest, draft: &MockDraft) -> bool {
     let Some(values) = offered(request, draft) else { return false };
     let counted = json!({"completion": {"values": values, "total": values.len(), "hasMore": false}});
     request.answers.iter().all(|answer| match &answer.reply {
@@ -102,7 +102,7 @@ fn is_suggested(request: &DistinctRequest, draft: &Draft) -> bool {
 }
 
 /// What a mock suggests; `None` if it refuses.
-fn offered(request: &DistinctRequest, draft: &Draft) -> Option<Vec<String>> {
+fn offered(request: &DistinctRequest, draft: &MockDraft) -> Option<Vec<String>> {
     let (reference, argument) = (&request.params["ref"], &request.params["argument"]);
     let (offers, of, key) = match reference["type"].as_str() {
         Some("ref/prompt") => (&draft.prompts, &reference["name"], "name"),

@@ -1,6 +1,6 @@
 //! Redacted secrets in requests: any value matches in their place.
 
-use rehearsal_core::redact::{StandIn, StandIns, pseudonym};
+use rehearsal_core::redact::{PseudonymMap, RedactedValue, pseudonym};
 use serde_json::{Map, Value, json};
 
 /// Whether a value contains a pseudonym.
@@ -8,20 +8,20 @@ pub(super) fn has_secret(value: &Value) -> bool {
     match value {
         Value::Array(elements) => elements.iter().any(has_secret),
         Value::Object(fields) => fields.values().any(has_secret),
-        scalar => StandIn::of(scalar).is_some(),
+        scalar => RedactedValue::of(scalar).is_some(),
     }
 }
 
 /// Replaces every pseudonym in a value by the same one.
-pub(super) fn with_one_secret(value: &Value) -> Value {
+pub(super) fn unify_secrets(value: &Value) -> Value {
     match value {
-        Value::Array(elements) => elements.iter().map(with_one_secret).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), with_one_secret(value))).collect(),
-        scalar => match StandIn::of(scalar) {
-            Some(StandIn::Text(parts)) => parts.join(&pseudonym("")).into(),
-            Some(StandIn::Number) => {
+        Value::Array(elements) => elements.iter().map(unify_secrets).collect(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), unify_secrets(value))).collect(),
+        scalar => match RedactedValue::of(scalar) {
+            Some(RedactedValue::Text(parts)) => parts.join(&pseudonym("")).into(),
+            Some(RedactedValue::Number) => {
                 let mut number = json!(0);
-                StandIns::take_out_there(scalar, &mut number);
+                PseudonymMap::redact_same_places(scalar, &mut number);
                 number
             }
             None => scalar.clone(),
@@ -43,13 +43,13 @@ fn of_part(value: &Value) -> Value {
         Value::Array(elements) if has_secret(value) => elements.iter().map(of_part).collect(),
         Value::Object(fields) => matcher(fields),
         Value::Array(_) => json!({"exact": value}),
-        scalar => match StandIn::of(scalar) {
-            Some(StandIn::Text(parts)) if parts == [""; 2] => json!({"type": "string"}),
-            Some(StandIn::Text(parts)) => {
+        scalar => match RedactedValue::of(scalar) {
+            Some(RedactedValue::Text(parts)) if parts == [""; 2] => json!({"type": "string"}),
+            Some(RedactedValue::Text(parts)) => {
                 let parts: Vec<_> = parts.into_iter().map(regex::escape).collect();
                 json!({"matches": format!("(?s)^{}$", parts.join(".*"))})
             }
-            Some(StandIn::Number) => json!({"type": "number"}),
+            Some(RedactedValue::Number) => json!({"type": "number"}),
             None => scalar.clone(),
         },
     }
@@ -63,7 +63,7 @@ fn of_part(value: &Value) -> Value {
 /// ```
 pub(super) fn uri_pattern(uri: &str) -> Option<String> {
     let value = Value::from(uri);
-    let Some(StandIn::Text(parts)) = StandIn::of(&value) else { return None };
+    let Some(RedactedValue::Text(parts)) = RedactedValue::of(&value) else { return None };
     let mut pattern = String::new();
     for (at, part) in parts.iter().enumerate() {
         match at {
@@ -98,7 +98,7 @@ mod tests {
             "more": [{"pin": 4711, "length": 3}, [1]],
         });
         assert_eq!(matcher.check(&asked), []);
-        assert_eq!(with_one_secret(&recorded)["user"], "bob");
+        assert_eq!(unify_secrets(&recorded)["user"], "bob");
         let wrong = [
             ("/user", json!("eve")),
             ("/password", json!(5)),

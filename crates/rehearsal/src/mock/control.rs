@@ -17,9 +17,9 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use rehearsal_core::answer::ExpectedCall;
-use rehearsal_core::answer::harness::{Harness, QueueView, Response as Prepared, Said};
+use rehearsal_core::answer::harness::{Harness, QueueView, QueuedResponse as Prepared, ResponseBody};
 use rehearsal_wire::BoxFuture;
-use rehearsal_wire::http::server::Routes;
+use rehearsal_wire::http::server::CustomRoutes;
 use serde_json::{Value, json};
 
 use crate::serve::{Server, now_ms};
@@ -35,24 +35,24 @@ pub(super) struct Control {
 }
 
 /// Why a request is refused.
-struct Refused {
+struct ControlError {
     status: StatusCode,
     why: String,
     allow: Option<&'static str>,
 }
 
-impl Refused {
-    fn new(status: StatusCode, why: impl Into<String>) -> Refused {
-        Refused { status, why: why.into(), allow: None }
+impl ControlError {
+    fn new(status: StatusCode, why: impl Into<String>) -> ControlError {
+        ControlError { status, why: why.into(), allow: None }
     }
 
-    fn method(allow: &'static str) -> Refused {
+    fn method(allow: &'static str) -> ControlError {
         let why = format!("here is only {allow}");
-        Refused { allow: Some(allow), ..Refused::new(StatusCode::METHOD_NOT_ALLOWED, why) }
+        ControlError { allow: Some(allow), ..ControlError::new(StatusCode::METHOD_NOT_ALLOWED, why) }
     }
 }
 
-impl Routes for Control {
+impl CustomRoutes for Control {
     fn has(&self, path: &str) -> bool {
         path == ROOT || path.strip_prefix(ROOT).is_some_and(|rest| rest.starts_with('/'))
     }
@@ -76,7 +76,7 @@ impl Routes for Control {
 }
 
 impl Control {
-    fn find(&self, request: &Request<Bytes>) -> Result<Value, Refused> {
+    fn find(&self, request: &Request<Bytes>) -> Result<Value, ControlError> {
         let path = request.uri().path();
         let rest = path.strip_prefix(ROOT).unwrap_or_default().trim_matches('/');
         let (what, id) = match rest.split_once('/') {
@@ -87,69 +87,69 @@ impl Control {
         match (what, id) {
             ("queues", None) => match *method {
                 Method::GET => Ok(json!({"queues": self.queues()?})),
-                _ => Err(Refused::method("GET")),
+                _ => Err(ControlError::method("GET")),
             },
             ("queues", Some(id)) => self.queue(method, &decoded(id)?, request.body()),
             ("journal", None) => match *method {
                 Method::GET => self.journal(request.uri().query().unwrap_or_default()),
-                _ => Err(Refused::method("GET")),
+                _ => Err(ControlError::method("GET")),
             },
             ("verify", None) => match *method {
                 Method::POST => self.verify(request.body()),
-                _ => Err(Refused::method("POST")),
+                _ => Err(ControlError::method("POST")),
             },
             ("reset", None) => match *method {
                 Method::POST => {
                     self.server.reset();
                     Ok(json!({"reset": true}))
                 }
-                _ => Err(Refused::method("POST")),
+                _ => Err(ControlError::method("POST")),
             },
             _ => {
                 let known = "queues, queues/{test_case_id}, journal, verify and reset";
-                Err(Refused::new(StatusCode::NOT_FOUND, format!("no {path}; under {ROOT} there are {known}")))
+                Err(ControlError::new(StatusCode::NOT_FOUND, format!("no {path}; under {ROOT} there are {known}")))
             }
         }
     }
 
-    fn harness(&self) -> Result<Arc<Harness>, Refused> {
+    fn harness(&self) -> Result<Arc<Harness>, ControlError> {
         let why = "this mock has no queues; start it with --harness";
-        self.harness.clone().ok_or_else(|| Refused::new(StatusCode::NOT_FOUND, why))
+        self.harness.clone().ok_or_else(|| ControlError::new(StatusCode::NOT_FOUND, why))
     }
 
-    fn queues(&self) -> Result<Vec<Value>, Refused> {
+    fn queues(&self) -> Result<Vec<Value>, ControlError> {
         let harness = self.harness()?;
         Ok(harness.names().iter().filter_map(|name| harness.view(name)).map(|view| summary(&view)).collect())
     }
 
-    fn queue(&self, method: &Method, id: &str, body: &Bytes) -> Result<Value, Refused> {
+    fn queue(&self, method: &Method, id: &str, body: &Bytes) -> Result<Value, ControlError> {
         let harness = self.harness()?;
-        let unknown = || Refused::new(StatusCode::NOT_FOUND, format!("no test case {id:?}"));
+        let unknown = || ControlError::new(StatusCode::NOT_FOUND, format!("no test case {id:?}"));
         match *method {
             Method::GET => harness.view(id).map(|view| details(&view)).ok_or_else(unknown),
             Method::PUT => {
                 let loaded = harness.load(id, body, now_ms());
                 loaded
                     .map(|view| summary(&view))
-                    .map_err(|error| Refused::new(StatusCode::BAD_REQUEST, error.to_string()))
+                    .map_err(|error| ControlError::new(StatusCode::BAD_REQUEST, error.to_string()))
             }
             Method::DELETE if harness.remove(id) => Ok(json!({"deleted": id})),
             Method::DELETE => Err(unknown()),
-            _ => Err(Refused::method("GET, PUT, DELETE")),
+            _ => Err(ControlError::method("GET, PUT, DELETE")),
         }
     }
 
-    fn journal(&self, query: &str) -> Result<Value, Refused> {
+    fn journal(&self, query: &str) -> Result<Value, ControlError> {
         let mut after = 0;
         for field in query.split('&').filter(|field| !field.is_empty()) {
             match field.split_once('=') {
                 Some(("after", number)) => {
-                    let bad = || Refused::new(StatusCode::BAD_REQUEST, "`after` is the number of a call");
+                    let bad = || ControlError::new(StatusCode::BAD_REQUEST, "`after` is the number of a call");
                     after = number.parse().map_err(|_| bad())?;
                 }
                 _ => {
                     let why = format!("{field:?} is not known here; ?after=N shows what came after call N");
-                    return Err(Refused::new(StatusCode::BAD_REQUEST, why));
+                    return Err(ControlError::new(StatusCode::BAD_REQUEST, why));
                 }
             }
         }
@@ -158,8 +158,8 @@ impl Control {
         Ok(json!({"count": journal.count(), "calls": calls}))
     }
 
-    fn verify(&self, body: &Bytes) -> Result<Value, Refused> {
-        let bad = |why: String| Refused::new(StatusCode::BAD_REQUEST, why);
+    fn verify(&self, body: &Bytes) -> Result<Value, ControlError> {
+        let bad = |why: String| ControlError::new(StatusCode::BAD_REQUEST, why);
         let written: Value = serde_json::from_slice(body).map_err(|error| bad(format!("not JSON: {error}")))?;
         let Value::Array(written) = written else {
             return Err(bad("expected a list such as [{\"tool\": \"echo\", \"times\": 2}]".to_owned()));
@@ -186,8 +186,8 @@ fn details(view: &QueueView) -> Value {
 /// A response as it will go on the wire.
 fn prepared(response: &Prepared) -> Value {
     let mut shown = match &response.said {
-        Said::Result(result) => json!({"result": result}),
-        Said::Error(error) => {
+        ResponseBody::Result(result) => json!({"result": result}),
+        ResponseBody::Error(error) => {
             let data = error.data.as_ref().and_then(|data| data.value().ok());
             json!({"error": {"code": error.code, "message": error.message, "data": data}})
         }
@@ -199,11 +199,11 @@ fn prepared(response: &Prepared) -> Value {
 }
 
 /// The name of a test case in a path.
-fn decoded(id: &str) -> Result<Cow<'_, str>, Refused> {
+fn decoded(id: &str) -> Result<Cow<'_, str>, ControlError> {
     if !id.contains('%') {
         return Ok(Cow::Borrowed(id));
     }
-    let bad = || Refused::new(StatusCode::BAD_REQUEST, format!("{id:?} is not percent-encoded text"));
+    let bad = || ControlError::new(StatusCode::BAD_REQUEST, format!("{id:?} is not percent-encoded text"));
     let mut bytes = Vec::with_capacity(id.len());
     let mut rest = id.bytes();
     while let Some(byte) = rest.next() {

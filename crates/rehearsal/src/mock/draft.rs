@@ -3,18 +3,20 @@
 //! What it lists is listed; its resources are read and its prompts are asked for, because that changes nothing. Its tools
 //! are never called: their answers are made up.
 
-use rehearsal_core::answer::faithful;
+use rehearsal_core::answer::keep_listed_forms;
 use rehearsal_core::protocol::tool::PromptArgument;
 use rehearsal_core::protocol::{Era, Prompt, Resource, ResourceTemplate, Revision, Tool};
 use rehearsal_core::schema::example;
 use rehearsal_core::script::ScriptError;
-use rehearsal_core::script::mock::write::{Draft, DraftAnswer, Offer, Says, literal, literal_value, with_expressions};
+use rehearsal_core::script::mock::write::{
+    DraftAnswer, DraftBody, DraftItem, MockDraft, escape_template, escape_value, with_expressions,
+};
 use serde_json::{Map, Value, json};
 
 use crate::Client;
 
 /// How many resources are read, and how many prompts are asked for.
-const ASKED: usize = 200;
+const MAX_READS: usize = 200;
 /// How large the contents of a resource or a prompt may be.
 const CONTENTS: usize = 64 << 10;
 /// How large all of them may be together.
@@ -22,7 +24,7 @@ const ALL_CONTENTS: usize = 1 << 20;
 
 /// What a server lists.
 #[derive(Clone, Debug, Default)]
-pub struct Surface {
+pub struct ServerLists {
     /// What can be called.
     pub tools: Vec<Tool>,
     /// What can be read.
@@ -35,7 +37,7 @@ pub struct Surface {
 
 /// A file, and what whoever gets it should know.
 #[derive(Clone, Debug)]
-pub struct Drafted {
+pub struct DraftedMock {
     /// The text of the mock file.
     pub text: String,
     /// What is not as the server has it, a line each.
@@ -43,21 +45,21 @@ pub struct Drafted {
 }
 
 /// Writes a mock that lists exactly what the server lists to a client of this version, under a comment.
-pub async fn draft(client: &Client, surface: Surface, comment: &str) -> Result<Drafted, Vec<ScriptError>> {
-    let mut asking = Asking { client, left: ASKED, room: ALL_CONTENTS, remarks: Vec::new() };
-    let Surface { tools, resources, resource_templates, prompts } = surface;
+pub async fn draft(client: &Client, surface: ServerLists, comment: &str) -> Result<DraftedMock, Vec<ScriptError>> {
+    let mut asking = ServerReader { client, left: MAX_READS, room: ALL_CONTENTS, remarks: Vec::new() };
+    let ServerLists { tools, resources, resource_templates, prompts } = surface;
     let tools = asking.once("tool", tools, |tool| &tool.name);
     let resources = asking.once("resource", resources, |resource| &resource.uri);
     let resource_templates = asking.once("resource template", resource_templates, |one| &one.uri_template);
     let prompts = asking.once("prompt", prompts, |prompt| &prompt.name);
-    let mut draft = Draft {
+    let mut draft = MockDraft {
         comment: comment.to_owned(),
         server: Some(client.server_info().clone()).filter(Value::is_object),
         instructions: client.instructions().map(str::to_owned),
         versions: versions(client.revision()),
         tools: tools.into_iter().map(tool).collect(),
         resource_templates: resource_templates.into_iter().map(resource_template).collect(),
-        ..Draft::default()
+        ..MockDraft::default()
     };
     for resource in resources {
         draft.resources.push(asking.resource(resource).await);
@@ -66,8 +68,8 @@ pub async fn draft(client: &Client, surface: Surface, comment: &str) -> Result<D
         draft.prompts.push(asking.prompt(prompt).await);
     }
     let capabilities = client.server_capabilities().as_object().cloned().unwrap_or_default();
-    let faithful = faithful(draft, &capabilities, client.revision())?;
-    Ok(Drafted { text: faithful.written(), remarks: asking.remarks })
+    let faithful = keep_listed_forms(draft, &capabilities, client.revision())?;
+    Ok(DraftedMock { text: faithful.written(), remarks: asking.remarks })
 }
 
 /// A server of the handshake era speaks what it agreed on and, as far as anybody knows, what came before. One of 2026-07-28
@@ -79,44 +81,44 @@ fn versions(revision: Revision) -> Vec<Revision> {
     }
 }
 
-fn tool(tool: Tool) -> Offer {
+fn tool(tool: Tool) -> DraftItem {
     let made_up = tool.output_schema.as_ref().map(example);
     let text = |text: String| json!({"content": [{"type": "text", "text": text}]});
     let (says, comment) = match made_up {
         Some(Some(value)) => {
-            let structured = literal_value(&value);
+            let structured = escape_value(&value);
             let mut result = text(structured.to_string());
             result["structuredContent"] = structured;
             (result, "Made up to fit the output schema")
         }
         Some(None) => {
-            let mut failure = text(format!("{} has no answer yet", literal(&tool.name)));
+            let mut failure = text(format!("{} has no answer yet", escape_template(&tool.name)));
             failure["isError"] = true.into();
             (failure, "Nothing could be made up that fits the output schema")
         }
-        None => (text(format!("{} was called with {{{{ arguments | tojson }}}}", literal(&tool.name))), ""),
+        None => (text(format!("{} was called with {{{{ arguments | tojson }}}}", escape_template(&tool.name))), ""),
     };
-    let answer = DraftAnswer { comment: comment.to_owned(), ..DraftAnswer::new(Says::Template(says)) };
-    Offer::new(tool.raw, vec![answer])
+    let answer = DraftAnswer { comment: comment.to_owned(), ..DraftAnswer::new(DraftBody::Template(says)) };
+    DraftItem::new(tool.raw, vec![answer])
 }
 
-fn resource_template(template: ResourceTemplate) -> Offer {
+fn resource_template(template: ResourceTemplate) -> DraftItem {
     let mut contents = json!({"text": "the contents of {{ uri }}"});
     if let Some(mime_type) = template.raw.get("mimeType") {
         contents["mimeType"] = mime_type.clone();
     }
-    Offer::new(template.raw, vec![DraftAnswer::new(Says::Template(json!({"contents": [contents]})))])
+    DraftItem::new(template.raw, vec![DraftAnswer::new(DraftBody::Template(json!({"contents": [contents]})))])
 }
 
 /// Asks a server for what can be asked for without changing anything, within limits.
-struct Asking<'a> {
+struct ServerReader<'a> {
     client: &'a Client,
     left: usize,
     room: usize,
     remarks: Vec<String>,
 }
 
-impl Asking<'_> {
+impl ServerReader<'_> {
     /// Each name once: a mock has no use for two.
     fn once<T>(&mut self, what: &str, all: Vec<T>, name: impl Fn(&T) -> &String) -> Vec<T> {
         let mut seen = std::collections::HashSet::new();
@@ -130,7 +132,7 @@ impl Asking<'_> {
         all.into_iter().filter(|one| is_first(one)).collect()
     }
 
-    async fn resource(&mut self, resource: Resource) -> Offer {
+    async fn resource(&mut self, resource: Resource) -> DraftItem {
         let read = match self.may_ask() {
             Ok(()) => self.client.read_resource(&resource.uri).await.map_err(|error| error.to_string()),
             Err(why) => Err(why),
@@ -142,7 +144,7 @@ impl Asking<'_> {
             _ => Err("the server gave no contents".to_owned()),
         });
         match result {
-            Ok(result) => Offer::new(resource.raw, vec![DraftAnswer::new(Says::Result(result))]),
+            Ok(result) => DraftItem::new(resource.raw, vec![DraftAnswer::new(DraftBody::Result(result))]),
             Err(why) => {
                 let uri = &resource.uri;
                 self.remarks.push(format!("the contents of {uri} are made up: {}", one_line(&why)));
@@ -150,14 +152,17 @@ impl Asking<'_> {
                 if let Some(mime_type) = resource.raw.get("mimeType") {
                     contents["mimeType"] = mime_type.clone();
                 }
-                let answer = DraftAnswer::new(Says::Result(json!({"contents": [contents]})));
-                Offer { comment: format!("Made up: {}", one_line(&why)), ..Offer::new(resource.raw, vec![answer]) }
+                let answer = DraftAnswer::new(DraftBody::Result(json!({"contents": [contents]})));
+                DraftItem {
+                    comment: format!("Made up: {}", one_line(&why)),
+                    ..DraftItem::new(resource.raw, vec![answer])
+                }
             }
         }
     }
 
     /// Asks for a prompt with a mark for each argument, and puts the argument where its mark comes back.
-    async fn prompt(&mut self, prompt: Prompt) -> Offer {
+    async fn prompt(&mut self, prompt: Prompt) -> DraftItem {
         let mark = |name: &str| format!("rehearsal-{name}-argument");
         let names = prompt.arguments.iter().map(|argument| &argument.name);
         let arguments: Map<_, _> = names.map(|name| (name.clone(), mark(name).into())).collect();
@@ -178,24 +183,28 @@ impl Asking<'_> {
                 if let (None, Some(description)) = (result.get("description"), prompt.raw.get("description")) {
                     result["description"] = description.clone();
                 }
-                let says = Says::Template(marked(&result, &marks));
-                Offer::new(prompt.raw, vec![DraftAnswer::new(says)])
+                let says = DraftBody::Template(mark_arguments(&result, &marks));
+                DraftItem::new(prompt.raw, vec![DraftAnswer::new(says)])
             }
             Err(why) => {
                 self.remarks.push(format!("the messages of {} are made up: {}", prompt.name, one_line(&why)));
-                let text = format!("{}: {{{{ arguments | tojson }}}}", literal(&prompt.name));
+                let text = format!("{}: {{{{ arguments | tojson }}}}", escape_template(&prompt.name));
                 let mut said = json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]});
                 if let Some(description) = prompt.raw.get("description") {
                     said["description"] = description.clone();
                 }
-                let answer = DraftAnswer::new(Says::Template(said));
-                Offer { comment: format!("Made up: {}", one_line(&why)), ..Offer::new(prompt.raw, vec![answer]) }
+                let answer = DraftAnswer::new(DraftBody::Template(said));
+                DraftItem {
+                    comment: format!("Made up: {}", one_line(&why)),
+                    ..DraftItem::new(prompt.raw, vec![answer])
+                }
             }
         }
     }
 
     fn may_ask(&mut self) -> Result<(), String> {
-        self.left = self.left.checked_sub(1).ok_or_else(|| format!("more than {ASKED} would have to be asked for"))?;
+        self.left =
+            self.left.checked_sub(1).ok_or_else(|| format!("more than {MAX_READS} would have to be asked for"))?;
         Ok(())
     }
 
@@ -227,12 +236,12 @@ fn expression(argument: &PromptArgument) -> String {
 }
 
 /// All texts of a value as templates.
-fn marked(value: &Value, marks: &[(String, String)]) -> Value {
+fn mark_arguments(value: &Value, marks: &[(String, String)]) -> Value {
     match value {
         Value::String(text) => with_expressions(text, marks).into(),
-        Value::Array(elements) => elements.iter().map(|element| marked(element, marks)).collect(),
+        Value::Array(elements) => elements.iter().map(|element| mark_arguments(element, marks)).collect(),
         Value::Object(fields) => {
-            Value::Object(fields.iter().map(|(key, value)| (key.clone(), marked(value, marks))).collect())
+            Value::Object(fields.iter().map(|(key, value)| (key.clone(), mark_arguments(value, marks))).collect())
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }

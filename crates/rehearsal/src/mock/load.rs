@@ -11,13 +11,13 @@ use rehearsal_core::answer::{
     AnswerSource, Chain, Mock, MockSource, PlaceholderSource, ProtocolSource, SchemaSource, ScriptSource,
 };
 use rehearsal_core::script::mock::{self, MissingAnswers};
-use rehearsal_core::script::{self, Problem, ScriptError};
+use rehearsal_core::script::{self, ScriptError, ScriptProblem};
 
 use crate::serve::Server;
 
 /// Which files make a mock, and how they are read.
 #[derive(Clone, Debug, Default)]
-pub struct Files {
+pub struct MockFiles {
     /// The files; of what can only be said once, the first counts.
     pub paths: Vec<PathBuf>,
     /// What happens to a request for which the files declare no answer.
@@ -69,16 +69,16 @@ pub enum LoadError {
 
 debug_as_display!(LoadError);
 
-impl Files {
+impl MockFiles {
     /// These files.
-    pub fn new(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Files {
-        Files { paths: paths.into_iter().map(Into::into).collect(), ..Files::default() }
+    pub fn new(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> MockFiles {
+        MockFiles { paths: paths.into_iter().map(Into::into).collect(), ..MockFiles::default() }
     }
 
     /// The same, and what nothing declares is answered with a value that fits the output schema.
     #[must_use]
-    pub fn schema_fill(self) -> Files {
-        Files { unanswered: Unanswered::FillFromSchema, ..self }
+    pub fn schema_fill(self) -> MockFiles {
+        MockFiles { unanswered: Unanswered::FillFromSchema, ..self }
     }
 
     /// Reads and compiles them: a chain that answers as they declare.
@@ -125,7 +125,7 @@ impl Files {
 
 /// What is wrong with the text of a file, in the order of the file: everything that would keep it from being served, the
 /// files that it names included.
-pub fn check(file: &str, text: &[u8], unanswered: Unanswered) -> Vec<Problem> {
+pub fn check(file: &str, text: &[u8], unanswered: Unanswered) -> Vec<ScriptProblem> {
     let text = match script::text(file, text.to_vec()) {
         Ok(text) => text,
         Err(error) => return error.problems,
@@ -145,7 +145,7 @@ fn compile(file: &str, text: &str, unanswered: Unanswered) -> Result<Mock, LoadE
 /// A chain that answers as the text of one file declares.
 pub fn chain_of(file: &str, text: &str) -> Result<Chain, LoadError> {
     let mock = compile(file, text, Unanswered::Refuse)?;
-    Ok(Files::default().chain(Arc::new(mock)))
+    Ok(MockFiles::default().chain(Arc::new(mock)))
 }
 
 /// The text of a file, and whether it may lack answers.
@@ -201,7 +201,7 @@ pub enum Reload {
 /// # Why not the kernel's notifications
 ///
 /// Editors replace files, folders are mounted from elsewhere, and five looks a second at a handful of files cost nothing.
-pub async fn watch(files: Files, server: Server, mut tell: impl FnMut(Reload)) {
+pub async fn watch(files: MockFiles, server: Server, mut tell: impl FnMut(Reload)) {
     let mut paths = Vec::new();
     // Whether it can be read at all was said when it was read to be served.
     let _ = files.load_noting(&mut paths);

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rehearsal_core::answer::harness::{Harness, HarnessError, QueueView};
 use rehearsal_core::answer::{Chain, ExpectedCall, LoggedRequest};
 use rehearsal_core::message::Method;
-use rehearsal_wire::http::server::Options;
+use rehearsal_wire::http::server::HttpServerOptions;
 use serde_json::Value;
 
 use super::control::Control;
-use super::load::{Files, LoadError, Unanswered, chain_of};
+use super::load::{LoadError, MockFiles, Unanswered, chain_of};
 use crate::serve::{Server, ServerFixture, StartError, now_ms};
 
 /// A mock on a free port of this machine, for one test. It is gone when it is dropped, also by a test that panics.
@@ -36,7 +36,7 @@ use crate::serve::{Server, ServerFixture, StartError, now_ms};
 #[derive(Debug)]
 pub struct MockServer {
     fixture: ServerFixture,
-    files: Files,
+    files: MockFiles,
     expected: Mutex<Vec<Expected>>,
 }
 
@@ -55,7 +55,7 @@ debug_as_display!(MockError);
 
 /// How to start a process that serves a mock on its stdin and stdout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parameters {
+pub struct StdioParameters {
     /// The program.
     pub command: String,
     /// Its arguments.
@@ -74,11 +74,11 @@ struct Expected {
 impl MockServer {
     /// Serves a file. When this returns, clients can connect.
     pub fn start(file: impl AsRef<Path>) -> Result<MockServer, MockError> {
-        MockServer::start_files(Files::new([file.as_ref()]))
+        MockServer::start_files(MockFiles::new([file.as_ref()]))
     }
 
     /// Serves several files as one mock.
-    pub fn start_files(mut files: Files) -> Result<MockServer, MockError> {
+    pub fn start_files(mut files: MockFiles) -> Result<MockServer, MockError> {
         for path in &mut files.paths {
             *path = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
         }
@@ -87,10 +87,10 @@ impl MockServer {
 
     /// Serves the text of a mock file. There is no file, and so no [`MockServer::stdio`].
     pub fn from_text(text: &str) -> Result<MockServer, MockError> {
-        MockServer::begin(chain_of("mock", text)?, Files::default())
+        MockServer::begin(chain_of("mock", text)?, MockFiles::default())
     }
 
-    pub(super) fn begin(chain: Chain, files: Files) -> Result<MockServer, MockError> {
+    pub(super) fn begin(chain: Chain, files: MockFiles) -> Result<MockServer, MockError> {
         let server = Server::new(chain);
         let options = http_options(&server, files.harness.as_ref());
         let fixture = ServerFixture::start(server, options)?;
@@ -99,17 +99,17 @@ impl MockServer {
 
     /// How to start a process that serves the same files over stdio. The process is another server with its own state, and its
     /// requests are not logged here.
-    pub fn stdio(&self, rehearse: impl Into<String>) -> Parameters {
+    pub fn stdio(&self, rehearse: impl Into<String>) -> StdioParameters {
         let mut args = vec!["mock".to_owned()];
         args.extend(self.files.harness.as_ref().map(|_| "--harness".to_owned()));
         args.extend((self.files.unanswered == Unanswered::FillFromSchema).then(|| "--schema-fill".to_owned()));
         args.extend(self.files.paths.iter().map(|file| file.display().to_string()));
-        Parameters { command: rehearse.into(), args, env: BTreeMap::new() }
+        StdioParameters { command: rehearse.into(), args, env: BTreeMap::new() }
     }
 
     /// Expects a number of calls of a tool: `1`, `2..`, `..=3`. An expectation that is not met fails the test when the mock is
     /// dropped.
-    pub fn expect_tool(&self, tool: &str, times: impl Times) -> &MockServer {
+    pub fn expect_tool(&self, tool: &str, times: impl CallCount) -> &MockServer {
         let (least, most) = times.bounds();
         let expected = Expected { tool: tool.to_owned(), least, most };
         self.expected.lock().unwrap_or_else(PoisonError::into_inner).push(expected);
@@ -117,7 +117,7 @@ impl MockServer {
     }
 
     /// The expectations that are not met.
-    pub fn unmet(&self) -> Vec<String> {
+    pub fn unmet_expectations(&self) -> Vec<String> {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let unmet = expected.iter().filter_map(|Expected { tool, least, most }| {
             let calls = self.calls_of(tool);
@@ -173,19 +173,19 @@ impl Deref for MockServer {
 
 impl Drop for MockServer {
     fn drop(&mut self) {
-        let unmet = self.unmet();
+        let unmet = self.unmet_expectations();
         // A test that fails already has a better reason.
         assert!(unmet.is_empty() || std::thread::panicking(), "{}", unmet.join("\n"));
     }
 }
 
 /// How often something is expected: a number, or a range of them.
-pub trait Times {
+pub trait CallCount {
     /// At least and at most.
     fn bounds(self) -> (u64, Option<u64>);
 }
 
-impl Times for u64 {
+impl CallCount for u64 {
     fn bounds(self) -> (u64, Option<u64>) {
         (self, Some(self))
     }
@@ -193,7 +193,7 @@ impl Times for u64 {
 
 macro_rules! times {
     ($($range:ty),*) => {
-        $(impl Times for $range {
+        $(impl CallCount for $range {
             fn bounds(self) -> (u64, Option<u64>) {
                 let least = match self.start_bound() {
                     Bound::Included(least) => *least,
@@ -223,7 +223,7 @@ impl MockServer {
     /// The universal test server: one tool, `get_data`, whose answers come with the question or are loaded before.
     pub fn harness() -> Result<MockServer, MockError> {
         let harness = Some(Arc::new(Harness::default()));
-        MockServer::start_files(Files { harness, ..Files::default() })
+        MockServer::start_files(MockFiles { harness, ..MockFiles::default() })
     }
 
     /// Loads the responses of a test case, a JSON list, in place of what it had.
@@ -232,9 +232,9 @@ impl MockServer {
     pub fn load_queue(&self, test_case: &str, responses: &Value) -> Result<QueueView, HarnessError> {
         match &self.files.harness {
             Some(harness) => harness.load(test_case, responses.to_string().as_bytes(), now_ms()),
-            None => {
-                Err(HarnessError::TooMuch { what: "this server has no queues; start it with harness()".to_owned() })
-            }
+            None => Err(HarnessError::LimitExceeded {
+                what: "this server has no queues; start it with harness()".to_owned(),
+            }),
         }
     }
 
@@ -251,7 +251,7 @@ impl MockServer {
 }
 
 /// The options of a listener that serves a mock: those of its chain, and the control interface.
-pub fn http_options(server: &Server, harness: Option<&Arc<Harness>>) -> Options {
+pub fn http_options(server: &Server, harness: Option<&Arc<Harness>>) -> HttpServerOptions {
     let control = Control { server: server.clone(), harness: harness.cloned() };
-    Options { routes: Some(Arc::new(control)), ..crate::serve::http_options(server) }
+    HttpServerOptions { routes: Some(Arc::new(control)), ..crate::serve::http_options(server) }
 }

@@ -12,7 +12,7 @@ mod draft;
 mod load;
 mod mock_server;
 
-pub use draft::{Drafted, Surface, draft};
-pub use load::{Files, LoadError, Reload, Unanswered, chain_of, check, watch};
-pub use mock_server::{MockError, MockServer, Parameters, Times, http_options};
+pub use draft::{DraftedMock, ServerLists, draft};
+pub use load::{LoadError, MockFiles, Reload, Unanswered, chain_of, check, watch};
+pub use mock_server::{CallCount, MockError, MockServer, StdioParameters, http_options};
 pub use rehearsal_core::answer::{CallOutcome, ExpectedCall, LoggedRequest, UnmetCall};

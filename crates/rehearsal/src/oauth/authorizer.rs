@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use rehearsal_wire::http::client::{Again, Authorize, Options, fetch};
-use rehearsal_wire::{BoxFuture, HttpHead};
+use rehearsal_wire::http::client::{Authorize, HttpClientOptions, RetryDecision, fetch};
+use rehearsal_wire::{BoxFuture, HttpMeta};
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest,
     WWWAuthenticateParams,
@@ -16,31 +16,31 @@ use rmcp::transport::auth::{
 use tokio::sync::Mutex;
 
 use super::client_registration::of_login;
-use super::login::Logging;
+use super::login::LoginFlow;
 use super::options::{OAuth, OAuthError};
-use super::shelf::Shelf;
+use super::shelf::LoginCache;
 use super::store::Login;
 
 /// A token that expires within this many seconds is renewed before it is used, unless its whole lifetime is short.
-const MARGIN: u64 = 30;
+const RENEW_MARGIN: u64 = 30;
 
 /// Authorizes us at one server. Requests that are sent during a login wait for it.
-pub(crate) struct Authority {
+pub(crate) struct Authorizer {
     oauth: OAuth,
-    options: Options,
-    shelf: Shelf,
+    options: HttpClientOptions,
+    shelf: LoginCache,
     manager: Mutex<AuthorizationManager>,
 }
 
-impl Authority {
+impl Authorizer {
     /// Answers at the server that `options` reach.
-    pub(crate) async fn new(oauth: OAuth, options: Options) -> Result<Authority, OAuthError> {
+    pub(crate) async fn new(oauth: OAuth, options: HttpClientOptions) -> Result<Authorizer, OAuthError> {
         let server = options.url.to_string();
-        let shelf = Shelf::new(&server, oauth.store.clone());
-        let fetcher = Arc::new(Fetcher { options: options.clone() });
+        let shelf = LoginCache::new(&server, oauth.store.clone());
+        let fetcher = Arc::new(OAuthHttp { options: options.clone() });
         let mut manager = AuthorizationManager::new_with_oauth_http_client(&server, fetcher).await?;
         manager.set_credential_store(shelf.clone());
-        Ok(Authority { oauth, options, shelf, manager: Mutex::new(manager) })
+        Ok(Authorizer { oauth, options, shelf, manager: Mutex::new(manager) })
     }
 
     /// The token in use, renewed where it is old; a token that cannot be renewed is for the server to judge.
@@ -52,9 +52,9 @@ impl Authority {
         };
         let Some(login) = login else { return Ok(None) };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        if login.is_old(now, MARGIN) && login.has_refresh_token() {
+        if login.is_old(now, RENEW_MARGIN) && login.has_refresh_token() {
             let _lock = self.shelf.lock().await?;
-            if let Some(login) = self.shelf.fresh()?.filter(|login| login.is_old(now, MARGIN)) {
+            if let Some(login) = self.shelf.fresh()?.filter(|login| login.is_old(now, RENEW_MARGIN)) {
                 let metadata = self.discover(&mut manager, None).await?;
                 self.refresh(&mut manager, &metadata, &login).await?;
             }
@@ -62,19 +62,19 @@ impl Authority {
         Ok(self.shelf.kept().and_then(|login| header(&login)))
     }
 
-    async fn challenged(&self, sent: Option<&HeaderValue>, head: &HttpHead) -> Result<Again, OAuthError> {
+    async fn handle_challenge(&self, sent: Option<&HeaderValue>, head: &HttpMeta) -> Result<RetryDecision, OAuthError> {
         let mut manager = self.manager.lock().await;
         let lock = self.shelf.lock().await?;
         let login = self.shelf.fresh()?;
         if login.as_ref().and_then(header).is_some_and(|token| Some(&token) != sent) {
-            return Ok(Again::Yes); // another request or process has logged in already
+            return Ok(RetryDecision::Yes); // another request or process has logged in already
         }
         let challenge = challenge(&head.headers);
         let scopes = match head.status {
             Some(StatusCode::UNAUTHORIZED) => Vec::new(),
-            _ => match more(challenge.as_deref(), login.as_ref()) {
+            _ => match scopes_to_request(challenge.as_deref(), login.as_ref()) {
                 Some(scopes) => scopes,
-                None => return Ok(Again::No),
+                None => return Ok(RetryDecision::No),
             },
         };
         let metadata = self.discover(&mut manager, challenge.as_deref()).await?;
@@ -82,15 +82,15 @@ impl Authority {
             // Nothing that one authorization server gave us is for the eyes of another.
             if login.issuer.is_some() && login.issuer != metadata.issuer {
                 self.shelf.forget()?;
-            } else if scopes.is_empty() && self.refresh(&mut manager, &metadata, &login).await? == Again::Yes {
-                return Ok(Again::Yes);
+            } else if scopes.is_empty() && self.refresh(&mut manager, &metadata, &login).await? == RetryDecision::Yes {
+                return Ok(RetryDecision::Yes);
             }
         }
         drop(lock); // a user may take minutes
         let (oauth, shelf, options) = (&self.oauth, &self.shelf, &self.options);
-        let mut logging = Logging { oauth, manager: &mut manager, metadata: &metadata, shelf, options };
+        let mut logging = LoginFlow { oauth, manager: &mut manager, metadata: &metadata, shelf, options };
         logging.log_in(scopes).await?;
-        Ok(Again::Yes)
+        Ok(RetryDecision::Yes)
     }
 
     async fn discover(
@@ -109,15 +109,15 @@ impl Authority {
         manager: &mut AuthorizationManager,
         metadata: &AuthorizationMetadata,
         login: &Login,
-    ) -> Result<Again, OAuthError> {
+    ) -> Result<RetryDecision, OAuthError> {
         let same = login.issuer.is_none() || login.issuer == metadata.issuer;
         if !same || !login.has_refresh_token() {
-            return Ok(Again::No);
+            return Ok(RetryDecision::No);
         }
         manager.configure_client(of_login(login, &self.options.url.to_string()))?;
         match manager.refresh_token().await {
-            Ok(_) => Ok(Again::Yes),
-            Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(Again::No),
+            Ok(_) => Ok(RetryDecision::Yes),
+            Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(RetryDecision::No),
             Err(error) => Err(error.into()),
         }
     }
@@ -138,7 +138,7 @@ fn challenge(headers: &HeaderMap) -> Option<String> {
 
 /// The scopes to request if those of a login are insufficient: the earlier ones and those in the challenge. `None` if
 /// the challenge has no new scope, because another request would change nothing.
-fn more(challenge: Option<&str>, login: Option<&Login>) -> Option<Vec<String>> {
+fn scopes_to_request(challenge: Option<&str>, login: Option<&Login>) -> Option<Vec<String>> {
     let nowhere = oauth2::url::Url::parse("http://localhost/").ok()?;
     let params = WWWAuthenticateParams::parse(challenge?, &nowhere);
     if !params.is_insufficient_scope() {
@@ -154,7 +154,7 @@ fn more(challenge: Option<&str>, login: Option<&Login>) -> Option<Vec<String>> {
     (scopes.len() > before).then_some(scopes)
 }
 
-impl Authorize for Authority {
+impl Authorize for Authorizer {
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, String>> {
         Box::pin(async { self.token().await.map_err(|error| error.to_string()) })
     }
@@ -162,13 +162,13 @@ impl Authorize for Authority {
     fn refused<'a>(
         &'a self,
         sent: Option<&'a HeaderValue>,
-        head: &'a HttpHead,
-    ) -> BoxFuture<'a, Result<Again, String>> {
-        Box::pin(async move { self.challenged(sent, head).await.map_err(|error| error.to_string()) })
+        head: &'a HttpMeta,
+    ) -> BoxFuture<'a, Result<RetryDecision, String>> {
+        Box::pin(async move { self.handle_challenge(sent, head).await.map_err(|error| error.to_string()) })
     }
 }
 
-impl fmt::Debug for Authority {
+impl fmt::Debug for Authorizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authority").field("oauth", &self.oauth).finish_non_exhaustive()
     }
@@ -179,11 +179,11 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// Sends the requests of a login with our client, so that certificates and limits are those of the server's connection.
 /// Redirects are not followed.
-pub(super) struct Fetcher {
-    pub(super) options: Options,
+pub(super) struct OAuthHttp {
+    pub(super) options: HttpClientOptions,
 }
 
-impl OAuthHttpClient for Fetcher {
+impl OAuthHttpClient for OAuthHttp {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let limit = request.timeout.unwrap_or(LIMIT);

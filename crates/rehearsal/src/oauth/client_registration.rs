@@ -89,12 +89,12 @@ impl std::str::FromStr for Algorithm {
 
 /// What a client signs with. It is never shown.
 #[derive(Clone)]
-pub(super) struct Key {
+pub(super) struct SigningKey {
     pub(super) pem: String,
     pub(super) algorithm: Algorithm,
 }
 
-impl Key {
+impl SigningKey {
     /// A signed statement that this is the client `id`, meant for `audience`.
     pub(super) fn assertion(&self, id: &str, audience: &str) -> Result<String, OAuthError> {
         let bad = |why: &str| OAuthError::BadKey { why: why.to_owned() };
@@ -157,7 +157,7 @@ mod tests {
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).unwrap();
         let text = STANDARD.encode(document.as_ref());
         let pem = format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n");
-        let key = Key { pem, algorithm: Algorithm::Es256 };
+        let key = SigningKey { pem, algorithm: Algorithm::Es256 };
         let assertion = key.assertion("me", "https://as.example").unwrap();
         let (signed, signature) = assertion.rsplit_once('.').unwrap();
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &SystemRandom::new())
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn what_is_no_key_is_told_and_never_shown() {
         for pem in ["", "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----", "secret"] {
-            let key = Key { pem: pem.into(), algorithm: Algorithm::Rs256 };
+            let key = SigningKey { pem: pem.into(), algorithm: Algorithm::Rs256 };
             let error = key.assertion("me", "https://as.example").unwrap_err().to_string();
             assert!(error.starts_with("the private key cannot be used: ") && !error.contains("c2VjcmV0"), "{error}");
         }

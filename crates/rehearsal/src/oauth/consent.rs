@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rehearsal_wire::BoxFuture;
-use rehearsal_wire::http::redirect::RedirectListener;
+use rehearsal_wire::http::redirect::CallbackListener;
 
 use super::login::parameter;
 use super::options::OAuthError;
@@ -16,53 +16,55 @@ pub(super) enum Consent {
     /// The user opens the address in a browser, which is redirected to a port of this machine.
     Browser { show: Arc<dyn Fn(&str) + Send + Sync>, limit: Duration },
     /// A function visits the address and returns the address that it was redirected to.
-    Visit { redirect_uri: String, visit: Visit },
+    Visit { redirect_uri: String, visit: VisitFn },
 }
 
-pub(super) type Visit = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
+pub(super) type VisitFn = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
 /// A consent that is ready to be requested.
-pub(super) enum Asker<'a> {
-    Browser { show: &'a (dyn Fn(&str) + Send + Sync), limit: Duration, listener: RedirectListener },
-    Visit { redirect_uri: &'a str, visit: &'a Visit },
+pub(super) enum ConsentPrompt<'a> {
+    Browser { show: &'a (dyn Fn(&str) + Send + Sync), limit: Duration, listener: CallbackListener },
+    Visit { redirect_uri: &'a str, visit: &'a VisitFn },
 }
 
 impl Consent {
     /// Prepares the consent; `before` is the redirect URI of the last login.
-    pub(super) async fn asker(&self, before: Option<&str>) -> Result<Asker<'_>, OAuthError> {
+    pub(super) async fn asker(&self, before: Option<&str>) -> Result<ConsentPrompt<'_>, OAuthError> {
         match self {
             Consent::Browser { show, limit } => {
                 let port = before.and_then(|uri| uri.parse::<http::Uri>().ok()?.port_u16());
-                let bound = RedirectListener::bind(port).await;
+                let bound = CallbackListener::bind(port).await;
                 let listener = bound
                     .map_err(|error| OAuthError::NoConsent { why: format!("cannot listen on 127.0.0.1: {error}") })?;
-                Ok(Asker::Browser { show: &**show, limit: *limit, listener })
+                Ok(ConsentPrompt::Browser { show: &**show, limit: *limit, listener })
             }
-            Consent::Visit { redirect_uri, visit } => Ok(Asker::Visit { redirect_uri, visit }),
+            Consent::Visit { redirect_uri, visit } => Ok(ConsentPrompt::Visit { redirect_uri, visit }),
         }
     }
 }
 
-impl Asker<'_> {
+impl ConsentPrompt<'_> {
     /// Where the browser is sent back to.
     pub(super) fn redirect_uri(&self) -> String {
         match self {
-            Asker::Browser { listener, .. } => listener.uri(),
-            Asker::Visit { redirect_uri, .. } => (*redirect_uri).to_owned(),
+            ConsentPrompt::Browser { listener, .. } => listener.uri(),
+            ConsentPrompt::Visit { redirect_uri, .. } => (*redirect_uri).to_owned(),
         }
     }
 
     /// Requests the consent. Returns the whole address that the browser was redirected to.
     pub(super) async fn ask(&self, url: &str) -> Result<String, OAuthError> {
         match self {
-            Asker::Browser { show, limit, listener } => {
+            ConsentPrompt::Browser { show, limit, listener } => {
                 let state = parameter(url, "state").unwrap_or_default();
                 show(url);
-                let visited = tokio::time::timeout(*limit, listener.visited(&state)).await;
+                let visited = tokio::time::timeout(*limit, listener.wait_for(&state)).await;
                 let visited = visited.map_err(|_| OAuthError::TimedOut { after: *limit })?;
                 visited.map_err(|error| OAuthError::NoConsent { why: error.to_string() })
             }
-            Asker::Visit { visit, .. } => visit(url.to_owned()).await.map_err(|why| OAuthError::NoConsent { why }),
+            ConsentPrompt::Visit { visit, .. } => {
+                visit(url.to_owned()).await.map_err(|why| OAuthError::NoConsent { why })
+            }
         }
     }
 }

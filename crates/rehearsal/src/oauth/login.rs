@@ -6,16 +6,16 @@ use bytes::Bytes;
 use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use oauth2::url::form_urlencoded;
-use rehearsal_wire::http::client::{Options, fetch};
+use rehearsal_wire::http::client::{HttpClientOptions, fetch};
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, ClientCredentialsConfig,
     OAuthTokenResponse,
 };
 
-use super::client_registration::{Key, identify, known};
+use super::client_registration::{SigningKey, identify, known};
 use super::consent::Consent;
 use super::options::{Grant, OAuth, OAuthError};
-use super::shelf::Shelf;
+use super::shelf::LoginCache;
 use super::store::Login;
 
 /// How long the token endpoint may take.
@@ -23,16 +23,16 @@ const LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
 const OFFLINE: &str = "offline_access";
 
 /// What a login needs.
-pub(super) struct Logging<'a> {
+pub(super) struct LoginFlow<'a> {
     pub(super) oauth: &'a OAuth,
     pub(super) manager: &'a mut AuthorizationManager,
     pub(super) metadata: &'a AuthorizationMetadata,
-    pub(super) shelf: &'a Shelf,
+    pub(super) shelf: &'a LoginCache,
     /// How the server is reached.
-    pub(super) options: &'a Options,
+    pub(super) options: &'a HttpClientOptions,
 }
 
-impl Logging<'_> {
+impl LoginFlow<'_> {
     /// Logs in with `scopes`, or with those that the server requires.
     pub(super) async fn log_in(&mut self, scopes: Vec<String>) -> Result<(), OAuthError> {
         let scopes = if !scopes.is_empty() {
@@ -95,7 +95,7 @@ impl Logging<'_> {
     }
 
     /// The client's own token, for a statement that it signs.
-    async fn sign(&mut self, id: &str, key: &Key, scopes: Vec<String>) -> Result<(), OAuthError> {
+    async fn sign(&mut self, id: &str, key: &SigningKey, scopes: Vec<String>) -> Result<(), OAuthError> {
         let audience = self.metadata.issuer.as_deref().unwrap_or(&self.metadata.token_endpoint);
         let mut form = vec![
             ("grant_type", "client_credentials".to_owned()),
@@ -115,7 +115,11 @@ impl Logging<'_> {
             .map_err(|error| failed(error.to_string()))?;
         let answer = fetch(self.options, request, LIMIT).await.map_err(|error| failed(error.to_string()))?;
         if !answer.status().is_success() {
-            return Err(failed(format!("the token endpoint answered {}: {}", answer.status(), said(answer.body()))));
+            return Err(failed(format!(
+                "the token endpoint answered {}: {}",
+                answer.status(),
+                error_text(answer.body())
+            )));
         }
         let token: OAuthTokenResponse = serde_json::from_slice(answer.body())
             .map_err(|_| failed("the token endpoint answered something that holds no token".to_owned()))?;
@@ -127,7 +131,7 @@ impl Logging<'_> {
 }
 
 /// The error and its description in the response of an endpoint, and nothing else of the response.
-fn said(body: &[u8]) -> String {
+fn error_text(body: &[u8]) -> String {
     let body: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |key: &str| body.get(key).and_then(serde_json::Value::as_str);
     [text("error"), text("error_description")].into_iter().flatten().collect::<Vec<_>>().join(": ")

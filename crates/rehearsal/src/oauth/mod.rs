@@ -29,7 +29,7 @@ mod options;
 mod shelf;
 mod store;
 
-pub(crate) use authorizer::Authority;
+pub(crate) use authorizer::Authorizer;
 pub use client_registration::Algorithm;
 pub use options::{OAuth, OAuthError};
 pub use store::{StoreError, TokenStore};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rehearsal_wire::http::client::in_words;
 use rmcp::transport::auth::AuthError;
 
-use super::client_registration::{Algorithm, Key};
+use super::client_registration::{Algorithm, SigningKey};
 use super::consent::Consent;
 use super::store::{StoreError, TokenStore};
 
@@ -38,7 +38,7 @@ pub(super) enum Grant {
     /// The client authorizes itself, with a secret.
     Secret { id: String, secret: String },
     /// The client authorizes itself, with a key.
-    Key { id: String, key: Key },
+    Key { id: String, key: SigningKey },
 }
 
 impl OAuth {
@@ -68,7 +68,7 @@ impl OAuth {
 
     /// Authorizes the client itself, without a user, with an assertion that is signed with a private key (PKCS#8, PEM).
     pub fn with_private_key(id: impl Into<String>, pem: impl Into<String>, algorithm: Algorithm) -> OAuth {
-        OAuth::new(Grant::Key { id: id.into(), key: Key { pem: pem.into(), algorithm } })
+        OAuth::new(Grant::Key { id: id.into(), key: SigningKey { pem: pem.into(), algorithm } })
     }
 
     /// The client that was registered beforehand, with its secret where it has one.

@@ -11,15 +11,15 @@ use super::store::{Login, StoreError, TokenStore};
 
 /// The login in use, in which `rmcp` stores its tokens. Clones share it.
 #[derive(Clone)]
-pub(super) struct Shelf {
+pub(super) struct LoginCache {
     server: Arc<str>,
     store: Option<TokenStore>,
     kept: Arc<Mutex<Option<Login>>>,
 }
 
-impl Shelf {
-    pub(super) fn new(server: &str, store: Option<TokenStore>) -> Shelf {
-        Shelf { server: server.into(), store, kept: Arc::default() }
+impl LoginCache {
+    pub(super) fn new(server: &str, store: Option<TokenStore>) -> LoginCache {
+        LoginCache { server: server.into(), store, kept: Arc::default() }
     }
 
     fn set(&self, login: Option<Login>) {
@@ -78,7 +78,7 @@ fn failed(error: StoreError) -> AuthError {
 }
 
 #[async_trait]
-impl CredentialStore for Shelf {
+impl CredentialStore for LoginCache {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         Ok(self.kept().map(|login| {
             let Login { client_id, token, scopes, received_at, issuer, .. } = login;

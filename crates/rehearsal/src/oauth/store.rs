@@ -16,7 +16,7 @@ const FORMAT: u32 = 1;
 /// No login is longer than this.
 const LIMIT: u64 = 256 * 1024;
 /// How long another process may take to renew a token.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Between two looks at a lock.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -102,7 +102,7 @@ pub enum StoreError {
         what: String,
     },
     /// Another process does not let go of it.
-    #[error("another process has kept {} locked for {} s", path.display(), PATIENCE.as_secs())]
+    #[error("another process has kept {} locked for {} s", path.display(), LOCK_TIMEOUT.as_secs())]
     Locked {
         /// The file.
         path: PathBuf,
@@ -183,7 +183,7 @@ impl TokenStore {
         let failed = |cause| StoreError::File { what: "lock", path: path.clone(), cause };
         self.make_folder().map_err(failed)?;
         let file = open_lock(&path).map_err(failed)?;
-        let locked = tokio::time::timeout(PATIENCE, async {
+        let locked = tokio::time::timeout(LOCK_TIMEOUT, async {
             loop {
                 match file.try_lock() {
                     Ok(()) => return Ok(()),

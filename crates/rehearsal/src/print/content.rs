@@ -7,8 +7,8 @@ use rehearsal::core::protocol::Content;
 use rehearsal::core::protocol::content::{ResourceContents, ResourceData};
 use serde_json::Value;
 
-use super::screen::Screen;
-use super::screen::{lines, one_line};
+use super::screen::Terminal;
+use super::screen::{lines, sanitize_line};
 
 /// Prints the content of a tool's answer: text as it is, and one line about everything that is not text.
 ///
@@ -19,13 +19,15 @@ use super::screen::{lines, one_line};
 /// ```
 ///
 /// Structured content is printed where no block says the same, and a result that has neither as it is.
-pub(crate) fn tool_answer(answer: &ServerResponse, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn tool_answer(answer: &ServerResponse, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let blocks = answer.blocks();
     for block in &blocks {
         print_block(block, screen, out)?;
     }
     match answer.structured_content() {
-        Some(value) if !blocks.iter().any(|block| says(block, value)) => print_text(&format!("{value:#}"), screen, out),
+        Some(value) if !blocks.iter().any(|block| shows_structured(block, value)) => {
+            print_text(&format!("{value:#}"), screen, out)
+        }
         None if !answer.result().is_null() && !answer.result()["content"].is_array() && !answer.is_input_required() => {
             print_text(&format!("{:#}", answer.result()), screen, out)
         }
@@ -34,29 +36,29 @@ pub(crate) fn tool_answer(answer: &ServerResponse, screen: &Screen, out: &mut dy
 }
 
 /// Whether a block repeats the structured content: text is expected to, other blocks do if their data is in it.
-fn says(block: &Content, structured: &Value) -> bool {
+fn shows_structured(block: &Content, structured: &Value) -> bool {
     match block {
         Content::Text { .. } => true,
-        Content::Image { data, .. } | Content::Audio { data, .. } => holds(structured, data),
+        Content::Image { data, .. } | Content::Audio { data, .. } => contains_text(structured, data),
         Content::Resource(ResourceContents { data: ResourceData::Text(data) | ResourceData::Blob(data), .. }) => {
-            holds(structured, data)
+            contains_text(structured, data)
         }
-        Content::ResourceLink { uri, .. } => holds(structured, uri),
+        Content::ResourceLink { uri, .. } => contains_text(structured, uri),
         Content::Other(_) => false,
     }
 }
 
-fn holds(value: &Value, wanted: &str) -> bool {
+fn contains_text(value: &Value, wanted: &str) -> bool {
     match value {
         Value::String(text) => text == wanted,
-        Value::Array(items) => items.iter().any(|item| holds(item, wanted)),
-        Value::Object(fields) => fields.values().any(|field| holds(field, wanted)),
+        Value::Array(items) => items.iter().any(|item| contains_text(item, wanted)),
+        Value::Object(fields) => fields.values().any(|field| contains_text(field, wanted)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
 /// Prints the contents of a resource; where there is only one text, that text and nothing else.
-pub(crate) fn resource(contents: &[Content], screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn resource(contents: &[Content], screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     match contents {
         [Content::Resource(ResourceContents { data: ResourceData::Text(text), .. })] => print_text(text, screen, out),
         contents => contents.iter().try_for_each(|one| print_block(one, screen, out)),
@@ -72,19 +74,19 @@ pub(crate) fn resource(contents: &[Content], screen: &Screen, out: &mut dyn Writ
 /// assistant:
 /// Rain.
 /// ```
-pub(crate) fn messages(answer: &ServerResponse, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn messages(answer: &ServerResponse, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let messages = answer.result().get("messages").and_then(Value::as_array);
     for (at, message) in messages.into_iter().flatten().enumerate() {
         let role = message.get("role").and_then(Value::as_str).unwrap_or("nobody");
         let heading = screen.palette.heading;
         let gap = if at == 0 { "" } else { "\n" };
-        writeln!(out, "{gap}{heading}{}:{heading:#}", one_line(role))?;
+        writeln!(out, "{gap}{heading}{}:{heading:#}", sanitize_line(role))?;
         print_block(&Content::read(message.get("content").unwrap_or(&Value::Null)), screen, out)?;
     }
     Ok(())
 }
 
-fn print_block(block: &Content, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+fn print_block(block: &Content, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let about = match block {
         Content::Text { text } => return print_text(text, screen, out),
         Content::Image { mime_type, .. } => format!("[image {mime_type}, {}]", size(block)),
@@ -93,7 +95,7 @@ fn print_block(block: &Content, screen: &Screen, out: &mut dyn Write) -> io::Res
             let kind = kind(resource.mime_type.as_ref());
             match &resource.data {
                 ResourceData::Text(text) => {
-                    writeln!(out, "[resource {}{}]", one_line(&resource.uri), one_line(&kind))?;
+                    writeln!(out, "[resource {}{}]", sanitize_line(&resource.uri), sanitize_line(&kind))?;
                     return print_text(text, screen, out);
                 }
                 ResourceData::Blob(_) => format!("[resource {}{kind}, {}]", resource.uri, size(block)),
@@ -102,7 +104,7 @@ fn print_block(block: &Content, screen: &Screen, out: &mut dyn Write) -> io::Res
         Content::ResourceLink { uri, mime_type, .. } => format!("[link {uri}{}]", kind(mime_type.as_ref())),
         Content::Other(value) => format!("[not a content block] {value}"),
     };
-    writeln!(out, "{}", one_line(&about))
+    writeln!(out, "{}", sanitize_line(&about))
 }
 
 fn kind(mime_type: Option<&String>) -> String {
@@ -110,7 +112,7 @@ fn kind(mime_type: Option<&String>) -> String {
 }
 
 /// Prints a text, and adds the line end if it is missing. Control sequences are removed on a terminal only.
-fn print_text(text: &str, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+fn print_text(text: &str, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     match screen.width {
         Some(_) => out.write_all(lines(text).as_bytes())?,
         None => out.write_all(text.as_bytes())?,
@@ -145,7 +147,7 @@ mod tests {
 
     fn printed(block: &Value) -> String {
         let mut out = Vec::new();
-        let screen = Screen { palette: Palette::PLAIN, width: None };
+        let screen = Terminal { palette: Palette::PLAIN, width: None };
         print_block(&Content::read(block), &screen, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
@@ -174,7 +176,7 @@ mod tests {
         let text = "a\u{1b}[2Jb\tc\n";
         let printed = |width| {
             let mut out = Vec::new();
-            print_text(text, &Screen { palette: Palette::PLAIN, width }, &mut out).unwrap();
+            print_text(text, &Terminal { palette: Palette::PLAIN, width }, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!((printed(None).as_str(), printed(Some(80)).as_str()), (text, "a\u{fffd}[2Jb\tc\n"));

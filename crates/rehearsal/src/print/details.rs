@@ -8,9 +8,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::lists::Lists;
 use super::parameter::{Parameter, parameters, prompt_parameters};
-use super::screen::Screen;
+use super::screen::Terminal;
 use super::screen::wrapped;
-use super::screen::{lines, one_line};
+use super::screen::{lines, sanitize_line};
 
 /// How far everything about an entry is from the edge.
 const INDENT: usize = 2;
@@ -27,7 +27,7 @@ impl Lists {
     ///   steps=integer       How many steps
     ///   [delay_ms=integer]  How long a step takes
     /// ```
-    pub(crate) fn details(&self, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn details(&self, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let mut page = Page { screen, out, first: true };
         for tool @ Tool { name, raw, .. } in self.tools.iter().flatten() {
             page.entry("tool", name, None, raw)?;
@@ -48,7 +48,7 @@ impl Lists {
 }
 
 struct Page<'a> {
-    screen: &'a Screen,
+    screen: &'a Terminal,
     out: &'a mut dyn Write,
     first: bool,
 }
@@ -59,8 +59,8 @@ impl Page<'_> {
             writeln!(self.out)?;
         }
         let (heading, green) = (self.screen.palette.heading, self.screen.palette.name);
-        let kind = kind.map(|kind| format!(", {}", one_line(kind))).unwrap_or_default();
-        writeln!(self.out, "{heading}{what}{heading:#} {green}{}{green:#}{kind}", one_line(name))?;
+        let kind = kind.map(|kind| format!(", {}", sanitize_line(kind))).unwrap_or_default();
+        writeln!(self.out, "{heading}{what}{heading:#} {green}{}{green:#}{kind}", sanitize_line(name))?;
         let text = |key: &str| raw.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
         match text("description").or_else(|| text("title")) {
             Some(text) => lines(text.trim()).lines().try_for_each(|line| self.prose(line)),
@@ -94,7 +94,7 @@ impl Page<'_> {
                 let gap = if description.is_empty() { "" } else { "; " };
                 description = format!("{description}{gap}one of {}", parameter.choices().join(", "));
             }
-            self.parameter(&one_line(&usage), width, &one_line(&description))?;
+            self.parameter(&sanitize_line(&usage), width, &sanitize_line(&description))?;
         }
         Ok(())
     }

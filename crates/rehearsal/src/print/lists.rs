@@ -7,7 +7,7 @@ use rehearsal::core::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::{Map, Value};
 
 use super::parameter::{Parameter, parameters};
-use super::screen::Screen;
+use super::screen::Terminal;
 use super::table::{Cell, Table};
 
 /// How much of a description has room.
@@ -62,7 +62,7 @@ impl Lists {
     /// PROMPT  ARGUMENTS  DESCRIPTION
     /// greet   who        Greets somebody
     /// ```
-    pub(crate) fn tables(&self, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn tables(&self, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let mut between = Between { first: true };
         if let Some(tools) = self.tools.as_deref().filter(|list| !list.is_empty()) {
             between.tables(out)?;
@@ -110,7 +110,7 @@ impl Lists {
     }
 }
 
-fn print_tools(tools: &[Tool], screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+fn print_tools(tools: &[Tool], screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
     for tool in tools {
         let usage = parameters(&tool.input_schema).iter().map(Parameter::usage).collect();

@@ -20,12 +20,13 @@ pub(crate) use lists::Lists;
 pub(crate) use parameter::{Parameter, accepts_unknown, parameters, prompt_parameters};
 pub(crate) use report::{print_report, print_report_json};
 pub(crate) use screen::Palette;
-pub(crate) use screen::one_line;
-pub(crate) use screen::{Screen, USUAL_WIDTH};
+pub(crate) use screen::sanitize_line;
+pub(crate) use screen::{Terminal, USUAL_WIDTH};
 pub(crate) use server_messages::wire_line;
 pub(crate) use server_messages::{log_line, progress_line};
-pub(crate) use talk::Talk;
+pub(crate) use talk::StderrPrinter;
 pub(crate) use talk::snippet;
 pub(crate) use trace::{
-    Change, Checked, Columns, Detail, FindingPrinter, Row, TimelinePrinter, failed, plural, print_change, print_stats,
+    CallDifference, CheckTotals, Columns, Detail, FindingPrinter, Row, TimelinePrinter, failed, plural, print_change,
+    print_stats,
 };

@@ -1,6 +1,6 @@
 //! The arguments of a tool or a prompt in their printed form.
 
-use rehearsal::core::json::{Kind, excerpt};
+use rehearsal::core::json::{JsonType, excerpt};
 use rehearsal::core::protocol::Prompt;
 use rehearsal::core::protocol::tool::PromptArgument;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(crate) struct Parameter {
     /// What to pass it by.
     pub(crate) name: String,
     /// The types of its value; empty if the schema has none.
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<JsonType>,
     /// Whether the tool cannot do without.
     pub(crate) required: bool,
     /// What it is for.
@@ -63,11 +63,11 @@ pub(crate) fn prompt_parameters(prompt: &Prompt) -> Vec<Parameter> {
     };
     let parameter = |argument: &PromptArgument| Parameter {
         name: argument.name.clone(),
-        kinds: vec![Kind::String],
+        kinds: vec![JsonType::String],
         required: argument.required,
         description: description(&argument.name),
         choices: Vec::new(),
-        label: Kind::String.name().to_owned(),
+        label: JsonType::String.name().to_owned(),
     };
     let mut parameters: Vec<Parameter> = prompt.arguments.iter().map(parameter).collect();
     parameters.sort_by_key(|parameter| !parameter.required);
@@ -128,8 +128,8 @@ fn label(property: &Value, root: &Value) -> String {
     if kinds.is_empty() {
         return "any".to_owned();
     }
-    let name = |kind: &Kind| match (kind, property.get("items")) {
-        (Kind::Array, Some(items)) => match self::kinds(items, root, DEPTH)[..] {
+    let name = |kind: &JsonType| match (kind, property.get("items")) {
+        (JsonType::Array, Some(items)) => match self::kinds(items, root, DEPTH)[..] {
             [item] => format!("{item}[]"),
             _ => kind.name().to_owned(),
         },
@@ -164,14 +164,14 @@ fn choice(value: &Value) -> String {
 }
 
 /// What a schema allows; empty for anything.
-fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<Kind> {
+fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<JsonType> {
     let schema = resolved(schema, root, depth);
     let Some(deeper) = depth.checked_sub(1) else { return Vec::new() };
-    let mut found: Vec<Kind> = match (schema.get("type"), schema.get("const"), schema.get("enum")) {
-        (Some(Value::String(name)), ..) => Kind::named(name).into_iter().collect(),
-        (Some(Value::Array(names)), ..) => names.iter().filter_map(|name| Kind::named(name.as_str()?)).collect(),
-        (_, Some(only), _) => vec![Kind::of(only)],
-        (_, None, Some(Value::Array(values))) => values.iter().map(Kind::of).collect(),
+    let mut found: Vec<JsonType> = match (schema.get("type"), schema.get("const"), schema.get("enum")) {
+        (Some(Value::String(name)), ..) => JsonType::named(name).into_iter().collect(),
+        (Some(Value::Array(names)), ..) => names.iter().filter_map(|name| JsonType::named(name.as_str()?)).collect(),
+        (_, Some(only), _) => vec![JsonType::of(only)],
+        (_, None, Some(Value::Array(values))) => values.iter().map(JsonType::of).collect(),
         _ => {
             let branches = |key| schema.get(key).and_then(Value::as_array).map(Vec::as_slice);
             if let Some(branches) = branches("anyOf").or_else(|| branches("oneOf")) {

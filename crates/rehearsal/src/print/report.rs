@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use rehearsal::core::report::{Case, Counts, Finding, Report, Run, Verdict};
+use rehearsal::core::report::{Case, CaseStatus, Finding, Report, Verdict, VerdictCounts};
 use serde::Serialize;
 
-use super::one_line;
-use super::screen::Screen;
+use super::sanitize_line;
+use super::screen::Terminal;
 
 /// Prints the findings by case. A case that passed without a finding is not printed.
 ///
@@ -16,26 +16,26 @@ use super::screen::Screen;
 ///     $.result.content[0].text: expected "Rain", got "Sun"
 /// . ping: skipped, a ping has nothing to compare
 /// ```
-pub(crate) fn print_report(report: &Report, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn print_report(report: &Report, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     report.findings.iter().try_for_each(|finding| print_finding(finding, "", out))?;
     report.cases.iter().try_for_each(|case| print_case(case, screen, out))
 }
 
 /// A report, and what it amounts to.
 #[derive(Serialize)]
-struct Summed<'report> {
+struct ReportJson<'report> {
     #[serde(flatten)]
     report: &'report Report,
-    counts: Counts,
+    counts: VerdictCounts,
 }
 
 /// Prints the whole report as JSON.
 pub(crate) fn print_report_json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Summed { report, counts: report.counts() })?;
+    serde_json::to_writer_pretty(&mut *out, &ReportJson { report, counts: report.counts() })?;
     writeln!(out)
 }
 
-fn print_case(case: &Case, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+fn print_case(case: &Case, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let style = screen.palette.mark;
     let mark = match case.verdict() {
         Verdict::Failed => "~",
@@ -43,17 +43,17 @@ fn print_case(case: &Case, screen: &Screen, out: &mut dyn Write) -> io::Result<(
         Verdict::Passed if case.findings.is_empty() => return Ok(()),
         Verdict::Passed => "=",
     };
-    let name = one_line(&case.name);
+    let name = sanitize_line(&case.name);
     match &case.run {
-        Run::Skipped { reason } => writeln!(out, "{style}{mark}{style:#} {name}: skipped, {reason}")?,
-        Run::Ran { .. } => writeln!(out, "{style}{mark}{style:#} {name}")?,
+        CaseStatus::Skipped { reason } => writeln!(out, "{style}{mark}{style:#} {name}: skipped, {reason}")?,
+        CaseStatus::Ran { .. } => writeln!(out, "{style}{mark}{style:#} {name}")?,
     }
     case.findings.iter().try_for_each(|finding| print_finding(finding, "  ", out))
 }
 
 fn print_finding(finding: &Finding, indent: &str, out: &mut dyn Write) -> io::Result<()> {
     for line in finding.to_string().lines() {
-        writeln!(out, "{indent}{}", one_line(line))?;
+        writeln!(out, "{indent}{}", sanitize_line(line))?;
     }
     Ok(())
 }

@@ -47,17 +47,17 @@ pub(crate) const USUAL_WIDTH: usize = 80;
 
 /// How text is shown on a stream: its colours and its width.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Screen {
+pub(crate) struct Terminal {
     /// In which colours.
     pub(crate) palette: Palette,
     /// How many columns a terminal has; `None` where it is not a terminal, and text stays as it is.
     pub(crate) width: Option<usize>,
 }
 
-const INSTEAD: char = '\u{fffd}';
+const CONTROL_REPLACEMENT: char = '\u{fffd}';
 
 /// A text that is to stay on one line.
-pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+pub(crate) fn sanitize_line(text: &str) -> Cow<'_, str> {
     replaced(text, char::is_control)
 }
 
@@ -68,7 +68,7 @@ pub(super) fn lines(text: &str) -> Cow<'_, str> {
 
 fn replaced(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     if text.contains(&hidden) {
-        Cow::Owned(text.chars().map(|c| if hidden(c) { INSTEAD } else { c }).collect())
+        Cow::Owned(text.chars().map(|c| if hidden(c) { CONTROL_REPLACEMENT } else { c }).collect())
     } else {
         Cow::Borrowed(text)
     }

@@ -5,22 +5,22 @@ use rehearsal::core::exchange::Side;
 use rehearsal::core::message::Message;
 use serde_json::Value;
 
-use super::screen::{lines, one_line};
+use super::screen::{lines, sanitize_line};
 
 /// A log message, with its level: `[warning] database: the disk is almost full`.
 pub(crate) fn log_line(log: &LogMessage) -> String {
-    let logger = log.logger.as_ref().map(|logger| format!("{}: ", one_line(logger))).unwrap_or_default();
+    let logger = log.logger.as_ref().map(|logger| format!("{}: ", sanitize_line(logger))).unwrap_or_default();
     let data = match &log.data {
         Value::String(text) => lines(text.trim_end()).replace('\n', "\n  "),
         other => lines(&other.to_string()).into_owned(),
     };
-    format!("[{}] {logger}{data}", one_line(&log.level))
+    format!("[{}] {logger}{data}", sanitize_line(&log.level))
 }
 
 /// The progress of a call: `40 % (2 of 5) reading`, or `2 reading` if the total is unknown.
 pub(crate) fn progress_line(progress: &ProgressUpdate) -> String {
     let ProgressUpdate { progress, total, message } = progress;
-    let message = message.as_ref().map(|message| format!(" {}", one_line(message))).unwrap_or_default();
+    let message = message.as_ref().map(|message| format!(" {}", sanitize_line(message))).unwrap_or_default();
     match total.filter(|total| *total > 0.0) {
         Some(total) => {
             format!("{:.0} % ({progress} of {total}){message}", (progress / total * 100.0).clamp(0.0, 100.0))

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::screen::Screen;
-use super::screen::one_line;
+use super::screen::Terminal;
+use super::screen::sanitize_line;
 use super::screen::{shortened, wrapped};
 
 /// Space between two columns.
@@ -13,11 +13,11 @@ const GAP: usize = 2;
 /// The maximum width of a column of words, if there is room for all.
 const WORDS: usize = 44;
 /// The width of prose below which columns of words are narrowed.
-const COMFORTABLE: usize = 36;
+const PROSE_WIDTH: usize = 36;
 /// The minimum width of prose next to its row; narrower prose is printed below the row.
-const NARROWEST: usize = 24;
+const MIN_PROSE: usize = 24;
 /// The maximum number of lines of prose, next to a row or below it.
-const TALLEST: usize = 3;
+const MAX_PROSE_LINES: usize = 3;
 /// How far prose below its row is from the edge.
 const INDENT: usize = 4;
 
@@ -45,8 +45,8 @@ impl Cell {
     }
 
     /// Without control characters: they come from the server and would move our cursor.
-    fn harmless(self) -> Cell {
-        let harmless = |text: String| one_line(&text).into_owned();
+    fn sanitize(self) -> Cell {
+        let harmless = |text: String| sanitize_line(&text).into_owned();
         match self {
             Cell::Name(text) => Cell::Name(harmless(text)),
             Cell::Words(words) => Cell::Words(words.into_iter().map(harmless).collect()),
@@ -86,7 +86,7 @@ impl Cell {
         match self {
             Cell::Name(text) => text.width(),
             Cell::Words(words) => words.iter().map(|word| word.width()).max().unwrap_or_default(),
-            Cell::Prose(text) => text.width().min(NARROWEST),
+            Cell::Prose(text) => text.width().min(MIN_PROSE),
         }
     }
 
@@ -94,7 +94,7 @@ impl Cell {
         match self {
             Cell::Name(text) => vec![text.clone()],
             Cell::Words(words) => wrapped(words.iter().map(String::as_str), room),
-            Cell::Prose(text) => shortened(text, room, TALLEST),
+            Cell::Prose(text) => shortened(text, room, MAX_PROSE_LINES),
         }
     }
 }
@@ -114,7 +114,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
 
     /// Adds a row.
     pub(super) fn row(&mut self, cells: [Cell; COLUMNS]) {
-        self.rows.push(cells.map(Cell::harmless));
+        self.rows.push(cells.map(Cell::sanitize));
     }
 
     /// Prints the table without the columns that are empty: on a terminal as wide as that at most, if names do not need more;
@@ -124,7 +124,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     /// TOOL  ARGUMENTS       DESCRIPTION
     /// echo  message=string  Says what you say
     /// ```
-    pub(super) fn print(&self, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn print(&self, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let Layout { columns, below } = match screen.width {
             Some(width) => self.layout(width),
             None => Layout { columns: self.used(Cell::whole_width), below: None },
@@ -163,7 +163,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         // Prose is narrowed first, then words, then prose once more; names never are.
         let is_prose = |column: usize| self.rows.iter().any(|row| matches!(row[column], Cell::Prose(_)));
         let (prose, rest): (Vec<_>, Vec<_>) = (0..columns.len()).partition(|&at| is_prose(columns[at].0));
-        let comfortable = |cell: &Cell| cell.width().min(COMFORTABLE);
+        let comfortable = |cell: &Cell| cell.width().min(PROSE_WIDTH);
         let mut give_way = |which: &[usize], least: &dyn Fn(&Cell) -> usize| {
             for &at in which {
                 let excess = total(&columns).saturating_sub(room);
@@ -177,7 +177,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         match columns.last() {
             Some(&(column, _)) if total(&columns) > room && columns.len() > 1 && is_prose(column) => {
                 columns.pop();
-                Layout { columns, below: Some((column, room.saturating_sub(INDENT).max(NARROWEST))) }
+                Layout { columns, below: Some((column, room.saturating_sub(INDENT).max(MIN_PROSE))) }
             }
             _ => Layout { columns, below: None },
         }
@@ -202,7 +202,7 @@ mod tests {
 
     fn printed<const COLUMNS: usize>(table: &Table<COLUMNS>, width: usize) -> String {
         let mut out = Vec::new();
-        table.print(&Screen { palette: Palette::PLAIN, width: Some(width) }, &mut out).unwrap();
+        table.print(&Terminal { palette: Palette::PLAIN, width: Some(width) }, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

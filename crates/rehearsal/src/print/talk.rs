@@ -10,48 +10,48 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anstream::adapter::strip_str;
 use anstyle::Style;
-use rehearsal::core::script::Problem;
+use rehearsal::core::script::ScriptProblem;
 
 use super::Palette;
-use super::screen::Screen;
+use super::screen::Terminal;
 use super::screen::cut;
 use super::screen::lines;
 
 /// Back to the first column, and away with everything on the line.
-const WIPE: &str = "\r\u{1b}[K";
+const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 /// Prints messages to stderr, one line at a time. Clones share the state of the current line.
 ///
 /// A closed stderr is no reason to fail, so write errors are ignored.
 #[derive(Clone, Debug)]
-pub(crate) struct Talk {
-    screen: Screen,
+pub(crate) struct StderrPrinter {
+    screen: Terminal,
     /// Whether the last line is a status, which the next one replaces.
     status: Arc<AtomicBool>,
     /// Whether notifications and logs of a server are no longer printed.
     hushed: Arc<AtomicBool>,
 }
 
-impl Talk {
+impl StderrPrinter {
     /// On this screen.
-    pub(crate) fn new(screen: Screen) -> Talk {
-        Talk { screen, status: Arc::default(), hushed: Arc::default() }
+    pub(crate) fn new(screen: Terminal) -> StderrPrinter {
+        StderrPrinter { screen, status: Arc::default(), hushed: Arc::default() }
     }
 
     /// Prints an informational message.
-    pub(crate) fn say(&self, what: impl Display) {
-        self.line(format_args!("{}\n", self.tamed(what)));
+    pub(crate) fn note(&self, what: impl Display) {
+        self.line(format_args!("{}\n", self.sanitize(what)));
     }
 
     /// Prints a notification or a log of a server, until [hushed](Talk::hush).
-    pub(crate) fn overheard(&self, what: impl Display) {
+    pub(crate) fn server_output(&self, what: impl Display) {
         if !self.hushed.load(Ordering::Relaxed) {
-            self.say(what);
+            self.note(what);
         }
     }
 
     /// Stops printing notifications and logs of a server, so that our result is printed last.
-    pub(crate) fn hush(&self) {
+    pub(crate) fn stop_server_output(&self) {
         self.hushed.store(true, Ordering::Relaxed);
     }
 
@@ -66,7 +66,7 @@ impl Talk {
     }
 
     /// Prints what is wrong with a file, with the line itself; see [`snippet`](super::snippet()).
-    pub(crate) fn problem(&self, file: &str, text: &str, problem: &Problem) {
+    pub(crate) fn problem(&self, file: &str, text: &str, problem: &ScriptProblem) {
         let shown = super::snippet(&self.screen, file, text, problem);
         self.line(format_args!("{shown}\n"));
     }
@@ -90,11 +90,11 @@ impl Talk {
     }
 
     fn marked(&self, style: Style, mark: &str, what: impl Display) {
-        self.line(format_args!("{style}{mark}{style:#} {}\n", self.tamed(what)));
+        self.line(format_args!("{style}{mark}{style:#} {}\n", self.sanitize(what)));
     }
 
     /// Removes colours and control sequences on a terminal: many messages quote a server.
-    fn tamed(&self, what: impl Display) -> String {
+    fn sanitize(&self, what: impl Display) -> String {
         let what = what.to_string();
         match self.screen.width {
             Some(_) => lines(&strip_str(&what).to_string()).into_owned(),
@@ -103,7 +103,7 @@ impl Talk {
     }
 
     fn line(&self, what: std::fmt::Arguments<'_>) {
-        let wipe = if self.status.swap(false, Ordering::Relaxed) { WIPE } else { "" };
+        let wipe = if self.status.swap(false, Ordering::Relaxed) { CLEAR_LINE } else { "" };
         let mut stderr = io::stderr().lock();
         let _ = write!(stderr, "{wipe}{what}").and_then(|()| stderr.flush());
     }
@@ -120,7 +120,7 @@ impl Talk {
 ///   |
 ///   = help: did you mean `name`?
 /// ```
-pub(crate) fn snippet(screen: &Screen, file: &str, text: &str, problem: &Problem) -> String {
+pub(crate) fn snippet(screen: &Terminal, file: &str, text: &str, problem: &ScriptProblem) -> String {
     let start = floor(text, problem.at.start);
     // A long value is pointed at by its first line.
     let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);

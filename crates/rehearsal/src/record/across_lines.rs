@@ -2,9 +2,9 @@
 //! name.
 
 use rehearsal_core::exchange::Side;
-use rehearsal_core::message::{Message, Reason};
+use rehearsal_core::message::{GarbledReason, Message};
 use rehearsal_core::redact::{Edge, PRIVATE_KEY, last_edge};
-use rehearsal_core::trace::What;
+use rehearsal_core::trace::EntryBody;
 
 /// After this many lines, a key without an end is not a key.
 const LINES: u16 = 200;
@@ -13,11 +13,11 @@ const LEAD: usize = 128;
 
 /// Whether the lines of one stream are inside of a key, and how many may still be.
 #[derive(Debug, Default)]
-pub(super) struct OpenKey(u16);
+pub(super) struct OpenPrivateKey(u16);
 
-impl OpenKey {
+impl OpenPrivateKey {
     /// Takes the next lines; whether they are inside of a key that began before them.
-    pub(super) fn takes(&mut self, lines: &[u8]) -> bool {
+    pub(super) fn continues(&mut self, lines: &[u8]) -> bool {
         let is_inside = self.is_open();
         self.0 = match last_edge(lines) {
             Some(Edge::Begins) => LINES,
@@ -35,7 +35,7 @@ impl OpenKey {
 /// What the lines of one stream leave open.
 #[derive(Debug, Default)]
 struct Stream {
-    key: OpenKey,
+    key: OpenPrivateKey,
     /// The end of the last line, without its secrets, where that is the name of something: `password:`. Otherwise empty.
     lead: Vec<u8>,
 }
@@ -51,7 +51,7 @@ impl Stream {
 
     /// Continues after a line; `kept` is the redacted line.
     fn pass(&mut self, line: &[u8], kept: &[u8]) {
-        self.key.takes(line);
+        self.key.continues(line);
         let end = kept.trim_ascii_end();
         // The value after a name may come after empty lines.
         if !end.is_empty() {
@@ -72,13 +72,13 @@ fn last(text: &[u8]) -> &[u8] {
 
 /// What is open in all the streams of a session.
 #[derive(Debug, Default)]
-pub(super) struct AcrossLines {
+pub(super) struct MultilineSecrets {
     stderr: Stream,
     client: Stream,
     server: Stream,
 }
 
-impl AcrossLines {
+impl MultilineSecrets {
     /// Redacts an entry with `redact`, together with the lines before it: a line inside a private key, or after a name,
     /// is redacted as if it were on one line with them.
     ///
@@ -86,7 +86,11 @@ impl AcrossLines {
     /// password:        ──►  password:
     /// hunter2          ──►  password: hunter2   ──►  password: [redacted:…]   ──►  [redacted:…]
     /// ```
-    pub(super) fn judged<T>(&mut self, what: What, redact: impl Fn(What) -> (What, T)) -> (What, T) {
+    pub(super) fn redact_entry<T>(
+        &mut self,
+        what: EntryBody,
+        redact: impl Fn(EntryBody) -> (EntryBody, T),
+    ) -> (EntryBody, T) {
         let Some((stream, line)) = self.stream(&what) else { return redact(what) };
         let before = stream.before();
         let (what, found) = match before.is_empty() || line.trim_ascii().is_empty() {
@@ -101,18 +105,18 @@ impl AcrossLines {
             }
         };
         // Pieces are of a line that has not ended.
-        if !matches!(what, What::Piece { .. }) {
+        if !matches!(what, EntryBody::Piece { .. }) {
             stream.pass(&line, text(&what).unwrap_or_default());
         }
         (what, found)
     }
 
     /// The stream of an entry and its text, if it is a line of free text.
-    fn stream(&mut self, what: &What) -> Option<(&mut Stream, Vec<u8>)> {
+    fn stream(&mut self, what: &EntryBody) -> Option<(&mut Stream, Vec<u8>)> {
         let stream = match what {
-            What::Stderr { .. } => &mut self.stderr,
-            What::Message { from, message, .. } if message.as_garbled().is_some() => self.of(*from),
-            What::Piece { from, .. } => self.of(*from),
+            EntryBody::Stderr { .. } => &mut self.stderr,
+            EntryBody::Message { from, message, .. } if message.as_garbled().is_some() => self.of(*from),
+            EntryBody::Piece { from, .. } => self.of(*from),
             _ => return None,
         };
         Some((stream, text(what)?.to_vec()))
@@ -127,26 +131,28 @@ impl AcrossLines {
 }
 
 /// The text of a line.
-fn text(what: &What) -> Option<&[u8]> {
+fn text(what: &EntryBody) -> Option<&[u8]> {
     match what {
-        What::Stderr { line } => Some(line.as_bytes()),
-        What::Message { message, .. } => Some(message.raw()),
-        What::Piece { bytes, .. } => Some(bytes),
-        What::Http { .. } | What::Event { .. } | What::ChannelEnded { .. } | What::Ended(_) => None,
+        EntryBody::Stderr { line } => Some(line.as_bytes()),
+        EntryBody::Message { message, .. } => Some(message.raw()),
+        EntryBody::Piece { bytes, .. } => Some(bytes),
+        EntryBody::Http { .. } | EntryBody::Event { .. } | EntryBody::ChannelEnded { .. } | EntryBody::Ended(_) => None,
     }
 }
 
 /// The entry with another text.
-fn changed(what: What, change: impl FnOnce(&[u8]) -> Vec<u8>) -> What {
+fn changed(what: EntryBody, change: impl FnOnce(&[u8]) -> Vec<u8>) -> EntryBody {
     match what {
-        What::Stderr { line } => What::Stderr { line: String::from_utf8_lossy(&change(line.as_bytes())).into_owned() },
-        What::Message { from, channel, message, event_id } => {
-            let reason = message.as_garbled().map_or(Reason::Purposeless, |garbled| garbled.reason.clone());
-            let message = Message::garbled(change(message.raw()), reason);
-            What::Message { from, channel, message, event_id }
+        EntryBody::Stderr { line } => {
+            EntryBody::Stderr { line: String::from_utf8_lossy(&change(line.as_bytes())).into_owned() }
         }
-        What::Piece { from, channel, offset, bytes } => {
-            What::Piece { from, channel, offset, bytes: change(&bytes).into() }
+        EntryBody::Message { from, channel, message, event_id } => {
+            let reason = message.as_garbled().map_or(GarbledReason::NoMethodOrResult, |garbled| garbled.reason.clone());
+            let message = Message::garbled(change(message.raw()), reason);
+            EntryBody::Message { from, channel, message, event_id }
+        }
+        EntryBody::Piece { from, channel, offset, bytes } => {
+            EntryBody::Piece { from, channel, offset, bytes: change(&bytes).into() }
         }
         what => what,
     }
@@ -160,9 +166,10 @@ mod tests {
 
     fn kept(lines: &[&str]) -> String {
         let redaction = Redaction::standard();
-        let mut across = AcrossLines::default();
+        let mut across = MultilineSecrets::default();
         let kept = lines.iter().map(|line| {
-            let (what, _) = across.judged(What::Stderr { line: (*line).to_owned() }, |what| redaction.what(what));
+            let (what, _) = across
+                .redact_entry(EntryBody::Stderr { line: (*line).to_owned() }, |what| redaction.redact_entry_body(what));
             String::from_utf8_lossy(text(&what).unwrap()).into_owned()
         });
         kept.collect::<Vec<_>>().join("|")

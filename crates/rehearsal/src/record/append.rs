@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use super::journal::{Spool, is_torn, private_file};
+use super::journal::{SessionJournal, is_torn, private_file};
 
 /// How many bytes of a line are read to find its session.
 const HEAD: u64 = 4096;
@@ -15,7 +15,7 @@ const BLOCK: u64 = 64 * 1024;
 /// Appends the one line in `session` to a trace under its lock. If that fails, the trace is restored.
 pub(super) fn append(trace: &Path, session: &mut File) -> io::Result<()> {
     let mut file = locked(trace)?;
-    heal(trace, &mut file)?;
+    repair(trace, &mut file)?;
     let length = file.metadata()?.len();
     session.seek(SeekFrom::Start(0))?;
     io::copy(session, &mut file).map(drop).inspect_err(|_| {
@@ -25,10 +25,10 @@ pub(super) fn append(trace: &Path, session: &mut File) -> io::Result<()> {
 }
 
 /// Removes a line that a killed recorder did not finish. Returns whether there was one.
-pub(super) fn heal_trace(trace: &Path) -> io::Result<bool> {
+pub(super) fn repair_trace(trace: &Path) -> io::Result<bool> {
     // Most have nothing to cut off, and need not be written then.
     match is_torn(trace) {
-        true => heal(trace, &mut locked(trace)?),
+        true => repair(trace, &mut locked(trace)?),
         false => Ok(false),
     }
 }
@@ -64,7 +64,7 @@ fn locked(trace: &Path) -> io::Result<File> {
 
 /// Repairs a last line without a line end. A line of a killed recorder is removed, because its journal has it. A line
 /// of an editor gets its line end. Returns whether a line was removed.
-fn heal(trace: &Path, file: &mut File) -> io::Result<bool> {
+fn repair(trace: &Path, file: &mut File) -> io::Result<bool> {
     let Some((start, torn)) = last_without_end(trace, file)? else { return Ok(false) };
     match torn {
         true => file.set_len(start)?,
@@ -93,7 +93,7 @@ fn last_without_end(trace: &Path, file: &mut File) -> io::Result<Option<(u64, bo
     (&*file).take(HEAD).read_to_end(&mut head)?;
     // If the line ends before its session id, its beginning shows whether a recorder wrote it.
     let torn = match of_session(&head) {
-        Some(session_id) => Spool::path(trace, &session_id).exists(),
+        Some(session_id) => SessionJournal::path(trace, &session_id).exists(),
         None => b"{\"format\":".starts_with(&head) || head.starts_with(b"{\"format\":") && head.len() < 128,
     };
     Ok(Some((start, torn)))
@@ -153,7 +153,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let trace = directory.path().join("trace.jsonl");
         let ours = "{\"format\":1,\"session_id\":\"b\"}\n";
-        let journal = Spool::path(&trace, "a");
+        let journal = SessionJournal::path(&trace, "a");
         std::fs::write(&journal, "").unwrap();
         let table = [
             ("", ours.to_owned()),

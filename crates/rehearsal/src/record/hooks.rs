@@ -5,12 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rehearsal_core::exchange::{Channel, Elsewhere, Exchange, Key, Limit, Pairing, Side, Step};
+use rehearsal_core::exchange::{
+    Channel, Exchange, ExchangeKey, ExchangeLimit, OpenChannels, Pairing, PairingEvent, Side,
+};
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Body, Message, Method, Reply};
-use rehearsal_core::trace::What;
+use rehearsal_core::trace::EntryBody;
 
-use super::notice::{Listener, Notice};
+use super::notice::{Notice, NoticeListener};
 
 /// Sees the method and the params of every request, of either side.
 pub type RequestHook = Arc<dyn Fn(&Method, Option<&RawJson>) + Send + Sync>;
@@ -34,107 +36,109 @@ impl Hooks {
 }
 
 /// Calls the hooks of one session.
-pub(super) struct Caller {
+pub(super) struct HookCaller {
     hooks: Hooks,
-    asked: Mutex<Asked>,
+    asked: Mutex<OpenRequests>,
 }
 
 /// The pending requests, by which the method of a response is found.
-struct Asked {
+struct OpenRequests {
     pairing: Pairing<u64>,
-    elsewhere: Elsewhere,
+    elsewhere: OpenChannels,
     /// What is open, oldest first.
-    open: BTreeMap<u64, Key>,
+    open: BTreeMap<u64, ExchangeKey>,
     next: u64,
 }
 
-enum Seen {
+enum HookEvent {
     Request(Method, Option<RawJson>),
     Response(Method, Reply),
 }
 
-impl Caller {
-    pub(super) fn new(hooks: Hooks) -> Caller {
-        let pairing = Pairing::new(Limit { notifications: 0, bytes: 0 });
-        let asked = Asked { pairing, elsewhere: Elsewhere::default(), open: BTreeMap::new(), next: 0 };
-        Caller { hooks, asked: Mutex::new(asked) }
+impl HookCaller {
+    pub(super) fn new(hooks: Hooks) -> HookCaller {
+        let pairing = Pairing::new(ExchangeLimit { notifications: 0, bytes: 0 });
+        let asked = OpenRequests { pairing, elsewhere: OpenChannels::default(), open: BTreeMap::new(), next: 0 };
+        HookCaller { hooks, asked: Mutex::new(asked) }
     }
 
     /// Calls the hooks for this entry. Nothing is locked during the call: a hook may use the tape.
-    pub(super) fn call(&self, what: &What, listener: &Listener) {
+    pub(super) fn call(&self, what: &EntryBody, listener: &NoticeListener) {
         let seen = self.asked.lock().unwrap_or_else(PoisonError::into_inner).saw(what);
         seen.into_iter().for_each(|seen| self.tell(&seen, listener));
     }
 
-    fn tell(&self, seen: &Seen, listener: &Listener) {
+    fn tell(&self, seen: &HookEvent, listener: &NoticeListener) {
         let guarded = |hook: &'static str, method: &Method, call: &dyn Fn()| {
             if catch_unwind(AssertUnwindSafe(call)).is_err() {
                 listener(&Notice::HookPanicked { hook, method: method.to_string() });
             }
         };
         match seen {
-            Seen::Request(method, params) => {
+            HookEvent::Request(method, params) => {
                 let hooks = self.hooks.request.iter();
                 hooks.for_each(|hook| guarded("request", method, &|| hook(method, params.as_ref())));
             }
-            Seen::Response(method, reply) => {
+            HookEvent::Response(method, reply) => {
                 self.hooks.response.iter().for_each(|hook| guarded("response", method, &|| hook(method, reply)));
             }
         }
     }
 }
 
-impl Asked {
-    fn saw(&mut self, what: &What) -> Vec<Seen> {
+impl OpenRequests {
+    fn saw(&mut self, what: &EntryBody) -> Vec<HookEvent> {
         match what {
-            What::Message { from, channel, message, .. } => match message.body() {
+            EntryBody::Message { from, channel, message, .. } => match message.body() {
                 Body::Batch(messages) => {
-                    messages.iter().filter_map(|message| self.said(*from, *channel, message)).collect()
+                    messages.iter().filter_map(|message| self.hook_event(*from, *channel, message)).collect()
                 }
                 Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => {
-                    self.said(*from, *channel, message).into_iter().collect()
+                    self.hook_event(*from, *channel, message).into_iter().collect()
                 }
             },
-            What::ChannelEnded { channel, .. } => {
+            EntryBody::ChannelEnded { channel, .. } => {
                 self.elsewhere.ended(*channel);
                 Vec::new()
             }
-            What::Piece { .. } | What::Http { .. } | What::Event { .. } | What::Stderr { .. } | What::Ended(_) => {
-                Vec::new()
-            }
+            EntryBody::Piece { .. }
+            | EntryBody::Http { .. }
+            | EntryBody::Event { .. }
+            | EntryBody::Stderr { .. }
+            | EntryBody::Ended(_) => Vec::new(),
         }
     }
 
-    fn said(&mut self, from: Side, channel: Channel, message: &Message) -> Option<Seen> {
+    fn hook_event(&mut self, from: Side, channel: Channel, message: &Message) -> Option<HookEvent> {
         let channel = match message.body() {
-            Body::Response(response) => self.elsewhere.asked_on(from.other(), channel, response.id.as_ref()),
+            Body::Response(response) => self.elsewhere.request_channel(from.other(), channel, response.id.as_ref()),
             Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => channel,
         };
         match self.pairing.step(from, channel, Duration::ZERO, message.clone()) {
-            Step::Opened { key, displaced } => {
+            PairingEvent::Opened { key, displaced } => {
                 if let Some((exchange, number)) = displaced {
                     self.closed(&exchange, number);
                 }
                 self.opened(key);
-                message.as_request().map(|request| Seen::Request(request.method.clone(), request.params.clone()))
+                message.as_request().map(|request| HookEvent::Request(request.method.clone(), request.params.clone()))
             }
-            Step::Settled { exchange, tag } => {
+            PairingEvent::Completed { exchange, tag } => {
                 self.closed(&exchange, tag);
                 let method = exchange.request.message.method().cloned()?;
-                exchange.reply().cloned().map(|reply| Seen::Response(method, reply))
+                exchange.reply().cloned().map(|reply| HookEvent::Response(method, reply))
             }
-            Step::Cancelled { expired, .. } => {
+            PairingEvent::Cancelled { expired, .. } => {
                 if let Some((exchange, number)) = expired {
                     self.closed(&exchange, number);
                 }
                 None
             }
             // A batch inside a batch is garbled, so there is none here.
-            Step::Attached { .. } | Step::Loose { .. } | Step::Batch(_) => None,
+            PairingEvent::Attached { .. } | PairingEvent::Loose { .. } | PairingEvent::Batch(_) => None,
         }
     }
 
-    fn opened(&mut self, key: Key) {
+    fn opened(&mut self, key: ExchangeKey) {
         if let Some(number) = self.pairing.tag_mut(&key) {
             *number = self.next;
         }

@@ -5,13 +5,13 @@ use std::future::Future;
 
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::Message;
-use rehearsal_core::trace::{End, What};
+use rehearsal_core::trace::{EntryBody, SessionEnd};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Recorder, Tape};
+use super::{Recorder, SessionRecorder};
 
 /// Records everything that goes through a transport of `rmcp`, of a client or of a server, and changes nothing.
 ///
@@ -34,17 +34,17 @@ pub fn intercept<T>(transport: T, recorder: &Recorder) -> Intercepted<T> {
 #[derive(Debug)]
 pub struct Intercepted<T> {
     transport: T,
-    tape: Tape,
+    tape: SessionRecorder,
 }
 
 impl<T> Intercepted<T> {
     /// Records a transport on a tape of one's own, which may be started later: what passes before that is not kept.
-    pub fn new(transport: T, tape: Tape) -> Intercepted<T> {
+    pub fn new(transport: T, tape: SessionRecorder) -> Intercepted<T> {
         Intercepted { transport, tape }
     }
 
     /// The tape.
-    pub fn tape(&self) -> &Tape {
+    pub fn tape(&self) -> &SessionRecorder {
         &self.tape
     }
 
@@ -52,7 +52,7 @@ impl<T> Intercepted<T> {
         // What cannot be serialized cannot be sent either, and the transport reports that.
         if let Ok(raw) = serde_json::to_vec(message) {
             let message = Message::parse(raw);
-            self.tape.put([What::Message { from, channel: Channel::MAIN, message, event_id: None }]);
+            self.tape.put([EntryBody::Message { from, channel: Channel::MAIN, message, event_id: None }]);
         }
     }
 }
@@ -82,8 +82,8 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for Intercepted<T> {
             Some(message) => self.put(side::<R>().other(), message),
             // The peer has disconnected. The exit status of a server is unknown here.
             None => self.tape.end(match side::<R>() {
-                Side::Client => End::ServerExited { status: None, signal: None },
-                Side::Server => End::ClientClosed { status: None },
+                Side::Client => SessionEnd::ServerExited { status: None, signal: None },
+                Side::Server => SessionEnd::ClientClosed { status: None },
             }),
         }
         received
@@ -92,8 +92,8 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for Intercepted<T> {
     async fn close(&mut self) -> Result<(), Self::Error> {
         let closed = self.transport.close().await;
         self.tape.end(match side::<R>() {
-            Side::Client => End::ClientClosed { status: None },
-            Side::Server => End::ServerExited { status: None, signal: None },
+            Side::Client => SessionEnd::ClientClosed { status: None },
+            Side::Server => SessionEnd::ServerExited { status: None, signal: None },
         });
         closed
     }

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rehearsal_core::trace::{End, Fold, JournalLine, JournalReader, Part, ReadError, TraceWriter};
+use rehearsal_core::trace::{JournalFold, JournalLine, JournalReader, Part, ReadError, SessionEnd, TraceWriter};
 
 use super::append::append;
 
@@ -24,14 +24,14 @@ pub(super) fn private_file() -> OpenOptions {
 /// A journal next to its trace. Its recorder holds a lock on it until the recorder exits, so a journal that can be
 /// locked has no recorder any more.
 #[derive(Debug)]
-pub(super) struct Spool {
+pub(super) struct SessionJournal {
     pub(super) path: PathBuf,
     file: File,
     /// How long the file is, up to the last entry that is whole.
     length: u64,
 }
 
-impl Spool {
+impl SessionJournal {
     /// `trace.jsonl.SESSION.journal`
     pub(super) fn path(trace: &Path, session_id: &str) -> PathBuf {
         let mut path = OsString::from(trace);
@@ -42,14 +42,14 @@ impl Spool {
     }
 
     /// Begins a journal with its first line.
-    pub(super) fn create(trace: &Path, session_id: &str, first: &[u8]) -> io::Result<Spool> {
-        let path = Spool::path(trace, session_id);
+    pub(super) fn create(trace: &Path, session_id: &str, first: &[u8]) -> io::Result<SessionJournal> {
+        let path = SessionJournal::path(trace, session_id);
         loop {
             let file = private_file().read(true).write(true).create_new(true).open(&path)?;
             file.lock()?;
             // A recovering process removes empty journals without a lock, and this one was both until just now.
             if file.metadata()?.nlink() > 0 {
-                let mut spool = Spool { path, file, length: 0 };
+                let mut spool = SessionJournal { path, file, length: 0 };
                 let begun = spool.append(first);
                 if begun.is_err() {
                     let _ = std::fs::remove_file(&spool.path);
@@ -60,7 +60,7 @@ impl Spool {
     }
 
     /// Puts the session into the trace and removes the journal, which is left where that fails.
-    pub(super) fn fold(mut self, trace: &Path, otherwise: End) -> io::Result<()> {
+    pub(super) fn fold(mut self, trace: &Path, otherwise: SessionEnd) -> io::Result<()> {
         fold(&mut self.file, trace, otherwise)?;
         std::fs::remove_file(&self.path)
     }
@@ -98,7 +98,7 @@ pub(super) struct Folded {
 /// Reads a journal and appends its session to a trace. Memory is bounded, whatever the length.
 ///
 /// `otherwise` is the end of the session if the journal has none.
-pub(super) fn fold(journal: &mut File, trace: &Path, otherwise: End) -> io::Result<Folded> {
+pub(super) fn fold(journal: &mut File, trace: &Path, otherwise: SessionEnd) -> io::Result<Folded> {
     let directory = match trace.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         Some(_) | None => Path::new("."),
@@ -112,7 +112,7 @@ pub(super) fn fold(journal: &mut File, trace: &Path, otherwise: End) -> io::Resu
     let mut fold = None;
     for line in JournalReader::new(BufReader::with_capacity(64 * 1024, &mut *journal)).skip_bad(true) {
         match line {
-            Ok(JournalLine::Start(start)) => fold = Some(Fold::new(start)),
+            Ok(JournalLine::Start(start)) => fold = Some(JournalFold::new(start)),
             Ok(JournalLine::Entry { entry, .. }) => {
                 folded.entries += 1;
                 if let Some(fold) = &mut fold {
@@ -144,20 +144,20 @@ fn write<S: io::Read + io::Write + Seek>(
 
 /// A journal that any number of sessions append to, of one recorder or of many.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct SharedJournal {
     pub(super) path: PathBuf,
     file: File,
 }
 
-impl Log {
+impl SharedJournal {
     /// Opens it, or makes it.
-    pub(super) fn open(path: &Path) -> io::Result<Log> {
+    pub(super) fn open(path: &Path) -> io::Result<SharedJournal> {
         let mut file = private_file().append(true).create(true).open(path)?;
         if is_torn(path) {
             // A recorder was killed, or the disk was full, in the middle of a line. It stays a separate line.
             file.write_all(b"\n")?;
         }
-        Ok(Log { path: path.to_owned(), file })
+        Ok(SharedJournal { path: path.to_owned(), file })
     }
 
     /// Appends whole lines in one write. The kernel does not mix it with writes of other processes.

@@ -2,33 +2,41 @@
 
 use bytes::Bytes;
 use rehearsal_core::exchange::{Channel, Side};
-use rehearsal_core::message::{Message, Reason};
-use rehearsal_core::trace::What;
+use rehearsal_core::message::{GarbledReason, Message};
+use rehearsal_core::trace::EntryBody;
 
-use super::across_lines::OpenKey;
-use super::unfinished::{Kept, Pieces};
+use super::across_lines::OpenPrivateKey;
+use super::unfinished::{KeptPrefix, PartialPolicy};
 
 /// How much of a line that is too long is kept.
 const KEPT: usize = 64 * 1024;
 /// Cuts bytes into lines; memory is bounded by the limit, whatever comes.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     pub(super) from: Side,
     pub(super) limit: usize,
-    pieces: Pieces,
+    pieces: PartialPolicy,
     /// What has come of a line that has not ended.
     rest: Vec<u8>,
     /// How much of it is kept.
-    kept: Kept,
+    kept: KeptPrefix,
     /// Whether the line was too long, and the rest of it is not kept.
     skipping: bool,
     /// Whether what comes next may be inside of a private key.
-    pub(super) key: OpenKey,
+    pub(super) key: OpenPrivateKey,
 }
 
-impl Lines {
-    pub(super) fn new(from: Side, limit: usize, pieces: Pieces) -> Lines {
-        Lines { from, limit, pieces, rest: Vec::new(), kept: Kept::default(), skipping: false, key: OpenKey::default() }
+impl LineSplitter {
+    pub(super) fn new(from: Side, limit: usize, pieces: PartialPolicy) -> LineSplitter {
+        LineSplitter {
+            from,
+            limit,
+            pieces,
+            rest: Vec::new(),
+            kept: KeptPrefix::default(),
+            skipping: false,
+            key: OpenPrivateKey::default(),
+        }
     }
 
     /// Whether the next byte begins a line.
@@ -37,7 +45,7 @@ impl Lines {
     }
 
     /// Takes what was read, all of which is passed on after this.
-    pub(super) fn cut(&mut self, chunk: &[u8], whats: &mut Vec<What>) {
+    pub(super) fn split(&mut self, chunk: &[u8], whats: &mut Vec<EntryBody>) {
         // One copy for all lines that end here; the messages are slices of it.
         let (lines, rest) = match memchr::memrchr(b'\n', chunk) {
             Some(end) => (Bytes::copy_from_slice(&chunk[..=end]), &chunk[end + 1..]),
@@ -54,7 +62,7 @@ impl Lines {
     }
 
     /// Nothing more comes.
-    pub(super) fn end(&mut self, whats: &mut Vec<What>) {
+    pub(super) fn end(&mut self, whats: &mut Vec<EntryBody>) {
         let rest = std::mem::take(&mut self.rest);
         if !rest.is_empty() {
             whats.push(self.said(Message::unterminated(rest)));
@@ -62,11 +70,11 @@ impl Lines {
     }
 
     /// The end of a line, and all of it where nothing came before.
-    fn line(&mut self, end: Bytes, whats: &mut Vec<What>) {
+    fn line(&mut self, end: Bytes, whats: &mut Vec<EntryBody>) {
         if std::mem::take(&mut self.skipping) {
             return;
         }
-        self.kept = Kept::default();
+        self.kept = KeptPrefix::default();
         let line = match self.rest.is_empty() {
             true => end,
             false => {
@@ -79,14 +87,14 @@ impl Lines {
         whats.push(self.said(message));
     }
 
-    fn more(&mut self, rest: &[u8], whats: &mut Vec<What>) {
+    fn more(&mut self, rest: &[u8], whats: &mut Vec<EntryBody>) {
         if self.skipping {
             return;
         }
         self.rest.extend_from_slice(rest);
         if self.rest.len() > self.limit {
             let line = std::mem::take(&mut self.rest);
-            (self.kept, self.skipping) = (Kept::default(), true);
+            (self.kept, self.skipping) = (KeptPrefix::default(), true);
             whats.push(self.said(too_long(&line, self.limit)));
             return;
         }
@@ -95,16 +103,16 @@ impl Lines {
             |from: usize, limit: usize| Bytes::copy_from_slice(&so_far[from..][..limit.min(so_far.len() - from)]);
         let piece = self.kept.piece(self.pieces, so_far.len(), some);
         let (from, channel) = (self.from, Channel::MAIN);
-        whats.extend(piece.map(|(offset, bytes)| What::Piece { from, channel, offset, bytes }));
+        whats.extend(piece.map(|(offset, bytes)| EntryBody::Piece { from, channel, offset, bytes }));
     }
 
-    fn said(&self, message: Message) -> What {
-        What::Message { from: self.from, channel: Channel::MAIN, message, event_id: None }
+    fn said(&self, message: Message) -> EntryBody {
+        EntryBody::Message { from: self.from, channel: Channel::MAIN, message, event_id: None }
     }
 }
 
 fn too_long(line: &[u8], limit: usize) -> Message {
-    Message::garbled(Bytes::copy_from_slice(&line[..line.len().min(KEPT)]), Reason::TooLong { limit })
+    Message::garbled(Bytes::copy_from_slice(&line[..line.len().min(KEPT)]), GarbledReason::TooLong { limit })
 }
 
 #[cfg(test)]
@@ -113,14 +121,14 @@ mod tests {
 
     const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-    fn cut(chunks: &[&[u8]], limit: usize, pieces: Pieces) -> Vec<String> {
-        let mut lines = Lines::new(Side::Client, limit, pieces);
+    fn cut(chunks: &[&[u8]], limit: usize, pieces: PartialPolicy) -> Vec<String> {
+        let mut lines = LineSplitter::new(Side::Client, limit, pieces);
         let mut whats = Vec::new();
-        chunks.iter().for_each(|chunk| lines.cut(chunk, &mut whats));
+        chunks.iter().for_each(|chunk| lines.split(chunk, &mut whats));
         lines.end(&mut whats);
-        let shown = |what: &What| match what {
-            What::Message { message, .. } => format!("{message:?}"),
-            What::Piece { offset, bytes, .. } => format!("{offset}+{}", String::from_utf8_lossy(bytes)),
+        let shown = |what: &EntryBody| match what {
+            EntryBody::Message { message, .. } => format!("{message:?}"),
+            EntryBody::Piece { offset, bytes, .. } => format!("{offset}+{}", String::from_utf8_lossy(bytes)),
             other => panic!("{other:?}"),
         };
         whats.iter().map(shown).collect()
@@ -129,11 +137,11 @@ mod tests {
     #[test]
     fn lines_do_not_depend_on_how_the_bytes_arrive() {
         let bytes = [PING, b"\r\n\nnoise\n", PING, b"\n", b"\xff\n"].concat();
-        let whole = cut(&[&bytes], 1000, Pieces::Raw);
+        let whole = cut(&[&bytes], 1000, PartialPolicy::Raw);
         assert_eq!(whole.len(), 5);
         for size in 1..bytes.len() {
             let chunks: Vec<&[u8]> = bytes.chunks(size).collect();
-            let mut found = cut(&chunks, 1000, Pieces::Raw);
+            let mut found = cut(&chunks, 1000, PartialPolicy::Raw);
             found.retain(|what| !what.starts_with(|first: char| first.is_ascii_digit()));
             assert_eq!(found, whole, "in chunks of {size}");
         }
@@ -141,11 +149,11 @@ mod tests {
 
     #[test]
     fn what_is_passed_on_before_a_line_ends_is_kept_as_pieces() {
-        let found = cut(&[b"{\"a\":\"b", b"c\"", b"}\n{"], 1000, Pieces::Raw);
+        let found = cut(&[b"{\"a\":\"b", b"c\"", b"}\n{"], 1000, PartialPolicy::Raw);
         assert_eq!(found[..2], ["0+{\"a\":\"b", "7+c\""]);
         assert!(found[2].contains("{\"a\":\"bc\"}"), "{found:?}");
         assert!(found[4].starts_with("garbled (half a line"), "{found:?}");
-        let redacted = cut(&[b"{\"a\":1,\"b\":\"secr", b"et\""], 1000, Pieces::Redacted);
+        let redacted = cut(&[b"{\"a\":1,\"b\":\"secr", b"et\""], 1000, PartialPolicy::Redacted);
         assert_eq!(redacted[0], r#"0+{"a":1}"#);
         assert!(redacted[1].starts_with("garbled"), "nothing more is whole: {redacted:?}");
     }
@@ -155,7 +163,7 @@ mod tests {
         for size in [1, 7, 1000] {
             let bytes = [&[b'x'; 500][..], b"\n", PING, b"\n"].concat();
             let chunks: Vec<&[u8]> = bytes.chunks(size).collect();
-            let mut found = cut(&chunks, 100, Pieces::Raw);
+            let mut found = cut(&chunks, 100, PartialPolicy::Raw);
             found.retain(|what| !what.starts_with(|first: char| first.is_ascii_digit()));
             assert_eq!(found.len(), 2, "in chunks of {size}: {found:?}");
             assert!(found[0].starts_with("garbled (longer than the limit of 100 bytes): xxx"), "{found:?}");

@@ -19,7 +19,7 @@ pub enum Notice {
         why: String,
     },
     /// A session could not be put into its trace; its journal is still there.
-    NotFolded {
+    NotInTrace {
         /// The trace.
         trace: PathBuf,
         /// The journal.
@@ -57,7 +57,7 @@ impl fmt::Display for Notice {
             Notice::Stopped { path, why } => {
                 write!(f, "RECORDING STOPPED: cannot write {}: {why}; the conversation goes on", path.display())
             }
-            Notice::NotFolded { trace, journal, why } => write!(
+            Notice::NotInTrace { trace, journal, why } => write!(
                 f,
                 "RECORDING FAILED: cannot put the session into {}: {why}; what was recorded is in {}",
                 trace.display(),
@@ -79,7 +79,7 @@ impl Notice {
     /// Whether something is missing from the recording because of it.
     pub fn is_failure(&self) -> bool {
         match self {
-            Notice::Stopped { .. } | Notice::NotFolded { .. } => true,
+            Notice::Stopped { .. } | Notice::NotInTrace { .. } => true,
             // The earlier session is still in its journal, and nothing is missing from ours.
             Notice::NotStarted
             | Notice::Recovered { .. }
@@ -90,10 +90,10 @@ impl Notice {
 }
 
 /// Receives notices.
-pub(super) type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
+pub(super) type NoticeListener = Arc<dyn Fn(&Notice) + Send + Sync>;
 
 /// Prints notices to stderr.
-pub(super) fn on_stderr() -> Listener {
+pub(super) fn on_stderr() -> NoticeListener {
     Arc::new(|notice| eprintln!("rehearsal: {notice}"))
 }
 
@@ -105,7 +105,7 @@ pub struct Summary {
     /// How many messages were kept.
     pub messages: u64,
     /// What was redacted.
-    pub redacted: redact::Summary,
+    pub redacted: redact::RedactionSummary,
     /// Whether something is missing: a file could not be written.
     pub failed: bool,
 }

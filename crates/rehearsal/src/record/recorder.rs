@@ -10,9 +10,9 @@ use rehearsal_core::redact::Redaction;
 use serde_json::{Map, Value};
 
 use super::hooks::Hooks;
-use super::notice::{Listener, Notice, Summary, on_stderr};
-use super::recover::Orphans;
-use super::tape::Tape;
+use super::notice::{Notice, NoticeListener, Summary, on_stderr};
+use super::recover::LeftoverJournals;
+use super::tape::SessionRecorder;
 
 /// Records sessions, with settings for the files, the redaction and the hooks. Cheap to clone.
 ///
@@ -42,9 +42,9 @@ pub(super) struct Settings {
     pub(super) redaction: Redaction,
     pub(super) metadata: Map<String, Value>,
     pub(super) hooks: Hooks,
-    listener: Listener,
+    listener: NoticeListener,
     summary: Mutex<Summary>,
-    pub(super) orphans: Orphans,
+    pub(super) orphans: LeftoverJournals,
 }
 
 /// The settings of a recorder.
@@ -64,21 +64,21 @@ impl Recorder {
             hooks: Hooks::default(),
             listener: on_stderr(),
             summary: Mutex::default(),
-            orphans: Orphans::default(),
+            orphans: LeftoverJournals::default(),
         };
         RecorderBuilder { settings }
     }
 
     /// Starts a session. `server_info` describes the server: `command` and `arguments`, or `url`, and `transport`.
-    pub fn start(&self, server_info: Map<String, Value>) -> Tape {
+    pub fn start(&self, server_info: Map<String, Value>) -> SessionRecorder {
         let tape = self.tape();
         tape.start(server_info);
         tape
     }
 
     /// A session that has not started. Entries before [`Tape::start`] are not recorded, and a notice reports that.
-    pub fn tape(&self) -> Tape {
-        Tape::new(self.clone())
+    pub fn tape(&self) -> SessionRecorder {
+        SessionRecorder::new(self.clone())
     }
 
     /// What was recorded so far, of all sessions.
@@ -97,7 +97,7 @@ impl Recorder {
         (self.settings.listener)(notice);
     }
 
-    pub(super) fn listener(&self) -> &Listener {
+    pub(super) fn listener(&self) -> &NoticeListener {
         &self.settings.listener
     }
 }

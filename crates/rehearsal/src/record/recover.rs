@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use rehearsal_core::trace::End;
+use rehearsal_core::trace::SessionEnd;
 
-use super::append::{contains, heal_trace, torn_at};
-use super::journal::{EXTENSION, Spool, fold};
-use super::notice::{Listener, Notice};
+use super::append::{contains, repair_trace, torn_at};
+use super::journal::{EXTENSION, SessionJournal, fold};
+use super::notice::{Notice, NoticeListener};
 
 /// A journal next to a trace, and what was done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,19 +21,19 @@ pub struct Recovered {
     /// Its journal.
     pub journal: PathBuf,
     /// What was done with it.
-    pub fate: Fate,
+    pub fate: RecoveryOutcome,
 }
 
 /// What was done with a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum RecoveryOutcome {
     /// The session was put into the trace, and the journal was removed.
     Folded {
         /// How many entries it had.
         entries: u64,
     },
     /// The session was in the trace already, and the journal was removed.
-    AlreadyThere,
+    AlreadyInTrace,
     /// Nothing had been passed on yet; the journal was removed.
     Empty,
     /// The session is still being recorded.
@@ -48,12 +48,12 @@ pub enum Fate {
 /// Appends the sessions of killed recorders to a trace, and removes a line that a killed recorder did not finish.
 /// Sessions that still run are left alone. If there is nothing to do, no file is changed.
 pub fn recover(trace: &Path) -> io::Result<Vec<Recovered>> {
-    heal_trace(trace)?;
+    repair_trace(trace)?;
     let mut found: Vec<Recovered> = journals(trace)?
         .into_iter()
         .filter_map(|(session_id, journal)| {
-            let fate =
-                one(trace, &session_id, &journal).unwrap_or_else(|error| Some(Fate::Failed { why: error.to_string() }));
+            let fate = one(trace, &session_id, &journal)
+                .unwrap_or_else(|error| Some(RecoveryOutcome::Failed { why: error.to_string() }));
             Some(Recovered { session_id, journal, fate: fate? })
         })
         .collect();
@@ -79,14 +79,14 @@ pub fn journals(trace: &Path) -> io::Result<Vec<(String, PathBuf)>> {
         let file = entry?.file_name().to_string_lossy().into_owned();
         let session_id = file.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(EXTENSION));
         if let Some(session_id) = session_id.filter(|session_id| !session_id.is_empty()) {
-            found.push((session_id.to_owned(), Spool::path(trace, session_id)));
+            found.push((session_id.to_owned(), SessionJournal::path(trace, session_id)));
         }
     }
     Ok(found)
 }
 
 /// Recovers one journal. `None` if another process has removed it.
-fn one(trace: &Path, session_id: &str, journal: &Path) -> io::Result<Option<Fate>> {
+fn one(trace: &Path, session_id: &str, journal: &Path) -> io::Result<Option<RecoveryOutcome>> {
     let mut file = match File::open(journal) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -94,18 +94,18 @@ fn one(trace: &Path, session_id: &str, journal: &Path) -> io::Result<Option<Fate
     };
     match file.try_lock() {
         Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => return Ok(Some(Fate::Running)),
+        Err(std::fs::TryLockError::WouldBlock) => return Ok(Some(RecoveryOutcome::Running)),
         Err(std::fs::TryLockError::Error(error)) => return Err(error),
     }
     if file.metadata()?.nlink() == 0 {
         return Ok(None);
     }
     let fate = if !is_begun(&mut file)? {
-        Fate::Empty
+        RecoveryOutcome::Empty
     } else if trace.exists() && contains(trace, session_id)? {
-        Fate::AlreadyThere
+        RecoveryOutcome::AlreadyInTrace
     } else {
-        Fate::Folded { entries: fold(&mut file, trace, End::Recovered)?.entries }
+        RecoveryOutcome::Folded { entries: fold(&mut file, trace, SessionEnd::Recovered)?.entries }
     };
     std::fs::remove_file(journal)?;
     Ok(Some(fate))
@@ -121,7 +121,7 @@ pub(super) fn is_begun(journal: &mut File) -> io::Result<bool> {
 
 /// Puts what earlier recorders left into the trace, once, while we record.
 #[derive(Default)]
-pub(super) struct Orphans {
+pub(super) struct LeftoverJournals {
     state: Mutex<State>,
 }
 
@@ -133,10 +133,10 @@ enum State {
     Done,
 }
 
-impl Orphans {
+impl LeftoverJournals {
     /// Starts the recovery, if it has not started yet. It runs in the background: a long journal takes a while, and the
     /// connection must not wait for it.
-    pub(super) fn begin(&self, trace: &Path, listener: &Listener) {
+    pub(super) fn begin(&self, trace: &Path, listener: &NoticeListener) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !matches!(*state, State::Unseen) {
             return;
@@ -146,7 +146,7 @@ impl Orphans {
             true => State::Done,
             false => {
                 let (trace, listener) = (trace.to_owned(), listener.clone());
-                State::Recovering(std::thread::spawn(move || adopt(&trace, &listener)))
+                State::Recovering(std::thread::spawn(move || recover_leftovers(&trace, &listener)))
             }
         };
     }
@@ -161,17 +161,17 @@ impl Orphans {
     }
 }
 
-fn adopt(trace: &Path, listener: &Listener) {
+fn recover_leftovers(trace: &Path, listener: &NoticeListener) {
     match recover(trace) {
         Ok(found) => {
             for one in found {
                 match one.fate {
-                    Fate::Folded { entries } => {
+                    RecoveryOutcome::Folded { entries } => {
                         listener(&Notice::Recovered { session_id: one.session_id, entries });
                     }
-                    Fate::Failed { why } => listener(&Notice::NotRecovered { path: one.journal, why }),
+                    RecoveryOutcome::Failed { why } => listener(&Notice::NotRecovered { path: one.journal, why }),
                     // There is nothing to recover, or another recorder still writes it.
-                    Fate::AlreadyThere | Fate::Empty | Fate::Running => {}
+                    RecoveryOutcome::AlreadyInTrace | RecoveryOutcome::Empty | RecoveryOutcome::Running => {}
                 }
             }
         }
@@ -181,7 +181,7 @@ fn adopt(trace: &Path, listener: &Listener) {
 
 /// What would be [recovered](super::recover) if the trace could be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unrecovered {
+pub struct UnrecoveredSessions {
     /// Journals of recorders that were killed, whose sessions are not in the trace.
     pub journals: Vec<PathBuf>,
     /// Where the last line of the trace begins, if it is torn and its session is in one of the journals.
@@ -189,8 +189,8 @@ pub struct Unrecovered {
 }
 
 /// Finds the journals next to a trace, and changes nothing. Sessions that still run are left out.
-pub fn unrecovered(trace: &Path) -> io::Result<Unrecovered> {
-    let mut found = Unrecovered::default();
+pub fn unrecovered(trace: &Path) -> io::Result<UnrecoveredSessions> {
+    let mut found = UnrecoveredSessions::default();
     for (session_id, path) in journals(trace)? {
         let mut file = match File::open(&path) {
             Ok(file) => file,

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rehearsal_core::exchange::{Channel, Side};
-use rehearsal_core::redact::Run;
-use rehearsal_core::trace::{End, What};
-use rehearsal_wire::stdio::{ClientStreams, Relay, RelayEnd, ServerCommand, SpawnError, Stream, Tap};
+use rehearsal_core::redact::LineRun;
+use rehearsal_core::trace::{EntryBody, SessionEnd};
+use rehearsal_wire::stdio::{ClientStreams, Relay, RelayEnd, RelayTap, ServerCommand, SpawnError, StdioStream};
 use serde_json::{Map, Value, json};
 
-use super::lines::Lines;
-use super::tape::Passed;
-use super::{Recorder, Tape};
+use super::lines::LineSplitter;
+use super::tape::RecordedInput;
+use super::{Recorder, SessionRecorder};
 
 /// A server that a client talks to through us, and a tape of it.
 ///
@@ -28,7 +28,7 @@ use super::{Recorder, Tape};
 #[derive(Debug)]
 pub struct StdioRecording {
     relay: Relay,
-    tape: Tape,
+    tape: SessionRecorder,
 }
 
 impl StdioRecording {
@@ -40,7 +40,7 @@ impl StdioRecording {
     ) -> Result<StdioRecording, SpawnError> {
         let tape = recorder.start(server_info(server));
         let limit = server.message_limit;
-        let lines = |from| Mutex::new(Lines::new(from, limit, tape.pieces()));
+        let lines = |from| Mutex::new(LineSplitter::new(from, limit, tape.pieces()));
         let tap = StdioTap {
             tape: tape.clone(),
             client: lines(Side::Client),
@@ -50,7 +50,7 @@ impl StdioRecording {
         match Relay::start(server, client, Arc::new(tap)).await {
             Ok(relay) => Ok(StdioRecording { relay, tape }),
             Err(error) => {
-                tape.end(End::Failed { why: error.to_string() });
+                tape.end(SessionEnd::Failed { why: error.to_string() });
                 Err(error)
             }
         }
@@ -66,7 +66,7 @@ impl StdioRecording {
     /// Ends the server with a signal first and firmly after that, and puts the session into the trace.
     pub async fn stop(&self, signal: nix::sys::signal::Signal) -> RelayEnd {
         let end = self.relay.stop(signal).await;
-        self.tape.end(End::Stopped);
+        self.tape.end(SessionEnd::Stopped);
         end
     }
 
@@ -89,29 +89,29 @@ fn server_info(server: &ServerCommand) -> Map<String, Value> {
     }
 }
 
-fn how(end: RelayEnd) -> End {
+fn how(end: RelayEnd) -> SessionEnd {
     use std::os::unix::process::ExitStatusExt;
     let code = end.status.and_then(|status| status.code());
     let signal = end.status.and_then(|status| status.signal());
     match end.client_closed {
-        true => End::ClientClosed { status: code },
-        false => End::ServerExited { status: code, signal },
+        true => SessionEnd::ClientClosed { status: code },
+        false => SessionEnd::ServerExited { status: code, signal },
     }
 }
 
 struct StdioTap {
-    tape: Tape,
-    client: Mutex<Lines>,
-    server: Mutex<Lines>,
-    stderr: Mutex<Stderr>,
+    tape: SessionRecorder,
+    client: Mutex<LineSplitter>,
+    server: Mutex<LineSplitter>,
+    stderr: Mutex<StderrLines>,
 }
 
-impl Tap for StdioTap {
-    fn passing(&self, stream: Stream, bytes: &[u8]) {
+impl RelayTap for StdioTap {
+    fn passing(&self, stream: StdioStream, bytes: &[u8]) {
         match stream {
-            Stream::Stdin => self.said(&mut locked(&self.client), bytes),
-            Stream::Stdout => self.said(&mut locked(&self.server), bytes),
-            Stream::Stderr => {
+            StdioStream::Stdin => self.said(&mut locked(&self.client), bytes),
+            StdioStream::Stdout => self.said(&mut locked(&self.server), bytes),
+            StdioStream::Stderr => {
                 let mut whats = Vec::new();
                 locked(&self.stderr).cut(bytes, &mut whats);
                 self.put(whats);
@@ -119,12 +119,12 @@ impl Tap for StdioTap {
         }
     }
 
-    fn ended(&self, stream: Stream) {
+    fn ended(&self, stream: StdioStream) {
         let mut whats = Vec::new();
         match stream {
-            Stream::Stdin => locked(&self.client).end(&mut whats),
-            Stream::Stdout => locked(&self.server).end(&mut whats),
-            Stream::Stderr => locked(&self.stderr).end(&mut whats),
+            StdioStream::Stdin => locked(&self.client).end(&mut whats),
+            StdioStream::Stdout => locked(&self.server).end(&mut whats),
+            StdioStream::Stderr => locked(&self.stderr).end(&mut whats),
         }
         self.put(whats);
     }
@@ -133,43 +133,43 @@ impl Tap for StdioTap {
 impl StdioTap {
     /// Records the bytes of one side. Whole lines without secrets are kept verbatim: parsing them is not worth the
     /// delay.
-    fn said(&self, lines: &mut Lines, bytes: &[u8]) {
+    fn said(&self, lines: &mut LineSplitter, bytes: &[u8]) {
         let begun =
             if lines.is_between() { 0 } else { memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1) };
         let whole = memchr::memrchr(b'\n', bytes).map_or(begun, |end| end + 1);
         let (mut passed, mut whats) = (Vec::new(), Vec::new());
-        match self.tape.takes_lines().filter(|_| bytes.len() <= lines.limit) {
+        match self.tape.line_redaction().filter(|_| bytes.len() <= lines.limit) {
             Some(redaction) => {
-                lines.cut(&bytes[..begun], &mut whats);
+                lines.split(&bytes[..begun], &mut whats);
                 for what in &whats {
-                    if let What::Message { message, .. } = what {
-                        lines.key.takes(message.raw());
+                    if let EntryBody::Message { message, .. } = what {
+                        lines.key.continues(message.raw());
                     }
                 }
                 for run in redaction.lines(&bytes[begun..whole]) {
                     match run {
-                        Run::Clean(bytes) if !lines.key.is_open() => {
-                            passed.extend(whats.drain(..).map(Passed::What));
+                        LineRun::Clean(bytes) if !lines.key.is_open() => {
+                            passed.extend(whats.drain(..).map(RecordedInput::What));
                             let (channel, bytes) = (Channel::MAIN, bytes.into());
-                            passed.push(Passed::Lines { from: lines.from, channel, bytes });
+                            passed.push(RecordedInput::Lines { from: lines.from, channel, bytes });
                         }
-                        Run::Clean(few) | Run::Suspect(few) => {
-                            lines.key.takes(few);
-                            lines.cut(few, &mut whats);
+                        LineRun::Clean(few) | LineRun::Suspect(few) => {
+                            lines.key.continues(few);
+                            lines.split(few, &mut whats);
                         }
                     }
                 }
-                lines.cut(&bytes[whole..], &mut whats);
+                lines.split(&bytes[whole..], &mut whats);
             }
-            None => lines.cut(bytes, &mut whats),
+            None => lines.split(bytes, &mut whats),
         }
-        passed.extend(whats.into_iter().map(Passed::What));
+        passed.extend(whats.into_iter().map(RecordedInput::What));
         if !passed.is_empty() {
-            self.tape.pass(passed);
+            self.tape.record_lines(passed);
         }
     }
 
-    fn put(&self, whats: Vec<What>) {
+    fn put(&self, whats: Vec<EntryBody>) {
         if !whats.is_empty() {
             self.tape.put(whats);
         }
@@ -183,18 +183,18 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// How much of a line is kept.
 const WIDTH: usize = 4096;
 /// How much of a session is kept.
-const ALL: usize = 1024 * 1024;
+const MAX_SESSION_BYTES: usize = 1024 * 1024;
 
 /// Cuts stderr into lines, up to a limit.
 #[derive(Debug, Default)]
-pub(super) struct Stderr {
+pub(super) struct StderrLines {
     line: Vec<u8>,
     kept: usize,
     full: bool,
 }
 
-impl Stderr {
-    pub(super) fn cut(&mut self, bytes: &[u8], whats: &mut Vec<What>) {
+impl StderrLines {
+    pub(super) fn cut(&mut self, bytes: &[u8], whats: &mut Vec<EntryBody>) {
         let mut rest = bytes;
         while let Some(end) = memchr::memchr(b'\n', rest) {
             self.extend(&rest[..end]);
@@ -204,7 +204,7 @@ impl Stderr {
         self.extend(rest);
     }
 
-    pub(super) fn end(&mut self, whats: &mut Vec<What>) {
+    pub(super) fn end(&mut self, whats: &mut Vec<EntryBody>) {
         if !self.line.is_empty() {
             self.push(whats);
         }
@@ -215,14 +215,16 @@ impl Stderr {
         self.line.extend_from_slice(&more[..more.len().min(room)]);
     }
 
-    fn push(&mut self, whats: &mut Vec<What>) {
+    fn push(&mut self, whats: &mut Vec<EntryBody>) {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned();
         self.kept += text.len() + 1;
-        if self.kept <= ALL {
-            whats.push(What::Stderr { line: text });
+        if self.kept <= MAX_SESSION_BYTES {
+            whats.push(EntryBody::Stderr { line: text });
         } else if !std::mem::replace(&mut self.full, true) {
-            whats.push(What::Stderr { line: format!("(more than {ALL} bytes: what follows is not kept)") });
+            whats.push(EntryBody::Stderr {
+                line: format!("(more than {MAX_SESSION_BYTES} bytes: what follows is not kept)"),
+            });
         }
     }
 }
@@ -233,13 +235,13 @@ mod tests {
 
     #[test]
     fn a_flood_is_kept_in_part_and_says_so() {
-        let mut stderr = Stderr::default();
+        let mut stderr = StderrLines::default();
         let mut whats = Vec::new();
         let flood = [&[b'x'; 10_000][..], b"\n"].concat();
         (0..10_000).for_each(|_| stderr.cut(&flood, &mut whats));
         stderr.end(&mut whats);
-        assert_eq!(whats.len(), ALL / (WIDTH + 1) + 1);
-        let last = What::Stderr { line: "(more than 1048576 bytes: what follows is not kept)".into() };
+        assert_eq!(whats.len(), MAX_SESSION_BYTES / (WIDTH + 1) + 1);
+        let last = EntryBody::Stderr { line: "(more than 1048576 bytes: what follows is not kept)".into() };
         assert_eq!(whats.last(), Some(&last));
     }
 }

@@ -7,31 +7,33 @@ use std::{fmt, io};
 
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::Message;
-use rehearsal_core::redact::{Hit, Redaction};
-use rehearsal_core::trace::{End, Entry, InLog, Start, What, write_entry, write_lines, write_start};
+use rehearsal_core::redact::{RedactedSecret, Redaction};
+use rehearsal_core::trace::{
+    Entry, EntryBody, SessionEnd, SessionStart, SharedLog, write_entry, write_lines, write_start,
+};
 use serde_json::{Map, Value};
 
-use super::across_lines::AcrossLines;
+use super::across_lines::MultilineSecrets;
 use super::clock::{Clock, session_id};
-use super::hooks::Caller;
-use super::journal::{Log, Spool, private_file};
+use super::hooks::HookCaller;
+use super::journal::{SessionJournal, SharedJournal, private_file};
 use super::notice::Notice;
 use super::recorder::Recorder;
-use super::unfinished::Pieces;
+use super::unfinished::PartialPolicy;
 
 /// One session that is recorded. Cheap to clone; every part of the recorder that adds to it holds one.
 ///
 /// When the last one is dropped without [`end`](Tape::end), the session ends as stopped.
 #[derive(Clone)]
-pub struct Tape {
-    session: Arc<Session>,
+pub struct SessionRecorder {
+    session: Arc<SharedSession>,
 }
 
-struct Session {
+struct SharedSession {
     recorder: Recorder,
     state: Mutex<State>,
     /// Only where there are hooks.
-    caller: Option<Caller>,
+    caller: Option<HookCaller>,
 }
 
 enum State {
@@ -39,40 +41,40 @@ enum State {
         /// Whether the notice about it was sent already.
         told: bool,
     },
-    Running(Box<Running>),
+    Running(Box<ActiveRecording>),
     Ended,
 }
 
-struct Running {
+struct ActiveRecording {
     session_id: String,
     clock: Clock,
     /// The place of the next entry.
     next: u64,
-    spool: Option<Spool>,
+    spool: Option<SessionJournal>,
     /// A spool that could no longer be written, and why.
-    cut_off: Option<(Spool, String)>,
-    log: Option<Log>,
+    cut_off: Option<(SessionJournal, String)>,
+    log: Option<SharedJournal>,
     /// Lines for the journal; the buffer is reused.
     lines: Vec<u8>,
     /// Lines for the log; the buffer is reused.
     log_lines: Vec<u8>,
-    across: AcrossLines,
+    across: MultilineSecrets,
 }
 
 /// What is put on a tape.
-pub(super) enum Passed<'b> {
+pub(super) enum RecordedInput<'b> {
     /// Anything.
-    What(What),
+    What(EntryBody),
     /// Whole messages without secrets, each with its line end. They are parsed when a reader needs them.
     Lines { from: Side, channel: Channel, bytes: Cow<'b, [u8]> },
 }
 
-impl Tape {
-    pub(super) fn new(recorder: Recorder) -> Tape {
+impl SessionRecorder {
+    pub(super) fn new(recorder: Recorder) -> SessionRecorder {
         let hooks = &recorder.settings.hooks;
-        let caller = (!hooks.is_empty()).then(|| Caller::new(hooks.clone()));
+        let caller = (!hooks.is_empty()).then(|| HookCaller::new(hooks.clone()));
         let state = Mutex::new(State::NotStarted { told: false });
-        Tape { session: Arc::new(Session { recorder, state, caller }) }
+        SessionRecorder { session: Arc::new(SharedSession { recorder, state, caller }) }
     }
 
     /// Starts the session; a second call does nothing. At the same time, journals that killed recorders left next to
@@ -84,7 +86,7 @@ impl Tape {
             if let Some(trace) = &settings.trace {
                 settings.orphans.begin(trace, self.session.recorder.listener());
             }
-            *state = State::Running(Box::new(Running::begin(&self.session.recorder, server_info)));
+            *state = State::Running(Box::new(ActiveRecording::begin(&self.session.recorder, server_info)));
             self.session.recorder.count(|summary| summary.sessions += 1);
         }
     }
@@ -98,10 +100,10 @@ impl Tape {
     }
 
     /// What is kept of a line that has not ended when it is passed on.
-    pub(super) fn pieces(&self) -> Pieces {
+    pub(super) fn pieces(&self) -> PartialPolicy {
         match self.session.recorder.settings.redaction.is_none() {
-            true => Pieces::Raw,
-            false => Pieces::Redacted,
+            true => PartialPolicy::Raw,
+            false => PartialPolicy::Redacted,
         }
     }
 
@@ -109,23 +111,23 @@ impl Tape {
     /// message that is forwarded after that is recorded even if this process is killed.
     ///
     /// This never fails: if the disk is full, the recording stops, not the connection.
-    pub fn put(&self, whats: impl IntoIterator<Item = What>) {
-        self.pass(whats.into_iter().map(Passed::What));
+    pub fn put(&self, whats: impl IntoIterator<Item = EntryBody>) {
+        self.record_lines(whats.into_iter().map(RecordedInput::What));
     }
 
     /// The redaction that decides whether lines may be kept verbatim. `None` if a hook or a log needs each message
     /// parsed.
-    pub(super) fn takes_lines(&self) -> Option<&Redaction> {
+    pub(super) fn line_redaction(&self) -> Option<&Redaction> {
         let settings = &self.session.recorder.settings;
         (settings.log.is_none() && self.session.caller.is_none()).then_some(&settings.redaction)
     }
 
     /// Adds entries, and lines that are kept verbatim, to the session.
-    pub(super) fn pass<'b>(&self, passed: impl IntoIterator<Item = Passed<'b>>) {
+    pub(super) fn record_lines<'b>(&self, passed: impl IntoIterator<Item = RecordedInput<'b>>) {
         let mut seen = Vec::new();
         let passed = passed.into_iter().inspect(|passed| match passed {
-            Passed::What(what) if self.session.caller.is_some() => seen.push(what.clone()),
-            Passed::What(_) | Passed::Lines { .. } => {}
+            RecordedInput::What(what) if self.session.caller.is_some() => seen.push(what.clone()),
+            RecordedInput::What(_) | RecordedInput::Lines { .. } => {}
         });
         let told = match &mut *self.session.state() {
             State::Running(running) => {
@@ -146,17 +148,17 @@ impl Tape {
     /// Ends the session and puts it into the trace; a second time it does nothing.
     ///
     /// This reads the journal once, so it takes a moment after a long session, and it blocks.
-    pub fn end(&self, end: End) {
+    pub fn end(&self, end: SessionEnd) {
         self.session.end(end);
     }
 }
 
-impl Session {
+impl SharedSession {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn end(&self, end: End) {
+    fn end(&self, end: SessionEnd) {
         let running = {
             let mut state = self.state();
             match std::mem::replace(&mut *state, State::Ended) {
@@ -170,25 +172,25 @@ impl Session {
             }
         };
         if let Some(mut running) = running {
-            running.put(&self.recorder, [Passed::What(What::Ended(end))]);
+            running.put(&self.recorder, [RecordedInput::What(EntryBody::Ended(end))]);
             running.fold(&self.recorder);
             self.recorder.settings.orphans.wait();
         }
     }
 }
 
-impl Drop for Session {
+impl Drop for SharedSession {
     fn drop(&mut self) {
-        self.end(End::Stopped);
+        self.end(SessionEnd::Stopped);
     }
 }
 
-impl Running {
-    fn begin(recorder: &Recorder, server_info: Map<String, Value>) -> Running {
+impl ActiveRecording {
+    fn begin(recorder: &Recorder, server_info: Map<String, Value>) -> ActiveRecording {
         let clock = Clock::start();
         let session_id = session_id();
         let settings = &recorder.settings;
-        let start = Start {
+        let start = SessionStart {
             session_id: session_id.clone(),
             server_info,
             started_at: Some(clock.began_at),
@@ -201,18 +203,18 @@ impl Running {
         let mut lines = Vec::with_capacity(4096);
         write_start(&mut lines, &start);
         let spool = settings.trace.as_deref().and_then(|trace| {
-            let spool = check(trace).and_then(|()| Spool::create(trace, &session_id, &lines));
+            let spool = check(trace).and_then(|()| SessionJournal::create(trace, &session_id, &lines));
             spool.map_err(|error| recorder.tell(&stopped(trace, &error))).ok()
         });
         let log = settings.log.as_deref().and_then(|path| {
-            let log = Log::open(path).and_then(|mut log| log.append(&lines).map(|()| log));
+            let log = SharedJournal::open(path).and_then(|mut log| log.append(&lines).map(|()| log));
             log.map_err(|error| recorder.tell(&stopped(path, &error))).ok()
         });
         let (across, log_lines) = Default::default();
-        Running { session_id, clock, next: 0, spool, cut_off: None, log, lines, log_lines, across }
+        ActiveRecording { session_id, clock, next: 0, spool, cut_off: None, log, lines, log_lines, across }
     }
 
-    fn put<'b>(&mut self, recorder: &Recorder, passed: impl IntoIterator<Item = Passed<'b>>) {
+    fn put<'b>(&mut self, recorder: &Recorder, passed: impl IntoIterator<Item = RecordedInput<'b>>) {
         let at = self.clock.elapsed();
         let mut messages = 0;
         self.lines.clear();
@@ -220,8 +222,8 @@ impl Running {
         for passed in passed {
             let seq = self.next;
             let what = match passed {
-                Passed::What(what) => what,
-                Passed::Lines { from, channel, bytes } => {
+                RecordedInput::What(what) => what,
+                RecordedInput::Lines { from, channel, bytes } => {
                     let count = memchr::memchr_iter(b'\n', &bytes).count() as u64;
                     messages += count;
                     self.next += count;
@@ -234,21 +236,21 @@ impl Running {
             let redaction = &recorder.settings.redaction;
             let (what, hits) = match redaction.is_none() {
                 true => (what, Vec::new()),
-                false => self.across.judged(what, |what| redacted(redaction, what)),
+                false => self.across.redact_entry(what, |what| redacted(redaction, what)),
             };
             let hits = match &what {
                 // The whole line has the same secrets.
-                What::Piece { .. } => Vec::new(),
-                What::Message { .. } => {
+                EntryBody::Piece { .. } => Vec::new(),
+                EntryBody::Message { .. } => {
                     messages += 1;
                     self.next += 1;
                     hits
                 }
-                What::Http { .. }
-                | What::Event { .. }
-                | What::ChannelEnded { .. }
-                | What::Stderr { .. }
-                | What::Ended(_) => {
+                EntryBody::Http { .. }
+                | EntryBody::Event { .. }
+                | EntryBody::ChannelEnded { .. }
+                | EntryBody::Stderr { .. }
+                | EntryBody::Ended(_) => {
                     self.next += 1;
                     hits
                 }
@@ -261,9 +263,9 @@ impl Running {
                 write_entry(&mut self.lines, &entry, None);
             }
             // The log is for the user, so it has no partial messages, unless it is the only file.
-            let is_piece = matches!(entry.what, What::Piece { .. });
+            let is_piece = matches!(entry.what, EntryBody::Piece { .. });
             if self.log.is_some() && !(is_piece && self.spool.is_some()) {
-                let session = InLog { session_id: &self.session_id, started_at: self.clock.began_at };
+                let session = SharedLog { session_id: &self.session_id, started_at: self.clock.began_at };
                 write_entry(&mut self.log_lines, &entry, Some(&session));
             }
         }
@@ -271,7 +273,7 @@ impl Running {
             recorder.count(|summary| summary.messages += messages);
         }
         if let Some(Err(error)) = self.spool.as_mut().map(|spool| spool.append(&self.lines)) {
-            self.cut(recorder, &error);
+            self.stop_recording(recorder, &error);
         }
         if let Some(Err(error)) = self.log.as_mut().map(|log| log.append(&self.log_lines)) {
             let path = self.log.take().map(|log| log.path).unwrap_or_default();
@@ -286,7 +288,7 @@ impl Running {
     }
 
     /// The journal can no longer be written. Its content is appended to the trace when the session ends.
-    fn cut(&mut self, recorder: &Recorder, error: &io::Error) {
+    fn stop_recording(&mut self, recorder: &Recorder, error: &io::Error) {
         if let Some(spool) = self.spool.take() {
             recorder.tell(&stopped(&spool.path, error));
             self.cut_off = Some((spool, error.to_string()));
@@ -296,30 +298,30 @@ impl Running {
     /// Puts the session into the trace.
     fn fold(self, recorder: &Recorder) {
         let (spool, otherwise) = match (self.spool, self.cut_off) {
-            (Some(spool), _) => (spool, End::Stopped),
-            (None, Some((spool, why))) => (spool, End::Failed { why: format!("recording stopped: {why}") }),
+            (Some(spool), _) => (spool, SessionEnd::Stopped),
+            (None, Some((spool, why))) => (spool, SessionEnd::Failed { why: format!("recording stopped: {why}") }),
             (None, None) => return,
         };
         let Some(trace) = &recorder.settings.trace else { return };
         let journal = spool.path.clone();
         if let Err(error) = spool.fold(trace, otherwise) {
-            recorder.tell(&Notice::NotFolded { trace: trace.clone(), journal, why: error.to_string() });
+            recorder.tell(&Notice::NotInTrace { trace: trace.clone(), journal, why: error.to_string() });
         }
     }
 }
 
 /// What happened, without its secrets. The beginning of a message was closed, so that it is judged as a message.
-fn redacted(redaction: &Redaction, what: What) -> (What, Vec<Hit>) {
-    if let What::Piece { from, channel, offset: 0, bytes } = &what
+fn redacted(redaction: &Redaction, what: EntryBody) -> (EntryBody, Vec<RedactedSecret>) {
+    if let EntryBody::Piece { from, channel, offset: 0, bytes } = &what
         && !redaction.is_none()
     {
         let message = Message::parse(bytes.clone());
         if message.as_garbled().is_none() {
             let bytes = redaction.message(&message).map_or(bytes.clone(), |message| message.raw().clone());
-            return (What::Piece { from: *from, channel: *channel, offset: 0, bytes }, Vec::new());
+            return (EntryBody::Piece { from: *from, channel: *channel, offset: 0, bytes }, Vec::new());
         }
     }
-    redaction.what(what)
+    redaction.redact_entry_body(what)
 }
 
 /// Checks that sessions can be appended to a trace, so that the error is reported before the connection starts.
@@ -335,7 +337,7 @@ fn stopped(path: &Path, error: &io::Error) -> Notice {
     Notice::Stopped { path: path.to_owned(), why: error.to_string() }
 }
 
-impl fmt::Debug for Tape {
+impl fmt::Debug for SessionRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tape").field("session_id", &self.session_id()).finish_non_exhaustive()
     }

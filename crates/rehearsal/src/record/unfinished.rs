@@ -3,11 +3,11 @@
 use bytes::Bytes;
 
 /// How much of a message that has not ended is kept while it is redacted.
-const UNFINISHED: usize = 64 * 1024;
+const PARTIAL_LIMIT: usize = 64 * 1024;
 
 /// What is kept of a message that has not ended when it is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pieces {
+pub(super) enum PartialPolicy {
     /// Every byte of it.
     Raw,
     /// Up to the last whole value: a partial secret is not recognized as one.
@@ -16,33 +16,33 @@ pub(super) enum Pieces {
 
 /// How much of a message that has not ended is kept already.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct KeptPrefix {
     /// How much of it had come.
     length: usize,
     /// How much of that was whole.
     whole: usize,
 }
 
-impl Kept {
+impl KeptPrefix {
     /// The part of a message of `length` bytes so far that is to be kept, with its offset. `some` returns the bytes
     /// from an offset, at most the given number.
     pub(super) fn piece(
         &mut self,
-        pieces: Pieces,
+        pieces: PartialPolicy,
         length: usize,
         some: impl Fn(usize, usize) -> Bytes,
     ) -> Option<(usize, Bytes)> {
         let offset = std::mem::replace(&mut self.length, length);
         match pieces {
             _ if length <= offset => None,
-            Pieces::Raw => Some((offset, some(offset, length - offset))),
-            Pieces::Redacted if offset >= UNFINISHED => None,
-            Pieces::Redacted => {
-                let head = some(0, UNFINISHED);
-                let end = finished(&head);
+            PartialPolicy::Raw => Some((offset, some(offset, length - offset))),
+            PartialPolicy::Redacted if offset >= PARTIAL_LIMIT => None,
+            PartialPolicy::Redacted => {
+                let head = some(0, PARTIAL_LIMIT);
+                let end = complete_length(&head);
                 let more = end > self.whole;
                 self.whole = self.whole.max(end);
-                more.then(|| (0, closed(&head[..end]).into()))
+                more.then(|| (0, close_open_values(&head[..end]).into()))
             }
         }
     }
@@ -50,7 +50,7 @@ impl Kept {
 
 /// How much of a message is whole: up to the last value that has ended. What is not JSON is whole up to its last white
 /// space.
-fn finished(half: &[u8]) -> usize {
+fn complete_length(half: &[u8]) -> usize {
     match is_json(half) {
         true => scan(half).end,
         false => half.iter().rposition(u8::is_ascii_whitespace).unwrap_or_default(),
@@ -62,7 +62,7 @@ fn finished(half: &[u8]) -> usize {
 /// ```text
 /// {"method":"x","params":{"a":1,"password":"hun   ──►   {"method":"x","params":{"a":1}}
 /// ```
-fn closed(whole: &[u8]) -> Vec<u8> {
+fn close_open_values(whole: &[u8]) -> Vec<u8> {
     let open = if is_json(whole) { scan(whole).open } else { Vec::new() };
     whole.iter().copied().chain(open.into_iter().rev()).collect()
 }
@@ -131,7 +131,7 @@ mod tests {
         ];
         for (half, expected) in table {
             let half = half.as_bytes();
-            let found = closed(&half[..finished(half)]);
+            let found = close_open_values(&half[..complete_length(half)]);
             assert_eq!(String::from_utf8_lossy(&found), expected);
             if expected.starts_with('{') {
                 serde_json::from_slice::<serde_json::Value>(&found).unwrap();

@@ -5,46 +5,46 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::answer::{
-    Answer, AnswerContext, IncomingRequest, Introduction, Offer, Provenance, Recorded, WrittenFor,
+    Answer, AnswerContext, IncomingRequest, Introduction, Offer, Provenance, RecordedExchange, WrittenFor,
 };
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Era;
-use rehearsal_core::trace::{Likeness, RequestKey};
+use rehearsal_core::trace::{RequestIdentity, RequestKey};
 use serde_json::Value;
 
-use super::index::{about_key, method_key};
+use super::index::{method_key, subject_key};
 use super::options::Repeat;
 use super::recorded_source::LOOKED_AT;
 use super::replay::{CANDIDATES, ReplayState, is_selected};
 use super::replay_position::NextRecording;
-use super::tape::{Tape, request as request_of};
+use super::tape::{IndexedTrace, request as request_of};
 
 /// How many are kept in memory.
 const KEPT: usize = 1024;
 
 /// The requests that open a conversation.
-const OPENS: [Method; 2] = [Method::INITIALIZE, Method::DISCOVER];
+const HANDSHAKE_METHODS: [Method; 2] = [Method::INITIALIZE, Method::DISCOVER];
 
 /// The `serverInfo` of some sessions, kept in memory.
 #[derive(Debug, Default)]
-pub(super) struct Openings(Mutex<HashMap<u32, Arc<Value>>>);
+pub(super) struct HandshakeCache(Mutex<HashMap<u32, Arc<Value>>>);
 
 /// The combined handshake of all sessions that a replay answers from.
-pub(super) struct Pooled {
+pub(super) struct MergedHandshake {
     /// The first handshake with the capabilities of all; without a handshake, what the recorded requests imply.
     pub(super) opening: Introduction,
     /// The recorded refusals, if every handshake was refused.
-    pub(super) refused: Refused,
+    pub(super) refused: RefusedHandshakes,
 }
 
 /// Handshakes that were refused, where none was not.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Refused {
+pub(super) struct RefusedHandshakes {
     initialize: Option<u32>,
     discover: Option<u32>,
 }
 
-impl Refused {
+impl RefusedHandshakes {
     /// The refusal for a client that opens a connection in this era. An error because `server/discover` is unknown is
     /// not a refusal of the client.
     pub(super) fn by(self, era: Era) -> Option<u32> {
@@ -67,7 +67,7 @@ impl ReplayState {
             return Ok(Arc::clone(known));
         }
         let mut info = None;
-        for method in OPENS {
+        for method in HANDSHAKE_METHODS {
             let Some(group) = self.tape.index.group(self.options.likeness.key(&method, None))? else { continue };
             for number in self.tape.members_of_session(group, session, CANDIDATES as usize)? {
                 let opening = Introduction::recorded(&self.tape.recorded(number)?.call);
@@ -90,10 +90,10 @@ impl ReplayState {
 }
 
 /// Combines the handshakes of all sessions that a replay answers from.
-pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Pooled> {
-    let (mut pooled, mut refused): (Option<Introduction>, _) = (None, Refused::default());
-    for method in OPENS {
-        let Some(group) = tape.index.group(Likeness::default().key(&method, None))? else { continue };
+pub(super) fn merge_handshakes(tape: &IndexedTrace, selected: Option<&[bool]>) -> io::Result<MergedHandshake> {
+    let (mut pooled, mut refused): (Option<Introduction>, _) = (None, RefusedHandshakes::default());
+    for method in HANDSHAKE_METHODS {
+        let Some(group) = tape.index.group(RequestIdentity::default().key(&method, None))? else { continue };
         let mut looked_at = 0;
         for number in tape.members(group, group.count) {
             let number = number?;
@@ -117,9 +117,9 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Poole
         }
     }
     if let Some(opening) = pooled {
-        return Ok(Pooled { opening, refused: Refused::default() });
+        return Ok(MergedHandshake { opening, refused: RefusedHandshakes::default() });
     }
-    if refused.by(Era::Modern).is_some() && is_entered(tape, selected)? {
+    if refused.by(Era::Modern).is_some() && accepted_any_client(tape, selected)? {
         // The recorded clients were served without `server/discover`, so at most its error is replayed.
         refused.initialize = None;
     }
@@ -128,7 +128,7 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Poole
         for session in (0..tape.index.sessions()).filter(|session| is_selected(selected, *session)) {
             chosen.extend(tape.of_session(session)?.take(LOOKED_AT as usize - chosen.len()));
         }
-        return Ok(Pooled { opening: inferred(tape, &chosen)?, refused });
+        return Ok(MergedHandshake { opening: inferred(tape, &chosen)?, refused });
     }
     // Without a selection, the index has the methods that were used.
     let mut used = Vec::new();
@@ -140,16 +140,16 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Poole
     let facts = if tape.index.sessions() == 0 { None } else { Some(tape.facts(0)?) };
     let server_info = facts.map(|facts| facts.server_info.clone()).unwrap_or_default();
     let mut opening = Introduction::inferred(&server_info, used);
-    let listeners = tape.index.group(about_key(&Method::SUBSCRIPTIONS_LISTEN, None))?;
+    let listeners = tape.index.group(subject_key(&Method::SUBSCRIPTIONS_LISTEN, None))?;
     for number in listeners.into_iter().flat_map(|group| tape.members(group, CANDIDATES)) {
         let recorded = tape.recorded(number?)?;
         listened(tape, &recorded, &mut opening)?;
     }
-    Ok(Pooled { opening, refused })
+    Ok(MergedHandshake { opening, refused })
 }
 
 /// Whether a recorded client continued although every handshake was refused: since 2026-07-28 none is required.
-fn is_entered(tape: &Tape, selected: Option<&[bool]>) -> io::Result<bool> {
+fn accepted_any_client(tape: &IndexedTrace, selected: Option<&[bool]>) -> io::Result<bool> {
     for number in (0..tape.index.exchanges()).take(LOOKED_AT as usize) {
         let exchange = tape.index.exchange(number)?;
         let is_modern = exchange.revision().is_some_and(|revision| revision.era() == Era::Modern);
@@ -161,7 +161,7 @@ fn is_entered(tape: &Tape, selected: Option<&[bool]>) -> io::Result<bool> {
 }
 
 /// Infers the handshake of a server from the recorded requests.
-fn inferred(tape: &Tape, numbers: &[u32]) -> io::Result<Introduction> {
+fn inferred(tape: &IndexedTrace, numbers: &[u32]) -> io::Result<Introduction> {
     let (mut used, mut server_info, mut listeners) = (Vec::new(), None, Vec::new());
     for number in numbers {
         let recorded = tape.recorded(*number)?;
@@ -185,7 +185,7 @@ fn inferred(tape: &Tape, numbers: &[u32]) -> io::Result<Introduction> {
 }
 
 /// Adds the change notices of a recorded subscription: those that were acknowledged, or else those that were requested.
-fn listened(tape: &Tape, recorded: &Recorded, opening: &mut Introduction) -> io::Result<()> {
+fn listened(tape: &IndexedTrace, recorded: &RecordedExchange, opening: &mut Introduction) -> io::Result<()> {
     let promised = tape.facts(recorded.session)?.acknowledged.clone();
     let asked = || request_of(recorded).params()?.field("notifications")?.value().ok()?.as_object().cloned();
     if let Some(notifications) = promised.or_else(asked) {
@@ -219,7 +219,7 @@ impl ReplayState {
             None => filter,
         };
         // Clients write their filters in different ways, so the nth subscription gets what followed the nth recorded one.
-        let first = match self.take(about_key(&request.method, None), context, Repeat::Error)? {
+        let first = match self.take(subject_key(&request.method, None), context, Repeat::Error)? {
             Some(NextRecording::Fresh(number)) => {
                 let answer = self.recorded_answer(vec![self.tape.recorded(number)?], request, key)?;
                 Some(answer.events_after(request))
@@ -233,12 +233,12 @@ impl ReplayState {
     /// recorded subscriptions.
     fn recorded_refusal(&self, request: &IncomingRequest, key: RequestKey) -> io::Result<Option<(u32, Answer)>> {
         let (mut same, mut others) = (Vec::new(), Vec::new());
-        let about = about_key(&request.method, None);
+        let about = subject_key(&request.method, None);
         for number in self.answering(about, CANDIDATES as usize)? {
             let recorded = self.tape.recorded(number)?;
             let params = request_of(&recorded).params().and_then(|params| params.value().ok());
             let is_same = self.options.likeness.key(&request.method, params.as_ref().or(Some(&Value::Null))) == key;
-            let is_accepted = self.tape.index.exchange(number)?.flags.is_let_in();
+            let is_accepted = self.tape.index.exchange(number)?.flags.is_listen_accepted();
             let refusal = recorded.reply().filter(|_| !is_accepted);
             let refusal = refusal.map(|reply| {
                 let provenance = Provenance::Recording { place: Arc::clone(&recorded.place), again: false };

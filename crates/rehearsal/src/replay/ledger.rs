@@ -53,7 +53,7 @@ pub struct LedgerLine {
 
 impl Ledger {
     /// Whether every request was recorded, and every recorded exchange was requested.
-    pub fn is_even(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.unmatched == 0 && self.unused == 0
     }
 

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use rehearsal_core::answer::{Answer, AnswerContext, IncomingRequest, Recorded, WrittenFor};
+use rehearsal_core::answer::{Answer, AnswerContext, IncomingRequest, RecordedExchange, WrittenFor};
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::trace::{RequestKey, subject};
 use serde_json::{Value, json};
 
-use super::index::{about_key, method_key};
+use super::index::{method_key, subject_key};
 use super::options::Repeat;
 use super::recorded_source::LOOKED_AT;
 use super::replay::ReplayState;
@@ -105,7 +105,7 @@ impl ReplayState {
 
     /// Whether a recorded page has this cursor as its `nextCursor`.
     fn names_next_page(&self, cursor: &Value, list: &Method) -> io::Result<bool> {
-        let Some(group) = self.tape.index.group(about_key(list, None))? else { return Ok(false) };
+        let Some(group) = self.tape.index.group(subject_key(list, None))? else { return Ok(false) };
         for number in self.tape.members(group, group.count) {
             let recorded = self.tape.recorded(number?)?;
             if let Some(Reply::Result(result)) = recorded.reply()
@@ -119,7 +119,7 @@ impl ReplayState {
 
     /// The first recording about each subject of a method, in the sessions that are answered from; `None` if `list` was
     /// recorded there.
-    fn firsts(&self, used: Option<&Method>, list: &Method) -> io::Result<Option<Vec<Arc<Recorded>>>> {
+    fn firsts(&self, used: Option<&Method>, list: &Method) -> io::Result<Option<Vec<Arc<RecordedExchange>>>> {
         let Some(selected) = &self.selected else {
             let group = |method: &Method| self.tape.index.group(method_key(method.as_str()));
             if group(list)?.is_some() {

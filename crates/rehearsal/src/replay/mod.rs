@@ -25,7 +25,7 @@ mod unmatched;
 
 pub use index::IndexError;
 pub use ledger::{Ledger, LedgerLine};
-pub use options::{Indexed, OnIndex, Options, Repeat, Sessions, Unknown};
+pub use options::{IndexCallback, IndexProgress, OnUnmatched, Repeat, ReplayOptions, SessionFilter};
 pub use replay::{Replay, ReplayError};
 pub use replay_server::{ReplayServer, ReplayServerError};
-pub use sidecar::Beside;
+pub use sidecar::SidecarFile;

@@ -5,17 +5,17 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
     Answer, AnswerContext, AnswerSource, ContinuedRound, HttpNeeds, IncomingRequest, Introduction, MatchDepth, Miss,
-    Offer, Recorded, RecordedAnswer, Surface, Unmatched,
+    Offer, RecordedAnswer, RecordedExchange, Surface, Unmatched,
 };
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
 use rehearsal_core::protocol::{Era, Revision, code};
-use rehearsal_core::shape::may_be_asked;
+use rehearsal_core::shape::client_may_request;
 use rehearsal_core::trace::RequestKey;
 use serde_json::{Value, json};
 
-use super::index::{Group, refused_key};
+use super::index::{ExchangeGroup, refused_key};
 use super::ledger::Ledger;
-use super::options::{Repeat, Unknown};
+use super::options::{OnUnmatched, Repeat};
 use super::replay::{ReplayState, is_selected};
 use super::replay_position::{Candidates, ConnectionPosition, NextRecording, UsedRecordings};
 
@@ -25,13 +25,13 @@ pub(super) const LOOKED_AT: u32 = 10_000;
 /// The recordings of one request that may answer a client.
 struct CandidateRecordings<'a> {
     replay: &'a ReplayState,
-    group: Group,
+    group: ExchangeGroup,
     /// The number of the recording, if there is only one.
     only: Option<u32>,
 }
 
 impl Candidates for CandidateRecordings<'_> {
-    fn group(&self) -> Group {
+    fn group(&self) -> ExchangeGroup {
         self.group
     }
 
@@ -126,12 +126,12 @@ impl ReplayState {
     }
 
     fn try_begin(&self, request: &Arc<IncomingRequest>, context: &mut AnswerContext<'_>) -> io::Result<Offer> {
-        let no_method = || Ok(Offer::Answer(Answer::protocol(Reply::Error(request.no_method()))));
+        let no_method = || Ok(Offer::Answer(Answer::protocol(Reply::Error(request.method_not_found()))));
         match (request.context.era(), request.method.as_str()) {
             (Era::Legacy, "ping") => Ok(Offer::Pass(MatchDepth::Nothing)),
             (Era::Legacy, "initialize") | (Era::Modern, "server/discover") => self.handshake(request, context),
             (Era::Legacy, "server/discover") => no_method(),
-            (Era::Modern, method) if !may_be_asked(method, request.context.revision) => no_method(),
+            (Era::Modern, method) if !client_may_request(method, request.context.revision) => no_method(),
             (Era::Modern, "subscriptions/listen") => self.subscribe(request, context),
             (_, _) => self.find(request, context),
         }
@@ -185,7 +185,7 @@ impl ReplayState {
             Ok(None) => {}
             Ok(Some(round)) => {
                 // After a URL elicitation the client repeats the request, and gets what was recorded next.
-                if self.tape.recorded(round.exchange)?.sends_elsewhere()
+                if self.tape.recorded(round.exchange)?.requires_url()
                     && let Some(NextRecording::Fresh(next)) = self.take(key, context, Repeat::Error)?
                 {
                     let answer = self.recorded_answer(self.tape.rounds(next)?, request, key)?;
@@ -237,7 +237,7 @@ impl ReplayState {
             }
             Some(NextRecording::Exhausted(answers)) => {
                 let answers = usize::try_from(answers).unwrap_or(usize::MAX);
-                self.unmatched(request, context, PassedBecause::Known(Unmatched::UsedUp { answers }))
+                self.unmatched(request, context, PassedBecause::Known(Unmatched::Exhausted { answers }))
             }
             Some(NextRecording::None) | None => {
                 if let Some(answer) = self.inferred_list(request)? {
@@ -250,7 +250,7 @@ impl ReplayState {
     }
 
     /// Counts a match, unless the recording has no answer that clients can be sent.
-    fn count_match(&self, rounds: &[Arc<Recorded>], is_again: bool) {
+    fn count_match(&self, rounds: &[Arc<RecordedExchange>], is_again: bool) {
         if rounds.last().is_some_and(|last| last.has_reply()) {
             let mut ledger = self.ledger();
             ledger.matched += 1;
@@ -267,7 +267,7 @@ impl ReplayState {
     ) -> io::Result<Offer> {
         // The protocol answers these if nothing was recorded for them.
         let is_protocol = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
-        if self.options.unknown == Unknown::First
+        if self.options.unknown == OnUnmatched::First
             && !self.is_forwarding
             && !is_protocol.contains(&request.method.as_str())
             && let Some(first) = self.first_similar(request)?
@@ -340,7 +340,7 @@ impl ReplayState {
     /// An exchange with its later rounds, as an answer.
     pub(super) fn recorded_answer(
         &self,
-        rounds: Vec<Arc<Recorded>>,
+        rounds: Vec<Arc<RecordedExchange>>,
         request: &IncomingRequest,
         key: RequestKey,
     ) -> io::Result<RecordedAnswer> {
@@ -352,7 +352,7 @@ impl ReplayState {
 
 fn pass(context: &mut AnswerContext<'_>, why: PassedBecause) -> Offer {
     let depth = match &why {
-        PassedBecause::Known(Unmatched::UsedUp { .. }) => MatchDepth::Exhausted,
+        PassedBecause::Known(Unmatched::Exhausted { .. }) => MatchDepth::Exhausted,
         PassedBecause::Known(_) | PassedBecause::State(_) | PassedBecause::NotRecorded(_) => MatchDepth::Name,
     };
     context.memory::<ConnectionPosition>().passed = Some(why);

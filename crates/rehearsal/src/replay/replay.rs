@@ -14,12 +14,12 @@ use rehearsal_core::protocol::{Era, code};
 use rehearsal_core::trace::subject;
 use serde_json::Value;
 
-use super::handshakes::{Openings, Pooled, Refused, pooled};
-use super::index::{Existing, Facts, IndexError, method_key};
+use super::handshakes::{HandshakeCache, MergedHandshake, RefusedHandshakes, merge_handshakes};
+use super::index::{Existing, IndexError, SessionFacts, method_key};
 use super::ledger::{LISTED, Ledger, LedgerLine};
-use super::options::{Options, Sessions};
+use super::options::{ReplayOptions, SessionFilter};
 use super::replay_position::UsedRecordings;
-use super::tape::{Tape, request};
+use super::tape::{IndexedTrace, request};
 use crate::serve::{Observer, Otherwise, Server, ServerOptions, Upstream};
 use crate::store::{Input, OpenError, Recording};
 
@@ -36,16 +36,16 @@ pub struct Replay {
 /// The source of a replay: the recording, and what all connections share.
 #[derive(Debug)]
 pub(super) struct ReplayState {
-    pub(super) tape: Tape,
-    pub(super) options: Options,
+    pub(super) tape: IndexedTrace,
+    pub(super) options: ReplayOptions,
     /// The sessions that are answered from; `None` for all.
     pub(super) selected: Option<Vec<bool>>,
     /// The handshake for clients whose handshake was not recorded.
     pub(super) introduction: Arc<Introduction>,
     /// The recorded refusals, if no handshake was accepted.
-    pub(super) refused: Refused,
+    pub(super) refused: RefusedHandshakes,
     /// The name and version of the server of each session.
-    pub(super) openings: Openings,
+    pub(super) openings: HandshakeCache,
     pub(super) used: Mutex<UsedRecordings>,
     pub(super) ledger: Mutex<Ledger>,
     /// Why the recording cannot be read any more, once that is known.
@@ -93,25 +93,25 @@ fn about_index(input: &Input, cause: &IndexError) -> String {
 }
 
 /// Why a recording cannot be served, wherever it is from.
-enum Unserved {
+enum OpenFailure {
     Index(IndexError),
     NoSession { known: Vec<String> },
 }
 
-impl<E: Into<IndexError>> From<E> for Unserved {
-    fn from(cause: E) -> Unserved {
-        Unserved::Index(cause.into())
+impl<E: Into<IndexError>> From<E> for OpenFailure {
+    fn from(cause: E) -> OpenFailure {
+        OpenFailure::Index(cause.into())
     }
 }
 
 impl Replay {
     /// Opens a recording, and its index, which is built if it is missing.
-    pub fn open(input: &Input, options: Options) -> Result<Replay, ReplayError> {
+    pub fn open(input: &Input, options: ReplayOptions) -> Result<Replay, ReplayError> {
         Replay::open_with(input, options, None)
     }
 
     /// Opens a recording; requests that were not recorded are forwarded to `upstream`.
-    pub fn open_with(input: &Input, options: Options, upstream: Option<Upstream>) -> Result<Replay, ReplayError> {
+    pub fn open_with(input: &Input, options: ReplayOptions, upstream: Option<Upstream>) -> Result<Replay, ReplayError> {
         let recording = Recording::open(input)?;
         // What is no file, such as a pipe, is another recording the next time.
         let path = match input {
@@ -119,31 +119,31 @@ impl Replay {
             Input::Stdin => None,
         };
         Replay::of(&recording, path, options, upstream).map_err(|unserved| match unserved {
-            Unserved::Index(cause) => ReplayError::Index { input: input.clone(), cause },
-            Unserved::NoSession { known } => ReplayError::NoSession { input: input.clone(), known },
+            OpenFailure::Index(cause) => ReplayError::Index { input: input.clone(), cause },
+            OpenFailure::NoSession { known } => ReplayError::NoSession { input: input.clone(), known },
         })
     }
 
     fn of(
         recording: &Recording,
         path: Option<&Path>,
-        options: Options,
+        options: ReplayOptions,
         upstream: Option<Upstream>,
-    ) -> Result<Replay, Unserved> {
+    ) -> Result<Replay, OpenFailure> {
         let open = |existing| {
-            let tape = Tape::open(recording, path, &options, existing)?;
+            let tape = IndexedTrace::open(recording, path, &options, existing)?;
             let selected = selected(&tape, &options)?;
-            let pooled = pooled(&tape, selected.as_deref())?;
+            let pooled = merge_handshakes(&tape, selected.as_deref())?;
             let http = http_needs(&tape)?;
             Ok((tape, selected, pooled, http))
         };
-        let (tape, selected, Pooled { opening, refused }, http) = match open(Existing::Use) {
+        let (tape, selected, MergedHandshake { opening, refused }, http) = match open(Existing::Use) {
             Err(IndexError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => open(Existing::Replace),
             opened => opened,
         }?;
         if selected.as_ref().is_some_and(|selected| !selected.contains(&true)) {
             let named = (0..tape.index.sessions().min(NAMED)).map(|session| Ok(tape.index.facts(session)?.id));
-            return Err(Unserved::NoSession { known: named.collect::<io::Result<_>>()? });
+            return Err(OpenFailure::NoSession { known: named.collect::<io::Result<_>>()? });
         }
         let state = Arc::new(ReplayState {
             tape,
@@ -151,7 +151,7 @@ impl Replay {
             selected,
             introduction: Arc::new(opening),
             refused,
-            openings: Openings::default(),
+            openings: HandshakeCache::default(),
             used: Mutex::default(),
             ledger: Mutex::default(),
             unreadable: OnceLock::new(),
@@ -277,7 +277,7 @@ impl Observer for ReplayState {
 }
 
 /// What a listener requires: the arguments that are repeated in headers, and how the recorded server used streams.
-fn http_needs(tape: &Tape) -> io::Result<HttpNeeds> {
+fn http_needs(tape: &IndexedTrace) -> io::Result<HttpNeeds> {
     let mut header_schemas: HashMap<String, Arc<Value>> = HashMap::new();
     let lists = tape.index.group(method_key(Method::TOOLS_LIST.as_str()))?;
     for number in lists.into_iter().flat_map(|group| tape.members(group, CANDIDATES)) {
@@ -293,14 +293,14 @@ fn http_needs(tape: &Tape) -> io::Result<HttpNeeds> {
         }
     }
     let known = (0..tape.index.sessions().min(CANDIDATES)).map(|session| tape.index.facts(session));
-    let known = known.collect::<io::Result<Vec<Facts>>>()?;
+    let known = known.collect::<io::Result<Vec<SessionFacts>>>()?;
     let only_streams = known.iter().all(|facts| facts.plain == 0) && known.iter().any(|facts| facts.streamed > 0);
     let retry = known.iter().find_map(|facts| facts.retry).map(Duration::from_millis);
     Ok(HttpNeeds { header_schemas, only_streams, retry, ..HttpNeeds::default() })
 }
 
 /// The sessions that are answered from; `None` for all.
-fn selected(tape: &Tape, options: &Options) -> io::Result<Option<Vec<bool>>> {
+fn selected(tape: &IndexedTrace, options: &ReplayOptions) -> io::Result<Option<Vec<bool>>> {
     let wanted = &options.sessions;
     if wanted.id.is_none() && wanted.metadata.is_empty() {
         return Ok(None);
@@ -312,7 +312,7 @@ fn selected(tape: &Tape, options: &Options) -> io::Result<Option<Vec<bool>>> {
             Some(other) => &other.to_string() == value,
             None => false,
         };
-        let is_of = |id: &str| id == facts.id || facts.metadata.get(Sessions::ADDS_TO).is_some_and(|to| to == id);
+        let is_of = |id: &str| id == facts.id || facts.metadata.get(SessionFilter::ADDS_TO).is_some_and(|to| to == id);
         Ok(wanted.id.as_deref().is_none_or(is_of) && wanted.metadata.iter().all(has))
     };
     (0..tape.index.sessions()).map(suits).collect::<io::Result<_>>().map(Some)

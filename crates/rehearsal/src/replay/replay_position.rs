@@ -6,7 +6,7 @@ use std::io;
 
 use rehearsal_core::message::Method;
 
-use super::index::Group;
+use super::index::ExchangeGroup;
 use super::options::Repeat;
 use super::recorded_source::PassedBecause;
 
@@ -68,7 +68,7 @@ pub(super) enum NextRecording {
 /// The recordings of equal requests, in their order.
 pub(super) trait Candidates {
     /// Their group in the index.
-    fn group(&self) -> Group;
+    fn group(&self) -> ExchangeGroup;
 
     /// The number of the recording at a place, from 0.
     fn member(&self, at: u32) -> io::Result<u32>;
@@ -219,11 +219,11 @@ mod tests {
     use super::*;
 
     /// Recordings from 10 on, each with its session; 11 may answer nothing.
-    struct Recordings(&'static [u32]);
+    struct CandidateRecordings(&'static [u32]);
 
-    impl Candidates for Recordings {
-        fn group(&self) -> Group {
-            Group { first: 7, count: u32::try_from(self.0.len()).unwrap() }
+    impl Candidates for CandidateRecordings {
+        fn group(&self) -> ExchangeGroup {
+            ExchangeGroup { first: 7, count: u32::try_from(self.0.len()).unwrap() }
         }
 
         fn member(&self, at: u32) -> io::Result<u32> {
@@ -245,7 +245,7 @@ mod tests {
 
     fn taken(repeat: Repeat, times: usize) -> Vec<NextRecording> {
         let (mut position, mut used) = (ConnectionPosition::default(), UsedRecordings::default());
-        (0..times).map(|_| position.take(&Recordings(&[0, 0, 0]), &mut used, repeat).unwrap()).collect()
+        (0..times).map(|_| position.take(&CandidateRecordings(&[0, 0, 0]), &mut used, repeat).unwrap()).collect()
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
             (Repeat::Error, NextRecording::Exhausted(1)),
         ] {
             let (mut position, mut used) = (ConnectionPosition::default(), UsedRecordings::default());
-            let once = Recordings(&[3]);
+            let once = CandidateRecordings(&[3]);
             for expected in [NextRecording::Fresh(10), again, again] {
                 assert_eq!(position.take(&once, &mut used, repeat).unwrap(), expected);
             }
@@ -275,7 +275,7 @@ mod tests {
         let mut all = vec![Vec::new(); 3];
         for _ in 0..4 {
             for (position, taken) in positions.iter_mut().zip(&mut all) {
-                taken.push(position.take(&Recordings(&[3, 3, 3, 5]), &mut used, Repeat::Last).unwrap());
+                taken.push(position.take(&CandidateRecordings(&[3, 3, 3, 5]), &mut used, Repeat::Last).unwrap());
             }
         }
         assert_eq!(all[0], [Fresh(10), Fresh(12), Fresh(13), Again(13)]);

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::Path;
 
 use super::ledger::Ledger;
-use super::options::Options;
+use super::options::ReplayOptions;
 use super::replay::{Replay, ReplayError};
 use crate::serve::{ServerFixture, StartError, http_options};
 use crate::store::Input;
@@ -47,7 +47,7 @@ debug_as_display!(ReplayServerError);
 impl ReplayServer {
     /// Serves a recording. When this returns, clients can connect.
     pub fn start(trace: impl AsRef<Path>) -> Result<ReplayServer, ReplayServerError> {
-        let replay = Replay::open(&Input::from(trace.as_ref().to_owned()), Options::default())?;
+        let replay = Replay::open(&Input::from(trace.as_ref().to_owned()), ReplayOptions::default())?;
         Ok(ReplayServer::serve(replay)?)
     }
 

@@ -24,7 +24,7 @@ use crate::store::{BadLines, Recording};
 
 /// A file that a replay keeps next to a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum SidecarFile {
     /// `trace.jsonl.index`
     Index,
     /// `cassette.json.trace`, of a recording in another format.
@@ -33,16 +33,16 @@ pub enum Beside {
     IndexOfTrace,
 }
 
-impl Beside {
+impl SidecarFile {
     /// All of them.
-    pub const ALL: [Beside; 3] = [Beside::Index, Beside::Trace, Beside::IndexOfTrace];
+    pub const ALL: [SidecarFile; 3] = [SidecarFile::Index, SidecarFile::Trace, SidecarFile::IndexOfTrace];
 
     /// Where it is.
     pub fn path(self, recording: &Path) -> PathBuf {
         let ending = match self {
-            Beside::Index => ".index",
-            Beside::Trace => ".trace",
-            Beside::IndexOfTrace => return Beside::Index.path(&Beside::Trace.path(recording)),
+            SidecarFile::Index => ".index",
+            SidecarFile::Trace => ".trace",
+            SidecarFile::IndexOfTrace => return SidecarFile::Index.path(&SidecarFile::Trace.path(recording)),
         };
         let mut name = recording.as_os_str().to_owned();
         name.push(ending);
@@ -54,7 +54,7 @@ impl Beside {
 const NEW: &str = ".new";
 
 /// Creates a temporary file that will be renamed to `path`; `None` if the folder is not writable.
-pub(super) fn new_beside(path: &Path) -> Option<NamedTempFile> {
+pub(super) fn create_temporary(path: &Path) -> Option<NamedTempFile> {
     let (folder, prefix) = unfinished(path)?;
     let file = tempfile::Builder::new().prefix(&prefix).suffix(NEW).tempfile_in(folder).ok()?;
     // On a file system without locks, no process can find out that the file is unlocked, so it stays.
@@ -63,7 +63,7 @@ pub(super) fn new_beside(path: &Path) -> Option<NamedTempFile> {
 }
 
 /// Renames a file to its final path. `None` if that fails; a process that has the file open still uses it.
-pub(super) fn put_in_place(new: NamedTempFile, path: &Path) -> Option<()> {
+pub(super) fn install(new: NamedTempFile, path: &Path) -> Option<()> {
     let file = new.persist(path).ok()?;
     // From now on it is a file like any other, which may be open for long.
     let _ = file.unlock();
@@ -71,7 +71,7 @@ pub(super) fn put_in_place(new: NamedTempFile, path: &Path) -> Option<()> {
 }
 
 /// Removes unfinished files whose process has exited.
-pub(super) fn clean_beside(path: &Path) {
+pub(super) fn remove_stale(path: &Path) {
     let Some((folder, prefix)) = unfinished(path) else { return };
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -98,7 +98,7 @@ fn unfinished(path: &Path) -> Option<(PathBuf, OsString)> {
 }
 
 /// The size in bytes from which the trace of a recording is kept; a smaller one is converted in a moment.
-const WORTH_KEEPING: u64 = if cfg!(test) { 64 << 10 } else { 4 << 20 };
+const KEEP_THRESHOLD: u64 = if cfg!(test) { 64 << 10 } else { 4 << 20 };
 
 /// Converts a recording to a trace. A long one is kept next to the recording, if that is possible, until the recording
 /// changes.
@@ -107,19 +107,19 @@ pub(super) fn converted(
     path: Option<&Path>,
 ) -> Result<(Recording, Option<PathBuf>), IndexError> {
     let length = recording.file().metadata()?.len();
-    let in_passing = || Ok((Recording::in_file(Arc::new(written(recording, tempfile::tempfile()?)?)), None));
-    let Some(kept) = path.filter(|_| length >= WORTH_KEEPING).map(|path| Beside::Trace.path(path)) else {
+    let in_passing = || Ok((Recording::in_file(Arc::new(write_trace(recording, tempfile::tempfile()?)?)), None));
+    let Some(kept) = path.filter(|_| length >= KEEP_THRESHOLD).map(|path| SidecarFile::Trace.path(path)) else {
         return in_passing();
     };
-    clean_beside(&kept);
+    remove_stale(&kept);
     let made_from = made_from(recording)?;
     if let Some(file) = File::open(&kept).ok()
         && file.metadata()?.modified()? == made_from
     {
         return Ok((Recording::in_file(Arc::new(file)), Some(kept)));
     }
-    let Some(new) = new_beside(&kept) else { return in_passing() };
-    let file = match written(recording, new.as_file().try_clone()?) {
+    let Some(new) = create_temporary(&kept) else { return in_passing() };
+    let file = match write_trace(recording, new.as_file().try_clone()?) {
         Ok(file) => file,
         // Where there is no room for it.
         Err(IndexError::Io(_) | IndexError::Trace(ReadError::Io(_))) => return in_passing(),
@@ -127,7 +127,7 @@ pub(super) fn converted(
     };
     file.set_modified(made_from)?;
     file.sync_all()?;
-    let kept = put_in_place(new, &kept).map(|()| kept);
+    let kept = install(new, &kept).map(|()| kept);
     Ok((Recording::in_file(Arc::new(file)), kept))
 }
 
@@ -140,7 +140,7 @@ fn made_from(recording: &Recording) -> io::Result<SystemTime> {
     Ok(UNIX_EPOCH + Duration::new(seconds, nanoseconds))
 }
 
-fn written(recording: &Recording, file: File) -> Result<File, IndexError> {
+fn write_trace(recording: &Recording, file: File) -> Result<File, IndexError> {
     let mut writer = TraceWriter::new(BufWriter::with_capacity(256 << 10, file), tempfile::tempfile()?);
     for part in recording.parts(BadLines::Refuse) {
         writer.part(&part?)?;
@@ -158,20 +158,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.jsonl.index");
         // A process that is killed leaves its file and no lock.
-        let killed = |path: &Path| drop(new_beside(path).unwrap().keep().unwrap());
+        let killed = |path: &Path| drop(create_temporary(path).unwrap().keep().unwrap());
         killed(&path);
         killed(&path);
         killed(&folder.path().join("other.jsonl.index"));
         std::fs::write(&path, "whole").unwrap();
-        let living = new_beside(&path).unwrap();
-        clean_beside(&path);
+        let living = create_temporary(&path).unwrap();
+        remove_stale(&path);
         let mut left: Vec<_> = folder.path().read_dir().unwrap().map(|it| it.unwrap().file_name()).collect();
         left.sort();
         let [other, mine, whole] = &left[..] else { panic!("{left:?}") };
         assert!(other.to_string_lossy().starts_with(".other.jsonl.index."), "{left:?}");
         assert_eq!(Some(mine.as_os_str()), living.path().file_name());
         assert_eq!(whole, "trace.jsonl.index");
-        put_in_place(living, &path).unwrap();
+        install(living, &path).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"");
     }
 
@@ -180,7 +180,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("python.jsonl");
         let session = include_str!("../../../../fixtures/traces/python.jsonl");
-        let long = session.repeat(usize::try_from(WORTH_KEEPING).unwrap() / session.len() + 1);
+        let long = session.repeat(usize::try_from(KEEP_THRESHOLD).unwrap() / session.len() + 1);
         std::fs::write(&path, &long).unwrap();
         let open = || converted(&Recording::open(&Input::from(path.clone())).unwrap(), Some(&path)).unwrap();
         let count = |recording: &Recording| recording.parts(BadLines::Refuse).map(Result::unwrap).count();

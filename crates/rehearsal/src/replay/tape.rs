@@ -8,28 +8,28 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rehearsal_core::answer::{Place, Recorded, Thing};
+use rehearsal_core::answer::{EventPhase, RecordedExchange, ReplayEvent};
 use rehearsal_core::message::Message;
-use rehearsal_core::trace::{Call, Format, Inside, RequestKey, Span};
+use rehearsal_core::trace::{FileSpan, Format, RecordedCall, RelatedEvent, RequestKey};
 
-use super::index::{self, Existing, Facts, Group, Index, IndexError, damaged};
-use super::options::Options;
+use super::index::{self, ExchangeGroup, Existing, Index, IndexError, SessionFacts, damaged};
+use super::options::ReplayOptions;
 use super::sidecar::converted;
 use crate::store::Recording;
 
 /// How many exchanges are kept in memory.
 const KEPT: usize = 4096;
 /// How long an exchange may be that is kept.
-const KEPT_LENGTH: u32 = 16 << 10;
+const CACHE_ITEM_LIMIT: u32 = 16 << 10;
 /// How many rounds an exchange may have.
 const ROUNDS: usize = 1000;
 
 /// An exchange that was read, and the number of its next round.
-type ReadExchange = (Arc<Recorded>, Option<u32>);
+type ReadExchange = (Arc<RecordedExchange>, Option<u32>);
 
 /// A trace and its index.
 #[derive(Debug)]
-pub(super) struct Tape {
+pub(super) struct IndexedTrace {
     file: Arc<File>,
     /// How long the trace was when it was opened; it may grow.
     length: u64,
@@ -37,18 +37,18 @@ pub(super) struct Tape {
     /// Exchanges that were read, each with the number of its next round.
     kept: Mutex<HashMap<u32, ReadExchange>>,
     /// Requests that were recorded once, with their exchange.
-    found: Mutex<HashMap<RequestKey, (Group, u32)>>,
-    facts: Mutex<HashMap<u32, Arc<Facts>>>,
+    found: Mutex<HashMap<RequestKey, (ExchangeGroup, u32)>>,
+    facts: Mutex<HashMap<u32, Arc<SessionFacts>>>,
 }
 
-impl Tape {
+impl IndexedTrace {
     /// Opens a recording of any format; one that is not a trace is converted first.
     pub(super) fn open(
         recording: &Recording,
         path: Option<&Path>,
-        options: &Options,
+        options: &ReplayOptions,
         existing: Existing,
-    ) -> Result<Tape, IndexError> {
+    ) -> Result<IndexedTrace, IndexError> {
         let (recording, path) = match recording.format() {
             Format::Trace => (recording.clone(), path.map(Path::to_owned)),
             _ => converted(recording, path)?,
@@ -56,11 +56,18 @@ impl Tape {
         let index = index::open(&recording, path.as_deref(), options, existing)?;
         let file = Arc::clone(recording.file());
         let length = file.metadata()?.len();
-        Ok(Tape { file, length, index, kept: Mutex::default(), found: Mutex::default(), facts: Mutex::default() })
+        Ok(IndexedTrace {
+            file,
+            length,
+            index,
+            kept: Mutex::default(),
+            found: Mutex::default(),
+            facts: Mutex::default(),
+        })
     }
 
     /// An exchange and its later rounds.
-    pub(super) fn rounds(&self, first: u32) -> io::Result<Vec<Arc<Recorded>>> {
+    pub(super) fn rounds(&self, first: u32) -> io::Result<Vec<Arc<RecordedExchange>>> {
         let (first, mut next) = self.read(first)?;
         let mut rounds = vec![first];
         while let Some(number) = next.filter(|_| rounds.len() < ROUNDS) {
@@ -72,7 +79,7 @@ impl Tape {
     }
 
     /// The exchanges of a key, and the only one if there is one.
-    pub(super) fn find(&self, key: RequestKey) -> io::Result<Option<(Group, Option<u32>)>> {
+    pub(super) fn find(&self, key: RequestKey) -> io::Result<Option<(ExchangeGroup, Option<u32>)>> {
         let found = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((group, only)) = found().get(&key) {
             return Ok(Some((*group, Some(*only))));
@@ -91,7 +98,7 @@ impl Tape {
     }
 
     /// One exchange.
-    pub(super) fn recorded(&self, number: u32) -> io::Result<Arc<Recorded>> {
+    pub(super) fn recorded(&self, number: u32) -> io::Result<Arc<RecordedExchange>> {
         self.read(number).map(|(recorded, _)| recorded)
     }
 
@@ -102,19 +109,19 @@ impl Tape {
         }
         let exchange = self.index.exchange(number)?;
         let call = self.call(exchange.span)?;
-        let things = self.index.things(&exchange)?.into_iter().map(|thing| {
+        let things = self.index.events(&exchange)?.into_iter().map(|thing| {
             let text = self.text(thing.span)?;
             let what = match thing.is_call {
-                true => thing.span.call(text).map(|call| Inside::Call(Box::new(call))),
-                false => thing.span.entry(text).map(Inside::Entry),
+                true => thing.span.call(text).map(|call| RelatedEvent::Call(Box::new(call))),
+                false => thing.span.entry(text).map(RelatedEvent::Entry),
             };
-            let place = if thing.is_late { Place::After } else { Place::Before };
-            Ok(Thing { what: what.ok_or_else(changed)?, place })
+            let place = if thing.is_late { EventPhase::After } else { EventPhase::Before };
+            Ok(ReplayEvent { what: what.ok_or_else(changed)?, place })
         });
         let things = things.collect::<io::Result<Vec<_>>>()?;
         let facts = self.facts(exchange.session)?;
         let place = format!("session {}, call {}", facts.id, number.saturating_sub(facts.first) + 1);
-        let recorded = Arc::new(Recorded {
+        let recorded = Arc::new(RecordedExchange {
             number,
             session: exchange.session,
             place: place.into(),
@@ -124,7 +131,7 @@ impl Tape {
             adapted: Arc::default(),
         });
         let read = (recorded, exchange.next_round());
-        if exchange.span.length <= KEPT_LENGTH {
+        if exchange.span.length <= CACHE_ITEM_LIMIT {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() >= KEPT {
                 kept.clear();
@@ -135,12 +142,12 @@ impl Tape {
     }
 
     /// A call without what belongs to it.
-    pub(super) fn call(&self, span: Span) -> io::Result<Call> {
+    pub(super) fn call(&self, span: FileSpan) -> io::Result<RecordedCall> {
         span.call(self.text(span)?).ok_or_else(changed)
     }
 
     /// The exchanges of a group, in order, at most `limit`.
-    pub(super) fn members(&self, group: Group, limit: u32) -> impl Iterator<Item = io::Result<u32>> {
+    pub(super) fn members(&self, group: ExchangeGroup, limit: u32) -> impl Iterator<Item = io::Result<u32>> {
         (0..group.count.min(limit)).map(move |at| self.index.member(group, at))
     }
 
@@ -155,12 +162,12 @@ impl Tape {
     }
 
     /// The place in a group of the first that is in this session or in a later one.
-    pub(super) fn place_in(&self, group: Group, session: u32) -> io::Result<u32> {
+    pub(super) fn place_in(&self, group: ExchangeGroup, session: u32) -> io::Result<u32> {
         self.place_of(group, self.first_of(session)?)
     }
 
     /// The place in a group of the first that is this exchange or a later one.
-    pub(super) fn place_of(&self, group: Group, first: u32) -> io::Result<u32> {
+    pub(super) fn place_of(&self, group: ExchangeGroup, first: u32) -> io::Result<u32> {
         // They are in the order of the trace.
         let (mut from, mut to) = (0, group.count);
         while from < to {
@@ -174,13 +181,13 @@ impl Tape {
     }
 
     /// The exchanges of a group that belong to a session, the last first, at most `limit`.
-    pub(super) fn members_of_session(&self, group: Group, session: u32, limit: usize) -> io::Result<Vec<u32>> {
+    pub(super) fn members_of_session(&self, group: ExchangeGroup, session: u32, limit: usize) -> io::Result<Vec<u32>> {
         let within = self.place_in(group, session)?..self.place_in(group, session.saturating_add(1))?;
         within.rev().take(limit).map(|at| self.index.member(group, at)).collect()
     }
 
     /// What is known about a session.
-    pub(super) fn facts(&self, session: u32) -> io::Result<Arc<Facts>> {
+    pub(super) fn facts(&self, session: u32) -> io::Result<Arc<SessionFacts>> {
         if let Some(known) = self.facts.lock().unwrap_or_else(PoisonError::into_inner).get(&session) {
             return Ok(Arc::clone(known));
         }
@@ -193,7 +200,7 @@ impl Tape {
         Ok(facts)
     }
 
-    fn text(&self, span: Span) -> io::Result<Vec<u8>> {
+    fn text(&self, span: FileSpan) -> io::Result<Vec<u8>> {
         if span.offset.saturating_add(u64::from(span.length)) > self.length {
             return Err(damaged());
         }
@@ -206,7 +213,7 @@ impl Tape {
 }
 
 /// The request of an exchange, for messages and for comparison.
-pub(super) fn request(recorded: &Recorded) -> &Message {
+pub(super) fn request(recorded: &RecordedExchange) -> &Message {
     &recorded.call.request.message
 }
 

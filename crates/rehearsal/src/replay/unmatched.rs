@@ -3,11 +3,11 @@
 use std::io;
 
 use rehearsal_core::answer::{IncomingRequest, Unmatched};
-use rehearsal_core::matcher::{At, Matcher};
-use rehearsal_core::trace::{Likeness, RequestKey, subject};
+use rehearsal_core::matcher::{JsonPathMatcher, Matcher};
+use rehearsal_core::trace::{RequestIdentity, RequestKey, subject};
 use serde_json::Value;
 
-use super::index::{about_key, method_key};
+use super::index::{method_key, subject_key};
 use super::recorded_source::LOOKED_AT;
 use super::replay::{CANDIDATES, ReplayState};
 use super::tape::request as request_of;
@@ -28,7 +28,7 @@ impl ReplayState {
             return Ok(None);
         }
         // With everything that does not count otherwise.
-        let whole = Likeness::default().view(&request.method, Some(&request.params));
+        let whole = RequestIdentity::default().view(&request.method, Some(&request.params));
         let mut mismatches = Vec::new();
         for matcher in &self.options.matchers {
             let found = matcher.check(&whole);
@@ -49,23 +49,23 @@ impl ReplayState {
         let view = self.options.likeness.view(&request.method, Some(&request.params));
         let place = match self.closest_recording(request, &view)? {
             Unmatched::Closest { place, .. } => Some(place),
-            Unmatched::Nothing
-            | Unmatched::Unfit { .. }
-            | Unmatched::UsedUp { .. }
+            Unmatched::NeverRecorded
+            | Unmatched::ConstraintFailed { .. }
+            | Unmatched::Exhausted { .. }
             | Unmatched::Task { .. }
-            | Unmatched::Ended { .. }
+            | Unmatched::RecordingEnded { .. }
             | Unmatched::Unanswered { .. } => None,
         };
-        Ok(Some(Unmatched::Unfit { place, mismatches }))
+        Ok(Some(Unmatched::ConstraintFailed { place, mismatches }))
     }
 
     /// Whether all recordings under a key, and there are some, have what a path finds.
-    fn is_recorded_with(&self, at: &At, key: RequestKey, request: &IncomingRequest) -> io::Result<bool> {
+    fn is_recorded_with(&self, at: &JsonPathMatcher, key: RequestKey, request: &IncomingRequest) -> io::Result<bool> {
         let recorded = self.answering(key, CANDIDATES as usize)?;
         for number in &recorded {
             let recorded = self.tape.recorded(*number)?;
             let params = request_of(&recorded).params().and_then(|params| params.value().ok());
-            if !at.finds(&Likeness::default().view(&request.method, params.as_ref())) {
+            if !at.finds(&RequestIdentity::default().view(&request.method, params.as_ref())) {
                 return Ok(false);
             }
         }
@@ -92,10 +92,10 @@ impl ReplayState {
             };
             Some((number, self.options.likeness.view(&request.method, params.as_ref())))
         });
-        let closest = Likeness::closest(view, recorded);
+        let closest = RequestIdentity::closest(view, recorded);
         match (failed, closest) {
             (Some(error), _) => Err(error),
-            (None, None) => Ok(Unmatched::Nothing),
+            (None, None) => Ok(Unmatched::NeverRecorded),
             (None, Some(closest)) => {
                 let place = self.tape.recorded(closest.which)?.place.to_string();
                 Ok(Unmatched::Closest { place, mismatches: closest.mismatches })
@@ -114,7 +114,7 @@ impl ReplayState {
                 return Ok(alike);
             }
             if all.len() < COMPARED {
-                all.extend(self.answering(about_key(&request.method, about.as_deref()), COMPARED)?);
+                all.extend(self.answering(subject_key(&request.method, about.as_deref()), COMPARED)?);
             }
         }
         alike.append(&mut all);
@@ -136,7 +136,7 @@ impl ReplayState {
 
     /// Recordings that may answer here and are about the same subject, or else of the same method.
     fn similar(&self, request: &IncomingRequest, limit: usize) -> io::Result<Vec<u32>> {
-        let about = self.answering(about_key(&request.method, request.subject()), limit)?;
+        let about = self.answering(subject_key(&request.method, request.subject()), limit)?;
         if !about.is_empty() {
             return Ok(about);
         }

@@ -181,7 +181,7 @@ impl ServerConnection {
 
     /// Carries out a transport fault, unless the client has disconnected.
     pub(super) async fn misbehave(&self, channel: Channel, misdeed: TransportFault) -> AfterFault {
-        self.sender.misbehave(channel, misdeed).await.unwrap_or(AfterFault::Continue)
+        self.sender.inject_fault(channel, misdeed).await.unwrap_or(AfterFault::Continue)
     }
 
     /// Notes that nothing can be sent any more.

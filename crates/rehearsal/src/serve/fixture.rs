@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rehearsal_wire::http::server::{Answers, BindError, Handle, HttpServer, Options};
+use rehearsal_wire::http::server::{BindError, Handle, HttpServer, HttpServerOptions, ResponseMode};
 use rehearsal_wire::{Connection, memory};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -63,7 +63,7 @@ impl fmt::Debug for ServerFixture {
 
 impl ServerFixture {
     /// Starts a server. When this returns, clients can connect.
-    pub fn start(server: Server, options: Options) -> Result<ServerFixture, StartError> {
+    pub fn start(server: Server, options: HttpServerOptions) -> Result<ServerFixture, StartError> {
         let (stop, mut stopping) = watch::channel(false);
         let (started, starting) = mpsc::channel();
         let served = server.clone();
@@ -169,16 +169,16 @@ pub async fn serve_http<T>(server: &Server, mut listener: HttpServer, stopped: i
 }
 
 /// The options of a listener that serves a chain.
-pub fn http_options(server: &Server) -> Options {
+pub fn http_options(server: &Server) -> HttpServerOptions {
     let chain = server.chain();
     let needs = chain.surface().http.clone();
-    Options {
+    HttpServerOptions {
         revisions: chain.surface().revisions().to_vec(),
-        answers: if needs.only_streams { Answers::Events } else { Answers::Lazy },
+        answers: if needs.only_streams { ResponseMode::Events } else { ResponseMode::Auto },
         retry: needs.retry,
         hold_posts: needs.refuses_with_status.then_some(POST_HOLD),
         tool_schema: Some(Arc::new(move |tool: &str| needs.header_schemas.get(tool).cloned())),
-        ..Options::default()
+        ..HttpServerOptions::default()
     }
 }
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use rehearsal_core::answer::{Answer, Decision, IncomingRequest, Passed, RequestContext, Surface};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{
-    Body, ErrorReply, Garbled, Message, Method, Notification, Reason, Reply, Request, RequestId,
+    Body, ErrorReply, Garbled, GarbledReason, Message, Method, Notification, Reply, Request, RequestId,
 };
 use rehearsal_core::protocol::code;
-use rehearsal_wire::{Connection, Ending, Event, HttpHead};
+use rehearsal_wire::{Connection, ConnectionEnd, Event, HttpMeta};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
@@ -32,7 +32,7 @@ const EXIT_GRACE: Duration = Duration::from_millis(200);
 const BATCH_TURN: usize = 64;
 
 /// Serves one client until either end closes the connection or the server is stopped.
-pub(super) async fn serve(server: Arc<ServerState>, connection: Connection) -> Ending {
+pub(super) async fn serve(server: Arc<ServerState>, connection: Connection) -> ConnectionEnd {
     let Connection { sender, mut receiver } = connection;
     let connection = Arc::new(ServerConnection::new(server, sender));
     let mut tasks = JoinSet::new();
@@ -48,13 +48,13 @@ pub(super) async fn serve(server: Arc<ServerState>, connection: Connection) -> E
                 () = connection.outbox.has_room(), if is_full => continue,
                 Some(_) = tasks.join_next() => continue,
                 end = &mut stopped => match end {
-                    Stopped::Gracefully => break Ending::Closed,
+                    Stopped::Gracefully => break ConnectionEnd::Closed,
                     Stopped::Abruptly => {
                         // The owner of the server is about to exit or to drop the socket.
                         tokio::time::sleep(EXIT_GRACE).await;
                         connection.close();
                         connection.abort();
-                        return Ending::Closed;
+                        return ConnectionEnd::Closed;
                     }
                 },
             };
@@ -98,7 +98,7 @@ struct MessageReceiver<'a> {
 }
 
 impl MessageReceiver<'_> {
-    async fn receive(&mut self, message: &Message, head: Option<&HttpHead>) {
+    async fn receive(&mut self, message: &Message, head: Option<&HttpMeta>) {
         match message.body() {
             Body::Batch(messages) if self.has_batches() => {
                 self.connection.begin_batch(self.channel, messages);
@@ -120,7 +120,7 @@ impl MessageReceiver<'_> {
         self.connection.state().legacy.client.as_ref().is_some_and(|client| client.revision.has_batches())
     }
 
-    fn receive_one(&mut self, message: &Message, head: Option<&HttpHead>) {
+    fn receive_one(&mut self, message: &Message, head: Option<&HttpMeta>) {
         let received = Instant::now();
         let server = &self.connection.server;
         match message.body() {
@@ -164,7 +164,7 @@ impl MessageReceiver<'_> {
     fn handle_request(
         &mut self,
         request: &Request,
-        head: Option<&HttpHead>,
+        head: Option<&HttpMeta>,
         received: Instant,
     ) -> Result<Option<Answer>, ErrorReply> {
         let connection = self.connection;
@@ -362,7 +362,7 @@ fn read_params(request: &Request) -> Result<Value, ErrorReply> {
 }
 
 /// The headers of a request by their names in lower case. Several values of one name are joined with commas.
-fn headers(head: &HttpHead) -> Value {
+fn headers(head: &HttpMeta) -> Value {
     let mut headers: Map<String, Value> = Map::new();
     for (name, value) in &head.headers {
         let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -378,7 +378,7 @@ fn headers(head: &HttpHead) -> Value {
 
 /// The error for a garbled message; `None` for a blank line.
 fn garbled_error(garbled: &Garbled) -> Option<ErrorReply> {
-    if garbled.reason == Reason::Blank {
+    if garbled.reason == GarbledReason::Blank {
         return None;
     }
     let code = code::for_garbled(&garbled.reason);

@@ -10,7 +10,7 @@ use rehearsal_core::answer::{
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::Method;
 use rehearsal_core::script::mock::Delay;
-use rehearsal_wire::{Connection, Ending};
+use rehearsal_wire::{Connection, ConnectionEnd};
 use tokio::sync::watch;
 
 use super::change_broadcast::{BroadcastEvent, ChangeBroadcast};
@@ -108,7 +108,7 @@ impl Server {
     }
 
     /// Serves one client until either end closes the connection or the server is [stopped](Server::stop).
-    pub async fn serve(&self, connection: Connection) -> Ending {
+    pub async fn serve(&self, connection: Connection) -> ConnectionEnd {
         super::receive::serve(Arc::clone(&self.0), connection).await
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct ReadAt {
     /// Where it ends for this reader, if not before.
     end: u64,
     /// Its lines in another order.
-    order: Option<Arc<Order>>,
+    order: Option<Arc<SessionOrder>>,
 }
 
 impl ReadAt {
@@ -31,7 +31,7 @@ impl ReadAt {
     }
 
     /// As if its lines were in this order.
-    pub(super) fn ordered(self, order: Option<Arc<Order>>) -> ReadAt {
+    pub(super) fn ordered(self, order: Option<Arc<SessionOrder>>) -> ReadAt {
         ReadAt { order, ..self }
     }
 }
@@ -74,7 +74,7 @@ const CHUNK: usize = 256 << 10;
 
 /// Lines of a file in another order.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(super) struct SessionOrder {
     lines: Vec<Line>,
     /// The place of each line in this order, from 1, in the order of the file.
     places: Vec<usize>,
@@ -92,10 +92,10 @@ struct Line {
     started: Timestamp,
 }
 
-impl Order {
+impl SessionOrder {
     /// The order of the lines of a trace up to this offset. `None` if the lines are in order already, or if it is
     /// unknown.
-    pub(super) fn of(file: &Arc<File>, end: u64) -> io::Result<Option<Order>> {
+    pub(super) fn of(file: &Arc<File>, end: u64) -> io::Result<Option<SessionOrder>> {
         let mut lines = Vec::new();
         let (mut head, mut from, mut at) = (Vec::new(), 0, 0);
         let mut input = ReadAt::new(Arc::clone(file)).up_to(end);
@@ -127,7 +127,7 @@ impl Order {
             at += line.length;
             places[line.number - 1] = place;
         }
-        Ok(Some(Order { lines, places }))
+        Ok(Some(SessionOrder { lines, places }))
     }
 
     /// Where in the file a place is, and how much of its line follows.
@@ -178,7 +178,7 @@ mod tests {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(text.as_bytes()).unwrap();
             let file = Arc::new(file);
-            let order = Order::of(&file, u64::MAX).unwrap()?;
+            let order = SessionOrder::of(&file, u64::MAX).unwrap()?;
             let mut read = String::new();
             ReadAt::new(file).ordered(Some(Arc::new(order))).read_to_string(&mut read).unwrap();
             Some(read)

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use rehearsal_core::trace::dialect::Reader;
+use rehearsal_core::trace::dialect::RecordingReader;
 use rehearsal_core::trace::{
-    DETECT_BYTES, End, Format, JournalParts, JournalReader, Part, ReadError, Timeline, TraceReader, detect,
+    DETECT_BYTES, Format, JournalReader, JournalSessions, Part, ReadError, SessionEnd, Timeline, TraceReader, detect,
 };
 
-use super::read_at::{Order, ReadAt};
-use crate::record::{Unrecovered, last_line};
+use super::read_at::{ReadAt, SessionOrder};
+use crate::record::{UnrecoveredSessions, last_line};
 
 /// Where a recording is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct Recording {
     /// Journals of killed recorders, whose sessions could not be appended to the file.
     journals: Vec<Arc<File>>,
     /// The order in which its sessions are read, if it differs from that of the file.
-    order: Option<Arc<Order>>,
+    order: Option<Arc<SessionOrder>>,
 }
 
 /// Why a recording cannot be opened.
@@ -150,7 +150,7 @@ impl Recording {
 
     /// Opens a trace together with what could not be put into it: what is left of a line that its journal has is not read,
     /// and the sessions of the journals come last. Where there is no such trace, they are all there is.
-    pub fn open_with(input: &Input, unrecovered: &Unrecovered) -> Result<Recording, OpenError> {
+    pub fn open_with(input: &Input, unrecovered: &UnrecoveredSessions) -> Result<Recording, OpenError> {
         let only_journals = matches!(input, Input::File(path) if !path.exists()) && !unrecovered.journals.is_empty();
         let recording = match only_journals {
             true => Recording::of(Arc::new(tempfile::tempfile().map_err(unreadable(input))?), Format::Trace),
@@ -168,7 +168,7 @@ impl Recording {
     /// The recording with its sessions in the order in which they began, if that is known. Those of journals come last.
     pub fn in_order(self) -> io::Result<Recording> {
         let order = match self.format {
-            Format::Trace => Order::of(&self.file, self.length)?.map(Arc::new),
+            Format::Trace => SessionOrder::of(&self.file, self.length)?.map(Arc::new),
             _ => None,
         };
         Ok(Recording { order, ..self })
@@ -208,15 +208,15 @@ impl Recording {
 
     /// Its parts, in the order of the file.
     pub fn parts(&self, bad: BadLines) -> Parts {
-        self.read(bad, Which::All)
+        self.read(bad, PartFilter::All)
     }
 
     /// Everything in the order in which it happened.
     pub fn timeline(&self, bad: BadLines) -> RecordingTimeline {
-        Timeline::new(self.read(bad, Which::Calls), self.read(bad, Which::Entries))
+        Timeline::new(self.read(bad, PartFilter::Calls), self.read(bad, PartFilter::Entries))
     }
 
-    fn read(&self, bad: BadLines, which: Which) -> Parts {
+    fn read(&self, bad: BadLines, which: PartFilter) -> Parts {
         let parts = self.read_file(bad, which);
         match self.journals.is_empty() {
             true => parts,
@@ -224,7 +224,7 @@ impl Recording {
         }
     }
 
-    fn read_file(&self, bad: BadLines, which: Which) -> Parts {
+    fn read_file(&self, bad: BadLines, which: PartFilter) -> Parts {
         let input = ReadAt::new(self.file.clone()).up_to(self.length).ordered(self.order.clone());
         let input = BufReader::with_capacity(BUFFER, input);
         let skip = bad == BadLines::Skip;
@@ -232,30 +232,30 @@ impl Recording {
             Format::Trace => {
                 let reader = TraceReader::new(input).skip_bad(skip);
                 let reader = match which {
-                    Which::All => reader,
-                    Which::Calls => reader.only_calls(),
-                    Which::Entries => reader.only_entries(),
+                    PartFilter::All => reader,
+                    PartFilter::Calls => reader.only_calls(),
+                    PartFilter::Entries => reader.only_entries(),
                 };
                 match self.order.clone() {
                     None => Box::new(reader),
                     Some(order) => Box::new(reader.map(move |part| part.map_err(|error| order.placed(error)))),
                 }
             }
-            Format::Journal => Box::new(JournalParts::new(JournalReader::new(input).skip_bad(skip))),
+            Format::Journal => Box::new(JournalSessions::new(JournalReader::new(input).skip_bad(skip))),
             Format::PythonTrace
             | Format::PythonLog
             | Format::McpRecorder
             | Format::McpCassette
             | Format::Mcporter
             | Format::Mcptest
-            | Format::Har => Box::new(Reader::skipping(self.format, input, skip).into_iter().flatten()),
+            | Format::Har => Box::new(RecordingReader::skipping(self.format, input, skip).into_iter().flatten()),
         }
     }
 }
 
 /// Which parts of a recording are read. The others are skipped.
 #[derive(Clone, Copy)]
-enum Which {
+enum PartFilter {
     All,
     Calls,
     Entries,
@@ -269,9 +269,9 @@ fn unreadable(input: &Input) -> impl Fn(io::Error) -> OpenError + use<> {
 /// The session of a journal whose recorder was killed, in the format of a trace.
 fn recovered(journal: Arc<File>) -> impl Iterator<Item = Result<Part, ReadError>> {
     let input = BufReader::with_capacity(BUFFER, ReadAt::new(journal));
-    let parts = JournalParts::new(JournalReader::new(input).skip_bad(true));
+    let parts = JournalSessions::new(JournalReader::new(input).skip_bad(true));
     parts.filter(|part| matches!(part, Ok(_) | Err(ReadError::Io(_)))).map(|part| match part {
-        Ok(Part::Finish { ended_at, end }) => Ok(Part::Finish { ended_at, end: end.or(Some(End::Recovered)) }),
+        Ok(Part::Finish { ended_at, end }) => Ok(Part::Finish { ended_at, end: end.or(Some(SessionEnd::Recovered)) }),
         other => other,
     })
 }

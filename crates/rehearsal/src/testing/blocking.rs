@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 
 use rehearsal_core::protocol::{Prompt, Resource, Tool};
-use rehearsal_wire::Stopped;
+use rehearsal_wire::StopOutcome;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -77,7 +77,7 @@ impl BlockingClient {
     }
 
     /// Closes the connection. A server process that does not exit by itself is killed.
-    pub fn close(&self) -> Stopped {
+    pub fn close(&self) -> StopOutcome {
         self.wait(self.client.close())
     }
 }

@@ -24,13 +24,13 @@ use crate::client::ServerResponse;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentMatcher {
-    node: Node,
+    node: ContentNode,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Node {
-    Words { all: &'static [&'static str], case: Case },
-    Pattern { pattern: Pattern, case: Case },
+enum ContentNode {
+    Words { all: &'static [&'static str], case: TextCase },
+    Pattern { pattern: ContentPattern, case: TextCase },
     And(Vec<ContentMatcher>),
     Or(Vec<ContentMatcher>),
     Not(Box<ContentMatcher>),
@@ -38,7 +38,7 @@ enum Node {
 
 /// What to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pattern {
+pub enum ContentPattern {
     /// This text, anywhere.
     Text(Cow<'static, str>),
     /// A match of this regular expression, somewhere.
@@ -47,7 +47,7 @@ pub enum Pattern {
 
 /// Whether `a` and `A` are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Case {
+pub enum TextCase {
     /// They are.
     #[default]
     Ignored,
@@ -58,59 +58,59 @@ pub enum Case {
 impl ContentMatcher {
     /// Each of these texts occurs.
     pub const fn all(texts: &'static [&'static str]) -> ContentMatcher {
-        ContentMatcher { node: Node::Words { all: texts, case: Case::Ignored } }
+        ContentMatcher { node: ContentNode::Words { all: texts, case: TextCase::Ignored } }
     }
 
     /// Each of these texts occurs, exactly as it is written here.
     pub const fn all_case_sensitive(texts: &'static [&'static str]) -> ContentMatcher {
-        ContentMatcher { node: Node::Words { all: texts, case: Case::Sensitive } }
+        ContentMatcher { node: ContentNode::Words { all: texts, case: TextCase::Sensitive } }
     }
 
     /// This text occurs.
     pub fn text(text: impl Into<Cow<'static, str>>) -> ContentMatcher {
-        ContentMatcher::pattern(Pattern::Text(text.into()))
+        ContentMatcher::pattern(ContentPattern::Text(text.into()))
     }
 
     /// This regular expression matches somewhere.
     pub fn regex(expression: impl Into<Cow<'static, str>>) -> ContentMatcher {
-        ContentMatcher::pattern(Pattern::Regex(expression.into()))
+        ContentMatcher::pattern(ContentPattern::Regex(expression.into()))
     }
 
     /// Each of these patterns occurs.
-    pub fn patterns(patterns: impl IntoIterator<Item = Pattern>) -> ContentMatcher {
-        ContentMatcher { node: Node::And(patterns.into_iter().map(ContentMatcher::pattern).collect()) }
+    pub fn patterns(patterns: impl IntoIterator<Item = ContentPattern>) -> ContentMatcher {
+        ContentMatcher { node: ContentNode::And(patterns.into_iter().map(ContentMatcher::pattern).collect()) }
     }
 
-    fn pattern(pattern: Pattern) -> ContentMatcher {
-        ContentMatcher { node: Node::Pattern { pattern, case: Case::Ignored } }
+    fn pattern(pattern: ContentPattern) -> ContentMatcher {
+        ContentMatcher { node: ContentNode::Pattern { pattern, case: TextCase::Ignored } }
     }
 
     /// Distinguishes `a` and `A`.
     pub fn case_sensitive(self) -> ContentMatcher {
-        self.with_case(Case::Sensitive)
+        self.with_case(TextCase::Sensitive)
     }
 
     /// Sets the case sensitivity of every pattern.
-    pub fn with_case(self, case: Case) -> ContentMatcher {
+    pub fn with_case(self, case: TextCase) -> ContentMatcher {
         let inside = |matchers: Vec<ContentMatcher>| matchers.into_iter().map(|m| m.with_case(case)).collect();
         let node = match self.node {
-            Node::Words { all, .. } => Node::Words { all, case },
-            Node::Pattern { pattern, .. } => Node::Pattern { pattern, case },
-            Node::And(matchers) => Node::And(inside(matchers)),
-            Node::Or(matchers) => Node::Or(inside(matchers)),
-            Node::Not(matcher) => Node::Not(Box::new(matcher.with_case(case))),
+            ContentNode::Words { all, .. } => ContentNode::Words { all, case },
+            ContentNode::Pattern { pattern, .. } => ContentNode::Pattern { pattern, case },
+            ContentNode::And(matchers) => ContentNode::And(inside(matchers)),
+            ContentNode::Or(matchers) => ContentNode::Or(inside(matchers)),
+            ContentNode::Not(matcher) => ContentNode::Not(Box::new(matcher.with_case(case))),
         };
         ContentMatcher { node }
     }
 
     /// This one and the other.
     pub fn and(self, other: ContentMatcher) -> ContentMatcher {
-        ContentMatcher { node: Node::And(vec![self, other]) }
+        ContentMatcher { node: ContentNode::And(vec![self, other]) }
     }
 
     /// This one or the other.
     pub fn or(self, other: ContentMatcher) -> ContentMatcher {
-        ContentMatcher { node: Node::Or(vec![self, other]) }
+        ContentMatcher { node: ContentNode::Or(vec![self, other]) }
     }
 
     /// Whether a successful response's text is as expected.
@@ -164,25 +164,25 @@ impl ContentMatcher {
             matchers.iter().map(ContentMatcher::lowered).collect()
         };
         Ok(match &self.node {
-            Node::Words { all, case } => Matcher::AllOf(all.iter().map(|text| words(text, *case)).collect()),
-            Node::Pattern { pattern: Pattern::Text(text), case } => words(text, *case),
-            Node::Pattern { pattern: Pattern::Regex(expression), case: Case::Sensitive } => {
+            ContentNode::Words { all, case } => Matcher::AllOf(all.iter().map(|text| words(text, *case)).collect()),
+            ContentNode::Pattern { pattern: ContentPattern::Text(text), case } => words(text, *case),
+            ContentNode::Pattern { pattern: ContentPattern::Regex(expression), case: TextCase::Sensitive } => {
                 Matcher::pattern(expression)?
             }
-            Node::Pattern { pattern: Pattern::Regex(expression), case: Case::Ignored } => {
+            ContentNode::Pattern { pattern: ContentPattern::Regex(expression), case: TextCase::Ignored } => {
                 Matcher::pattern(&format!("(?i){expression}"))?
             }
-            Node::And(matchers) => Matcher::AllOf(all(matchers)?),
-            Node::Or(matchers) => Matcher::AnyOf(all(matchers)?),
-            Node::Not(matcher) => !matcher.lowered()?,
+            ContentNode::And(matchers) => Matcher::AllOf(all(matchers)?),
+            ContentNode::Or(matchers) => Matcher::AnyOf(all(matchers)?),
+            ContentNode::Not(matcher) => !matcher.lowered()?,
         })
     }
 }
 
-fn words(text: &str, case: Case) -> Matcher {
+fn words(text: &str, case: TextCase) -> Matcher {
     match case {
-        Case::Ignored => Matcher::contains_in_any_case(text),
-        Case::Sensitive => Matcher::contains(text),
+        TextCase::Ignored => Matcher::contains_in_any_case(text),
+        TextCase::Sensitive => Matcher::contains(text),
     }
 }
 
@@ -190,7 +190,7 @@ impl std::ops::Not for ContentMatcher {
     type Output = ContentMatcher;
 
     fn not(self) -> ContentMatcher {
-        ContentMatcher { node: Node::Not(Box::new(self)) }
+        ContentMatcher { node: ContentNode::Not(Box::new(self)) }
     }
 }
 
@@ -203,9 +203,9 @@ impl fmt::Display for ContentMatcher {
     }
 }
 
-impl From<&'static str> for Pattern {
-    fn from(text: &'static str) -> Pattern {
-        Pattern::Text(Cow::Borrowed(text))
+impl From<&'static str> for ContentPattern {
+    fn from(text: &'static str) -> ContentPattern {
+        ContentPattern::Text(Cow::Borrowed(text))
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
         assert!(either.matches_text("b") && !either.matches_text("c"));
         let neither = !either;
         assert!(neither.matches_text("c") && !neither.matches_text("a"));
-        let both = ContentMatcher::patterns(["a".into(), Pattern::Regex("b+".into())]);
+        let both = ContentMatcher::patterns(["a".into(), ContentPattern::Regex("b+".into())]);
         assert!(both.matches_text("abb") && !both.matches_text("a"));
     }
 

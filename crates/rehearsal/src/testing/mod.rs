@@ -29,7 +29,7 @@ pub use assertions::{
     assert_tool_exists,
 };
 pub use blocking::BlockingClient;
-pub use content::{Case, ContentMatcher, Pattern};
+pub use content::{ContentMatcher, ContentPattern, TextCase};
 pub use project::{Project, RunningServer};
 pub use shared_server::{SharedContainer, SharedServer};
 pub use snapshot::Snapshot;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-use rehearsal_wire::container::{Detached, EngineError};
+use rehearsal_wire::container::{BackgroundContainer, EngineError};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::client::{Client, ClientBuilder};
@@ -116,13 +116,13 @@ impl SharedServer {
 /// Each server ends with its client. The container ends with the test program, however that ends.
 #[derive(Debug)]
 pub struct SharedContainer {
-    start: fn() -> Result<Detached, EngineError>,
-    started: OnceLock<Result<Detached, String>>,
+    start: fn() -> Result<BackgroundContainer, EngineError>,
+    started: OnceLock<Result<BackgroundContainer, String>>,
 }
 
 impl SharedContainer {
     /// Declares a container, which is not started yet.
-    pub const fn new(start: fn() -> Result<Detached, EngineError>) -> SharedContainer {
+    pub const fn new(start: fn() -> Result<BackgroundContainer, EngineError>) -> SharedContainer {
         SharedContainer { start, started: OnceLock::new() }
     }
 
@@ -159,7 +159,7 @@ impl SharedContainer {
     ///
     /// In every test that uses the container, if it cannot be started, with the reason.
     #[track_caller]
-    pub fn container(&'static self) -> &'static Detached {
+    pub fn container(&'static self) -> &'static BackgroundContainer {
         let start = || (self.start)().map_err(|error| error.to_string());
         match self.started.get_or_init(start) {
             Ok(container) => container,

@@ -54,7 +54,7 @@ impl Snapshot {
     #[track_caller]
     pub fn redact(mut self, path: &str, instead: impl Into<Value>) -> Snapshot {
         let query = PathQuery::parse(path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        let places = query.located(&self.value);
+        let places = query.find_all(&self.value);
         assert!(!places.is_empty(), "nothing to redact at {path}; the response is\n{self}");
         let instead = instead.into();
         for place in places {

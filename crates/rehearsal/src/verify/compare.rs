@@ -4,13 +4,13 @@ use rehearsal_core::answer::adapt_reply;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code};
-use rehearsal_core::report::{Finding, Place};
-use rehearsal_core::shape::forget_unknown;
-use rehearsal_core::trace::Call;
+use rehearsal_core::report::{Finding, Location};
+use rehearsal_core::shape::strip_unknown;
+use rehearsal_core::trace::RecordedCall;
 use rehearsal_core::trace::dialect::is_code_recorded;
 use serde_json::{Value, json};
 
-use super::drift::{Told, told};
+use super::drift::{ReportedDifference, findings_of};
 use super::plan::reply;
 use super::questions;
 use super::verification::Verification;
@@ -18,42 +18,54 @@ use crate::client::{Client, ClientError, Protocol};
 
 /// The outcome of one comparison.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct CheckResult {
     pub(super) findings: Vec<Finding>,
     /// What is to be written in place of recorded answers.
-    pub(super) replies: Vec<(Call, Reply)>,
-    pub(super) questions: Vec<(questions::Place, Value)>,
+    pub(super) replies: Vec<(RecordedCall, Reply)>,
+    pub(super) questions: Vec<(questions::RequestPlace, Value)>,
 }
 
-impl Found {
+impl CheckResult {
     /// Builds the outcome of one comparison. Without findings, the recorded answer is kept.
-    pub(super) fn of(findings: Vec<Finding>, replies: impl FnOnce() -> Vec<(Call, Reply)>) -> Found {
+    pub(super) fn of(findings: Vec<Finding>, replies: impl FnOnce() -> Vec<(RecordedCall, Reply)>) -> CheckResult {
         let replies = if findings.is_empty() { Vec::new() } else { replies() };
-        Found { findings, replies, questions: Vec::new() }
+        CheckResult { findings, replies, questions: Vec::new() }
     }
 }
 
 impl Verification {
     /// Compares a live answer with the recorded one.
-    pub(super) fn judged(&self, asked: &Call, answered: &Call, live: &Reply, client: &Client) -> Found {
-        let spoken = self.spoken(client.revision());
-        let Some(recorded) = reply(answered) else { return Found::default() };
+    pub(super) fn check_reply(
+        &self,
+        asked: &RecordedCall,
+        answered: &RecordedCall,
+        live: &Reply,
+        client: &Client,
+    ) -> CheckResult {
+        let spoken = self.version_pair(client.revision());
+        let Some(recorded) = reply(answered) else { return CheckResult::default() };
         let method = asked.request.message.method().cloned().unwrap_or_else(|| "request".into());
-        let shaped = |reply: &Reply| spoken.shaped(reply, &method);
+        let shaped = |reply: &Reply| spoken.to_common_version(reply, &method);
         let findings = self.compared(asked, answered, &shaped(&recorded), &shaped(live));
         let recorded = Some(recorded);
-        let live = spoken.as_recorded(live, recorded.as_ref(), &method, client.server_info());
-        let live = self.secrets.kept_out(recorded.as_ref(), live);
-        Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
+        let live = spoken.to_recorded_version(live, recorded.as_ref(), &method, client.server_info());
+        let live = self.secrets.redact_live(recorded.as_ref(), live);
+        CheckResult::of(findings, || vec![(answered.clone(), self.passed_over.keep_recorded(recorded.as_ref(), live))])
     }
 
     /// The differences between two answers to the same request. `answered` is the call with the recorded answer.
-    pub(super) fn compared(&self, asked: &Call, answered: &Call, before: &Reply, after: &Reply) -> Vec<Finding> {
+    pub(super) fn compared(
+        &self,
+        asked: &RecordedCall,
+        answered: &RecordedCall,
+        before: &Reply,
+        after: &Reply,
+    ) -> Vec<Finding> {
         let has_code = !matches!(before, Reply::Error(_)) || is_code_recorded(answered);
         let has_data = matches!(before, Reply::Error(error) if error.data.is_some());
         // Only the answers are compared: the request is the one that we sent.
         let view = |reply: &Reply| {
-            let mut view = self.stable.view(&self.secrets.clean(&with_reply(asked, reply)));
+            let mut view = self.stable.view(&self.secrets.redact_call(&with_reply(asked, reply)));
             view.as_object_mut().map(|view| view.shift_remove("params"));
             if let (false, Some(Value::Object(error))) = (has_code, view.get_mut("error")) {
                 error.shift_remove("code");
@@ -71,27 +83,27 @@ impl Verification {
             view
         };
         let (mut before, mut after) = (view(before), view(after));
-        self.secrets.take_out(&mut before, &mut after);
+        self.secrets.redact_both(&mut before, &mut after);
         let drifted = self.passed_over.drifted(&before, &after);
-        told(&Told::of(drifted, &before, &after), None, Some(&place(asked)))
+        findings_of(&ReportedDifference::of(drifted, &before, &after), None, Some(&place(asked)))
     }
 
     /// The recorded and the live version. With [`Protocol::Auto`] nothing is left out of the comparison: a version that
     /// the server no longer supports is a difference, and so is everything that is missing because of it.
-    pub(super) fn spoken(&self, live: Revision) -> Spoken {
+    pub(super) fn version_pair(&self, live: Revision) -> VersionPair {
         match self.protocol {
-            Protocol::Auto => Spoken { recorded: self.opening.revision().map(|_| live), live },
-            Protocol::Legacy(_) | Protocol::Modern => Spoken { recorded: self.opening.revision(), live },
+            Protocol::Auto => VersionPair { recorded: self.opening.revision().map(|_| live), live },
+            Protocol::Legacy(_) | Protocol::Modern => VersionPair { recorded: self.opening.revision(), live },
         }
     }
 }
 
-pub(super) fn place(call: &Call) -> Place {
-    Place::Message { sequence: call.request.seq }
+pub(super) fn place(call: &RecordedCall) -> Location {
+    Location::Message { sequence: call.request.seq }
 }
 
 /// The call, answered with this.
-pub(super) fn with_reply(call: &Call, reply: &Reply) -> Call {
+pub(super) fn with_reply(call: &RecordedCall, reply: &Reply) -> RecordedCall {
     let mut call = call.clone();
     let id = call.request.message.as_request().map(|request| request.id.clone());
     if let (Some(response), Some(id)) = (&mut call.response, id) {
@@ -112,12 +124,12 @@ pub(super) fn reply_of(response: &crate::client::ServerResponse) -> Result<Reply
 
 /// The version of the recording, if it is known, and the live version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spoken {
+pub(super) struct VersionPair {
     pub(super) recorded: Option<Revision>,
     pub(super) live: Revision,
 }
 
-impl Spoken {
+impl VersionPair {
     /// The older version, if they differ. Fields that only the newer one has are not compared.
     fn older(self) -> Option<Revision> {
         self.recorded.filter(|recorded| *recorded != self.live).map(|recorded| recorded.min(self.live))
@@ -130,7 +142,7 @@ impl Spoken {
 
     /// An answer without the fields that only one of the two versions has. Servers send newer fields in older versions
     /// too, so both the recorded and the live answer are shaped.
-    pub(super) fn shaped(self, reply: &Reply, method: &Method) -> Reply {
+    pub(super) fn to_common_version(self, reply: &Reply, method: &Method) -> Reply {
         let Some(older) = self.older() else {
             return if self.recorded.is_some() { reply.clone() } else { without_envelope(reply) };
         };
@@ -147,13 +159,13 @@ impl Spoken {
     /// The part of a value of this type that both versions have.
     pub(super) fn known(self, type_name: &str, mut value: Value) -> Value {
         if let Some(older) = self.older() {
-            forget_unknown(type_name, &mut value, older);
+            strip_unknown(type_name, &mut value, older);
         }
         value
     }
 
     /// A live answer in the shape of the recorded one that it replaces; `info` is the `serverInfo`.
-    pub(super) fn as_recorded(self, live: &Reply, was: Option<&Reply>, method: &Method, info: &Value) -> Reply {
+    pub(super) fn to_recorded_version(self, live: &Reply, was: Option<&Reply>, method: &Method, info: &Value) -> Reply {
         let Some(recorded) = self.recorded else { return live.clone() };
         let said = adapt_reply(live, method, Some(self.live), recorded, info);
         match (&said, was) {
@@ -197,29 +209,32 @@ mod tests {
         let old = json!({"name": "a", "inputSchema": {"type": "object"}});
         let new = json!({"name": "a", "title": "A", "inputSchema": {"type": "object"}, "icons": []});
         let modern = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
-        let spoken = Spoken { recorded: Some(Revision::V2024_11_05), live: Revision::V2026_07_28 };
-        let shaped = |reply: Reply| spoken.shaped(&reply, &Method::TOOLS_LIST);
+        let spoken = VersionPair { recorded: Some(Revision::V2024_11_05), live: Revision::V2026_07_28 };
+        let shaped = |reply: Reply| spoken.to_common_version(&reply, &Method::TOOLS_LIST);
         assert_eq!(shaped(tools(old.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
         // The server sends fields that its version does not have.
         assert_eq!(shaped(tools(new.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
         assert_eq!(
-            spoken.as_recorded(&tools(new.clone(), modern), None, &Method::TOOLS_LIST, &Value::Null),
+            spoken.to_recorded_version(&tools(new.clone(), modern), None, &Method::TOOLS_LIST, &Value::Null),
             tools(old, json!({}))
         );
         let missing = |code| Reply::Error(ErrorReply::new(code, "no such resource"));
-        let read = |code| spoken.shaped(&missing(code), &Method::RESOURCES_READ);
+        let read = |code| spoken.to_common_version(&missing(code), &Method::RESOURCES_READ);
         assert_eq!(read(code::RESOURCE_NOT_FOUND), read(code::INVALID_PARAMS));
-        let same = Spoken { recorded: Some(Revision::V2024_11_05), live: Revision::V2024_11_05 };
-        assert_eq!(same.shaped(&tools(new.clone(), json!({})), &Method::TOOLS_LIST), tools(new.clone(), json!({})));
-        let back = Spoken { recorded: Some(Revision::V2026_07_28), live: Revision::V2025_11_25 };
+        let same = VersionPair { recorded: Some(Revision::V2024_11_05), live: Revision::V2024_11_05 };
+        assert_eq!(
+            same.to_common_version(&tools(new.clone(), json!({})), &Method::TOOLS_LIST),
+            tools(new.clone(), json!({}))
+        );
+        let back = VersionPair { recorded: Some(Revision::V2026_07_28), live: Revision::V2025_11_25 };
         let kept = json!({"resultType": "complete", "ttlMs": 7, "cacheScope": "public"});
         let (was, live) = (tools(json!({"name": "b"}), kept.clone()), tools(new.clone(), json!({})));
-        let written = back.as_recorded(&live, Some(&was), &Method::TOOLS_LIST, &Value::Null);
+        let written = back.to_recorded_version(&live, Some(&was), &Method::TOOLS_LIST, &Value::Null);
         let Reply::Result(written) = written else { panic!("{written:?}") };
         let written = written.value().unwrap();
         assert_eq!((&written["ttlMs"], &written["cacheScope"]), (&kept["ttlMs"], &kept["cacheScope"]));
-        let unknown = Spoken { recorded: None, live: Revision::V2026_07_28 };
+        let unknown = VersionPair { recorded: None, live: Revision::V2026_07_28 };
         let modern = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
-        assert_eq!(unknown.shaped(&tools(new.clone(), modern), &Method::TOOLS_LIST), tools(new, json!({})));
+        assert_eq!(unknown.to_common_version(&tools(new.clone(), modern), &Method::TOOLS_LIST), tools(new, json!({})));
     }
 }

@@ -5,17 +5,17 @@ use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::{Era, Revision, meta};
 use rehearsal_core::report::Finding;
-use rehearsal_core::trace::Call;
+use rehearsal_core::trace::RecordedCall;
 use serde_json::{Map, Value, json};
 
-use super::compare::{Found, place};
+use super::compare::{CheckResult, place};
 use super::plan::{input_requests, reply};
 use super::verification::Verification;
 use crate::client::{Client, Protocol};
 
 /// How a session began, as far as that is known.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Opening {
+pub(super) struct RecordedStart {
     /// What the client had declared.
     declared: Option<Value>,
     /// The capabilities that the client must have had, because the server sent requests that need them.
@@ -28,9 +28,9 @@ pub(super) struct Opening {
     discovered: bool,
 }
 
-impl Opening {
+impl RecordedStart {
     /// Takes in what was recorded next; what is known already changes nothing.
-    pub(super) fn take(&mut self, call: &Call) {
+    pub(super) fn add(&mut self, call: &RecordedCall) {
         let Some(method) = call.request.message.method() else { return };
         let params_of = call.request.message.params();
         let about = params_of.and_then(|params| params.field("_meta"));
@@ -80,7 +80,7 @@ impl Opening {
 }
 
 /// The version in the `_meta` of a request, which requests of the stateless era have.
-fn claim(call: &Call) -> Option<Revision> {
+fn claim(call: &RecordedCall) -> Option<Revision> {
     let about = call.request.message.params()?.field("_meta")?;
     about.field(meta::PROTOCOL_VERSION)?.text()?.parse().ok()
 }
@@ -117,27 +117,27 @@ fn need(capabilities: &mut Map<String, Value>, question: &Value) {
 
 impl Verification {
     /// The live answer to a recorded `server/discover` or `initialize`; `None` if the session began with the other one.
-    pub(super) fn introduction<'a>(&self, call: &Call, client: &'a Client) -> Option<&'a Reply> {
+    pub(super) fn introduction<'a>(&self, call: &RecordedCall, client: &'a Client) -> Option<&'a Reply> {
         let is_same = is_modern(call) == speaks_modern(client) || self.protocol != Protocol::Auto;
-        client.introduction().filter(|_| is_same)
+        client.handshake_reply().filter(|_| is_same)
     }
 
     /// Compares what the server declares in its handshake. Its own version may change, and so may that of the protocol
     /// if another one was requested.
-    pub(super) fn introduced(&self, call: &Call, live: &Reply, client: &Client) -> Found {
+    pub(super) fn compare_handshake(&self, call: &RecordedCall, live: &Reply, client: &Client) -> CheckResult {
         let (Some(Reply::Result(before)), Reply::Result(after)) = (reply(call), live) else {
-            return self.judged(call, call, live, client);
+            return self.check_reply(call, call, live, client);
         };
         let (before, after) = (before.value().unwrap_or_default(), after.value().unwrap_or_default());
         let (Value::Object(before), Value::Object(after)) = (before, after) else {
-            return self.judged(call, call, live, client);
+            return self.check_reply(call, call, live, client);
         };
-        let spoken = self.spoken(client.revision());
-        let after = if spoken.is_same() { after } else { self.said_otherwise(call, &before, client) };
+        let spoken = self.version_pair(client.revision());
+        let after = if spoken.is_same() { after } else { self.with_live_version(call, &before, client) };
         let view = |said: &Map<String, Value>| Reply::Result(RawJson::from_value(&self.view(call, said, client)));
         let updated = Reply::Result(RawJson::from_value(&Value::Object(after.clone())));
         let mut findings = self.compared(call, call, &view(&before), &view(&after));
-        let version = |said: &Map<String, Value>| who(said).get("version").map(Value::to_string);
+        let version = |said: &Map<String, Value>| server_info(said).get("version").map(Value::to_string);
         let (was, is) = (version(&before), version(&after));
         if was != is {
             let (was, is) = (was.as_deref().unwrap_or("not told"), is.as_deref().unwrap_or("no longer told"));
@@ -145,15 +145,15 @@ impl Verification {
             findings.push(note.at(place(call)));
         }
         let recorded = reply(call);
-        let updated = self.secrets.kept_out(recorded.as_ref(), updated);
-        Found::of(findings, || vec![(call.clone(), self.passed_over.kept(recorded.as_ref(), updated))])
+        let updated = self.secrets.redact_live(recorded.as_ref(), updated);
+        CheckResult::of(findings, || vec![(call.clone(), self.passed_over.keep_recorded(recorded.as_ref(), updated))])
     }
 
     /// The part of a handshake that is compared. `_meta` is not, so the server info becomes a separate member.
-    fn view(&self, call: &Call, said: &Map<String, Value>, client: &Client) -> Value {
-        let spoken = self.spoken(client.revision());
+    fn view(&self, call: &RecordedCall, said: &Map<String, Value>, client: &Client) -> Value {
+        let spoken = self.version_pair(client.revision());
         let mut view = said.clone();
-        let mut who = spoken.known("Implementation", who(said).clone());
+        let mut who = spoken.known("Implementation", server_info(said).clone());
         if let Some(who) = who.as_object_mut() {
             who.shift_remove("version");
         }
@@ -169,7 +169,12 @@ impl Verification {
     }
 
     /// The recorded handshake with what the server declares now, in the requested version.
-    fn said_otherwise(&self, call: &Call, before: &Map<String, Value>, client: &Client) -> Map<String, Value> {
+    fn with_live_version(
+        &self,
+        call: &RecordedCall,
+        before: &Map<String, Value>,
+        client: &Client,
+    ) -> Map<String, Value> {
         let mut said = before.clone();
         // The capabilities of the two eras differ.
         if is_modern(call) == speaks_modern(client) {
@@ -181,7 +186,7 @@ impl Verification {
         }
         let info = client.server_info().clone();
         // Only before 2026-07-28 is the server info required.
-        if is_modern(call) != speaks_modern(client) && (info.is_null() || who(before).is_null()) {
+        if is_modern(call) != speaks_modern(client) && (info.is_null() || server_info(before).is_null()) {
             return said;
         }
         if !is_modern(call) {
@@ -193,7 +198,7 @@ impl Verification {
     }
 }
 
-fn is_modern(call: &Call) -> bool {
+fn is_modern(call: &RecordedCall) -> bool {
     call.request.message.method() == Some(&Method::DISCOVER)
 }
 
@@ -202,7 +207,7 @@ fn speaks_modern(client: &Client) -> bool {
 }
 
 /// The server info: in `_meta` since 2026-07-28, and in the body before.
-fn who(said: &Map<String, Value>) -> &Value {
+fn server_info(said: &Map<String, Value>) -> &Value {
     let about = said.get("_meta").and_then(|about| about.get(meta::SERVER_INFO));
     about.or_else(|| said.get("serverInfo")).unwrap_or(&Value::Null)
 }
@@ -212,14 +217,14 @@ mod tests {
     use super::*;
     use rehearsal_core::exchange::Side;
     use rehearsal_core::message::Message;
-    use rehearsal_core::trace::Placed;
+    use rehearsal_core::trace::PlacedMessage;
     use std::time::Duration;
 
-    fn call(seq: u64, request: &str, reply: &str) -> Call {
-        let placed = |seq, text: String| Placed::new(seq, Duration::ZERO, Message::parse(text));
+    fn call(seq: u64, request: &str, reply: &str) -> RecordedCall {
+        let placed = |seq, text: String| PlacedMessage::new(seq, Duration::ZERO, Message::parse(text));
         let request = placed(seq, format!(r#"{{"jsonrpc":"2.0","id":{seq},{request}}}"#));
         let response = placed(seq + 1, format!(r#"{{"jsonrpc":"2.0","id":{seq},{reply}}}"#));
-        Call { asker: Side::Client, request, response: Some(response) }
+        RecordedCall { asker: Side::Client, request, response: Some(response) }
     }
 
     const DISCOVER: &str =
@@ -228,9 +233,9 @@ mod tests {
         r#""method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}}}"#;
     const REFUSED: &str = r#""error":{"code":-32601,"message":"no"}"#;
 
-    fn began(calls: &[Call], wanted: Protocol) -> (Protocol, Option<Revision>) {
-        let mut opening = Opening::default();
-        calls.iter().chain(calls).for_each(|call| opening.take(call));
+    fn began(calls: &[RecordedCall], wanted: Protocol) -> (Protocol, Option<Revision>) {
+        let mut opening = RecordedStart::default();
+        calls.iter().chain(calls).for_each(|call| opening.add(call));
         opening.beginning(wanted)
     }
 
@@ -252,8 +257,8 @@ mod tests {
     #[test]
     fn a_client_declares_what_it_was_asked_for() {
         let asks = r#""result":{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}},"b":{"method":"roots/list"}}}"#;
-        let mut opening = Opening::default();
-        opening.take(&call(2, r#""method":"tools/call","params":{"name":"a"}"#, asks));
+        let mut opening = RecordedStart::default();
+        opening.add(&call(2, r#""method":"tools/call","params":{"name":"a"}"#, asks));
         assert_eq!(opening.capabilities(), json!({"elicitation": {"url": {}}, "roots": {}}));
     }
 }

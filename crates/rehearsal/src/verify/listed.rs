@@ -1,22 +1,22 @@
 //! What a server offers, compared by name.
 
 use rehearsal_core::json::{Path, RawJson, Segment};
-use rehearsal_core::matcher::{Drift, drifted};
+use rehearsal_core::matcher::{DifferenceKind, differences};
 use rehearsal_core::message::{Method, Reply};
-use rehearsal_core::report::{Finding, Place};
-use rehearsal_core::trace::{Call, Compare};
+use rehearsal_core::report::{Finding, Location};
+use rehearsal_core::trace::{CallComparison, RecordedCall};
 use serde_json::{Value, json};
 
-use super::compare::Spoken;
-use super::compare::{Found, place, reply_of, with_reply};
-use super::drift::{Told, is_emptied, told};
+use super::compare::VersionPair;
+use super::compare::{CheckResult, place, reply_of, with_reply};
+use super::drift::{ReportedDifference, findings_of, only_ignored_left};
 use super::plan::{params, reply};
 use super::verification::Verification;
 use crate::client::{Client, ClientError};
 
 /// What is in a list, and what its elements are known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Listing {
+pub(super) struct ListFormat {
     /// The noun for an element.
     pub(super) what: &'static str,
     /// Where the list is in a result.
@@ -24,10 +24,10 @@ pub(super) struct Listing {
     key: &'static str,
 }
 
-impl Listing {
+impl ListFormat {
     /// The list that a method returns.
-    pub(super) fn of(method: &Method) -> Option<Listing> {
-        let listing = |what, list, key| Some(Listing { what, list, key });
+    pub(super) fn of(method: &Method) -> Option<ListFormat> {
+        let listing = |what, list, key| Some(ListFormat { what, list, key });
         match method.as_str() {
             "tools/list" => listing("tool", "tools", "name"),
             "prompts/list" => listing("prompt", "prompts", "name"),
@@ -52,7 +52,8 @@ impl Listing {
         let known: Vec<Vec<Value>> = recorded.iter().map(|page| self.elements(std::slice::from_ref(page))).collect();
         let mut pages = vec![Vec::new(); known.len()];
         for item in now {
-            let at = known.iter().position(|page| self.has(page, item)).unwrap_or(known.len().saturating_sub(1));
+            let at =
+                known.iter().position(|page| self.contains_name(page, item)).unwrap_or(known.len().saturating_sub(1));
             if let Some(page) = pages.get_mut(at) {
                 page.push(item.clone());
             }
@@ -83,7 +84,7 @@ impl Listing {
     }
 
     /// Whether there is an element of the same name.
-    pub(super) fn has(self, items: &[Value], item: &Value) -> bool {
+    pub(super) fn contains_name(self, items: &[Value], item: &Value) -> bool {
         items.iter().any(|known| self.name(known) == self.name(item))
     }
 
@@ -99,7 +100,7 @@ impl Listing {
 
     /// The differences inside one element of a page, with paths relative to that element. With `None`: the differences
     /// outside of all elements.
-    pub(super) fn within(self, told: &[Told], element: Option<usize>) -> Vec<Told> {
+    pub(super) fn within(self, told: &[ReportedDifference], element: Option<usize>) -> Vec<ReportedDifference> {
         let index = |path: &Path| match path.segments() {
             [Segment::Key(_), Segment::Key(list), Segment::Index(index), ..] if list == self.list => Some(*index),
             _ => None,
@@ -131,8 +132,8 @@ impl Listing {
         self,
         before: &[Value],
         after: &[Value],
-        drift: impl Fn(&Value, &Value) -> Vec<Told>,
-        place: &Place,
+        drift: impl Fn(&Value, &Value) -> Vec<ReportedDifference>,
+        place: &Location,
     ) -> Vec<Finding> {
         let mut findings = Vec::new();
         let what = self.what;
@@ -146,15 +147,15 @@ impl Listing {
             let nth = earlier(&before[..at], name);
             match (like(after, name, nth), nth + 1) {
                 (Some(other), _) => {
-                    findings.extend(told(&drift(item, &other), Some(&self.called(name)), Some(place)));
+                    findings.extend(findings_of(&drift(item, &other), Some(&self.called(name)), Some(place)));
                 }
                 (None, 1) => {
                     let finding = Finding::error(format!("removed: {} is no longer listed", self.called(name)));
-                    findings.push(finding.of_kind(Drift::Removed).at(place.clone()));
+                    findings.push(finding.of_kind(DifferenceKind::Removed).at(place.clone()));
                 }
                 (None, times) => {
                     let finding = format!("removed: {} is no longer listed {times} times", self.called(name));
-                    findings.push(Finding::error(finding).of_kind(Drift::Removed).at(place.clone()));
+                    findings.push(Finding::error(finding).of_kind(DifferenceKind::Removed).at(place.clone()));
                 }
             }
         }
@@ -167,7 +168,7 @@ impl Listing {
                 (None, times) => Finding::error(format!("added: {} is listed {times} times", self.called(name)))
                     .hint(format!("clients know a {what} by its {}, and take one of them or refuse both", self.key)),
             };
-            findings.push(finding.of_kind(Drift::Added).at(place.clone()));
+            findings.push(finding.of_kind(DifferenceKind::Added).at(place.clone()));
         }
         findings
     }
@@ -178,23 +179,28 @@ const PAGES: usize = 1000;
 
 impl Verification {
     /// Compares all pages of a list, element by element. The other members are those of the first page.
-    pub(super) async fn listed(&self, method: &Method, pages: &[Call], client: &Client) -> Result<Found, ClientError> {
-        let (Some(listing), Some(first)) = (Listing::of(method), pages.first()) else {
-            return Ok(Found::default());
+    pub(super) async fn listed(
+        &self,
+        method: &Method,
+        pages: &[RecordedCall],
+        client: &Client,
+    ) -> Result<CheckResult, ClientError> {
+        let (Some(listing), Some(first)) = (ListFormat::of(method), pages.first()) else {
+            return Ok(CheckResult::default());
         };
         let live = match self.pages(method, client).await? {
             Ok(pages) => pages,
-            Err(refusal) => return Ok(self.judged(first, first, &refusal, client)),
+            Err(refusal) => return Ok(self.check_reply(first, first, &refusal, client)),
         };
         let recorded: Vec<Value> = pages.iter().filter_map(result).collect();
         if let Some(odd) = listing.odd(&live).or_else(|| live.first().filter(|_| listing.odd(&recorded).is_some())) {
             // Where there are no elements, there is nothing to compare by name.
-            return Ok(self.judged(first, first, &written(odd), client));
+            return Ok(self.check_reply(first, first, &written(odd), client));
         }
-        let spoken = self.spoken(client.revision());
+        let spoken = self.version_pair(client.revision());
         let rest = |pages: &[Value]| {
             let page = pages.first().map(|page| listing.without_elements(page)).unwrap_or_default();
-            spoken.shaped(&written(&page), method)
+            spoken.to_common_version(&written(&page), method)
         };
         let mut findings = self.compared(first, first, &rest(&recorded), &rest(&live));
         let (was, mut is) = (listing.elements(&recorded), listing.elements(&live));
@@ -202,26 +208,26 @@ impl Verification {
         let begins_within = is_some(params(&first.request.message).get("cursor"));
         if begins_within || is_some(recorded.last().and_then(|page| page.get("nextCursor"))) {
             // The content of the pages that were not requested is unknown, so only the recorded elements are compared.
-            is.retain(|item| listing.has(&was, item));
+            is.retain(|item| listing.contains_name(&was, item));
         }
-        let viewed = |compare: &Compare, items: &[Value]| self.viewed(compare, listing, items, first, spoken);
+        let viewed = |compare: &CallComparison, items: &[Value]| self.viewed(compare, listing, items, first, spoken);
         let whole = (viewed(&self.stable, &was), viewed(&self.stable, &is));
         // Recorded elements in live order, because the order is ignored.
         let known: Vec<&Value> = whole.1.iter().map(|item| listing.like(&whole.0, item)).collect();
         let page = |items: Value| json!({"result": {listing.list: items}});
         let (mut known, mut now) = (page(json!(known)), page(json!(whole.1)));
-        self.secrets.take_out(&mut known, &mut now);
-        let unfit = Told::of(self.passed_over.unfit(&known, &now), &known, &now);
-        findings.extend(told(&listing.within(&unfit, None), None, Some(&place(first))));
+        self.secrets.redact_both(&mut known, &mut now);
+        let unfit = ReportedDifference::of(self.passed_over.unfit(&known, &now), &known, &now);
+        findings.extend(findings_of(&listing.within(&unfit, None), None, Some(&place(first))));
         let drift = |before: &Value, after: &Value| {
             let at = listing.position(&whole.1, after);
             let whole = (listing.like(&whole.0, before), listing.like(&whole.1, after));
             let (mut before, mut after) = (before.clone(), after.clone());
-            self.secrets.take_out(&mut before, &mut after);
-            let mut found = drifted(&before, &after);
-            found.retain(|it| !is_emptied(it, (whole.0, &before), (whole.1, &after)));
+            self.secrets.redact_both(&mut before, &mut after);
+            let mut found = differences(&before, &after);
+            found.retain(|it| !only_ignored_left(it, (whole.0, &before), (whole.1, &after)));
             let unfit = at.map(|at| listing.within(&unfit, Some(at))).unwrap_or_default();
-            Told::of(found, &before, &after).into_iter().chain(unfit).collect()
+            ReportedDifference::of(found, &before, &after).into_iter().chain(unfit).collect()
         };
         let (before, after) = (viewed(&self.compare, &was), viewed(&self.compare, &is));
         findings.extend(listing.differences(&before, &after, drift, &place(first)));
@@ -236,11 +242,13 @@ impl Verification {
                 page.extend(cursor.map(|cursor| ("nextCursor".to_owned(), cursor)));
             }
             let recorded = pages.get(at).and_then(reply);
-            let page = spoken.as_recorded(&written(&updated), recorded.as_ref(), method, client.server_info());
+            let page = spoken.to_recorded_version(&written(&updated), recorded.as_ref(), method, client.server_info());
             let was = listing.as_recorded(&was, &page);
-            self.passed_over.kept(Some(&was), self.secrets.kept_out(Some(&was), page))
+            self.passed_over.keep_recorded(Some(&was), self.secrets.redact_live(Some(&was), page))
         };
-        Ok(Found::of(findings, || pages.iter().enumerate().map(|(at, page)| (page.clone(), page_of(at))).collect()))
+        Ok(CheckResult::of(findings, || {
+            pages.iter().enumerate().map(|(at, page)| (page.clone(), page_of(at))).collect()
+        }))
     }
 
     /// All pages that the server has now; `Err` is its refusal.
@@ -262,15 +270,22 @@ impl Verification {
     }
 
     /// The elements of a list as the comparison sees them.
-    fn viewed(&self, compare: &Compare, listing: Listing, items: &[Value], first: &Call, spoken: Spoken) -> Vec<Value> {
+    fn viewed(
+        &self,
+        compare: &CallComparison,
+        listing: ListFormat,
+        items: &[Value],
+        first: &RecordedCall,
+        spoken: VersionPair,
+    ) -> Vec<Value> {
         let method = first.request.message.method().cloned().unwrap_or(Method::TOOLS_LIST);
-        let all = spoken.shaped(&written(&json!({listing.list: items})), &method);
-        let view = compare.view(&self.secrets.clean(&with_reply(first, &all)));
+        let all = spoken.to_common_version(&written(&json!({listing.list: items})), &method);
+        let view = compare.view(&self.secrets.redact_call(&with_reply(first, &all)));
         view["result"][listing.list].as_array().cloned().unwrap_or_default()
     }
 }
 
-fn result(page: &Call) -> Option<Value> {
+fn result(page: &RecordedCall) -> Option<Value> {
     match reply(page)? {
         Reply::Result(result) => result.value().ok(),
         Reply::Error(_) => None,
@@ -284,19 +299,19 @@ fn written(result: &Value) -> Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearsal_core::matcher::drifted;
+    use rehearsal_core::matcher::differences;
     use serde_json::json;
 
-    fn drift(before: &Value, after: &Value) -> Vec<Told> {
-        Told::of(drifted(before, after), before, after)
+    fn drift(before: &Value, after: &Value) -> Vec<ReportedDifference> {
+        ReportedDifference::of(differences(before, after), before, after)
     }
 
     #[test]
     fn the_order_of_a_list_does_not_count_but_what_is_in_it_does() {
         let before = [json!({"name": "a", "description": "x"}), json!({"name": "b"}), json!({"name": "c"})];
         let after = [json!({"name": "c"}), json!({"name": "a", "description": "y"}), json!({"name": "d"})];
-        let listing = Listing::of(&Method::TOOLS_LIST).unwrap();
-        let found = listing.differences(&before, &after, drift, &Place::Message { sequence: 3 });
+        let listing = ListFormat::of(&Method::TOOLS_LIST).unwrap();
+        let found = listing.differences(&before, &after, drift, &Location::Message { sequence: 3 });
         let shown: Vec<_> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
             shown,
@@ -311,9 +326,9 @@ mod tests {
     #[test]
     fn what_is_listed_twice_is_told_unless_it_was() {
         let (once, twice) = ([json!({"name": "a"})], [json!({"name": "a"}), json!({"name": "a", "title": "A"})]);
-        let listing = Listing::of(&Method::TOOLS_LIST).unwrap();
+        let listing = ListFormat::of(&Method::TOOLS_LIST).unwrap();
         let messages = |before: &[Value], after: &[Value]| -> Vec<String> {
-            let found = listing.differences(before, after, drift, &Place::Message { sequence: 3 });
+            let found = listing.differences(before, after, drift, &Location::Message { sequence: 3 });
             found.into_iter().map(|finding| finding.message).collect()
         };
         assert_eq!(messages(&once, &twice), ["added: the tool `a` is listed 2 times"]);

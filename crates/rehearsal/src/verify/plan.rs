@@ -6,42 +6,44 @@ use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Body, Message, Method, Reply};
 use rehearsal_core::protocol::{Era, Revision, meta};
 use rehearsal_core::redact::has_pseudonym;
-use rehearsal_core::trace::{Call, Inside, Likeness, Moment, Placed, RequestKey, subject};
+use rehearsal_core::trace::{
+    PlacedMessage, RecordedCall, RelatedEvent, RequestIdentity, RequestKey, TimelineItem, subject,
+};
 use serde_json::{Map, Value};
 
-use super::questions::{Place, Recorded};
+use super::questions::{ExpectedRequest, RequestPlace};
 use crate::client::is_discovery;
 
 /// One step of a verification.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum PlannedCheck {
     /// Compares the handshake.
-    Introduction {
+    Handshake {
         /// The recorded handshake.
-        call: Box<Call>,
+        call: Box<RecordedCall>,
     },
     /// Compares a list.
     List {
         /// Which list.
         method: Method,
         /// Its pages, in order.
-        pages: Vec<Call>,
+        pages: Vec<RecordedCall>,
     },
     /// Compares the answer to a request.
     Request {
         /// The request; of several input rounds, the first.
-        asked: Box<Call>,
+        asked: Box<RecordedCall>,
         /// What was answered in the end.
-        answered: Box<Call>,
+        answered: Box<RecordedCall>,
         /// The requests of the server in between, with their responses.
-        questions: Vec<Recorded>,
+        questions: Vec<ExpectedRequest>,
         /// The number of retries of the client, if the server still required input without an input request at the end.
         rounds: Option<usize>,
     },
     /// Nothing, because that cannot be found out.
     Skipped {
         /// The skipped call.
-        call: Box<Call>,
+        call: Box<RecordedCall>,
         /// Why not.
         reason: &'static str,
     },
@@ -50,45 +52,45 @@ pub(super) enum Step {
 /// The unfinished parts of a session: input rounds, and pages of lists.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
-    pages: HashMap<Method, Vec<Call>>,
+    rounds: HashMap<(RequestKey, Option<String>), Vec<OpenRound>>,
+    pages: HashMap<Method, Vec<RecordedCall>>,
     /// Steps after the first request of input rounds that are not over yet.
-    held: Vec<Step>,
+    held: Vec<PlannedCheck>,
 }
 
 /// How many steps are held back for rounds that are not over.
 const HELD: usize = 1000;
 
-impl Step {
+impl PlannedCheck {
     /// The sequence number of the first request.
     fn seq(&self) -> u64 {
         match self {
-            Step::Introduction { call } | Step::Skipped { call, .. } => call.request.seq,
-            Step::List { pages, .. } => pages.first().map_or(0, |page| page.request.seq),
-            Step::Request { asked, .. } => asked.request.seq,
+            PlannedCheck::Handshake { call } | PlannedCheck::Skipped { call, .. } => call.request.seq,
+            PlannedCheck::List { pages, .. } => pages.first().map_or(0, |page| page.request.seq),
+            PlannedCheck::Request { asked, .. } => asked.request.seq,
         }
     }
 }
 
 #[derive(Debug)]
-struct Round {
-    asked: Call,
-    questions: Vec<Recorded>,
+struct OpenRound {
+    asked: RecordedCall,
+    questions: Vec<ExpectedRequest>,
     /// The input requests of the last answer, by name; the next request has the responses.
     open: Map<String, Value>,
     /// The last answer, for where no next request comes.
-    last: Call,
+    last: RecordedCall,
     /// The number of earlier retries of the client.
     count: usize,
 }
 
-impl Round {
+impl OpenRound {
     /// Stores the responses to the open input requests, if any.
     fn close(&mut self, replies: Option<&Map<String, Value>>) {
-        let Placed { seq, item, .. } = self.last.request;
+        let PlacedMessage { seq, item, .. } = self.last.request;
         let answered = std::mem::take(&mut self.open).into_iter().filter_map(|(name, question)| {
             let reply = replies.and_then(|replies| replies.get(&name)).cloned();
-            Recorded::of_round(Place { seq, item, name: Some(name) }, &question, reply)
+            ExpectedRequest::of_round(RequestPlace { seq, item, name: Some(name) }, &question, reply)
         });
         self.questions.extend(answered);
     }
@@ -96,7 +98,7 @@ impl Round {
 
 impl Plan {
     /// The steps that a recorded call completes, in the order of their requests.
-    pub(super) fn call(&mut self, call: Call, inside: &[Inside]) -> Vec<Step> {
+    pub(super) fn call(&mut self, call: RecordedCall, inside: &[RelatedEvent]) -> Vec<PlannedCheck> {
         let step = self.step(call, inside);
         self.held.extend(step);
         let open = self.rounds.values().flatten().map(|round| round.asked.request.seq).min();
@@ -107,39 +109,39 @@ impl Plan {
         ready
     }
 
-    fn step(&mut self, call: Call, inside: &[Inside]) -> Option<Step> {
+    fn step(&mut self, call: RecordedCall, inside: &[RelatedEvent]) -> Option<PlannedCheck> {
         let method = call.request.message.method()?.clone();
-        let skipped = |call: Call, reason| Some(Step::Skipped { call: Box::new(call), reason });
+        let skipped = |call: RecordedCall, reason| Some(PlannedCheck::Skipped { call: Box::new(call), reason });
         let Some(reply) = reply(&call) else {
             let why = match &call.response {
                 Some(_) => "its answer cannot be understood",
-                None if inside.iter().any(Inside::cancels) => "its client cancelled it",
+                None if inside.iter().any(RelatedEvent::is_cancellation) => "its client cancelled it",
                 None => "it was never answered",
             };
             return skipped(call, why);
         };
         match kind(&method) {
-            Kind::Introduction if !introduces(&method, &reply) => return skipped(call, AGREED_ON_NOTHING),
-            Kind::Introduction => return Some(Step::Introduction { call: Box::new(call) }),
-            Kind::List => return self.page(method, call, &reply),
-            Kind::Skipped(reason) => return skipped(call, reason),
-            Kind::Compared => {}
+            CheckKind::Handshake if !introduces(&method, &reply) => return skipped(call, AGREED_ON_NOTHING),
+            CheckKind::Handshake => return Some(PlannedCheck::Handshake { call: Box::new(call) }),
+            CheckKind::List => return self.page(method, call, &reply),
+            CheckKind::Skipped(reason) => return skipped(call, reason),
+            CheckKind::Compared => {}
         }
         if call.request.message.params().is_some_and(|params| params.value().is_err()) {
             return skipped(call, "its params have too many levels");
         }
         let params = params(&call.request.message);
         if params.get("task").is_some_and(|task| !task.is_null()) {
-            return skipped(call, TASK);
+            return skipped(call, TASK_REASON);
         }
         if is_redacted(&params) {
             return skipped(call, REDACTED);
         }
-        let mut asked: Vec<_> = inside.iter().filter_map(recorded_question).filter(|it| !it.is_any_time()).collect();
+        let mut asked: Vec<_> = inside.iter().filter_map(recorded_question).filter(|it| !it.is_unscheduled()).collect();
         if asked.iter().any(|question| question.reply.as_ref().is_some_and(is_redacted_reply)) {
             return skipped(call, REDACTED_ANSWER);
         }
-        let key = Likeness::default().key(&method, Some(&params));
+        let key = RequestIdentity::default().key(&method, Some(&params));
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
         let before = if returns { self.rounds.get_mut(&(key, state)).and_then(Vec::pop) } else { None };
@@ -154,46 +156,46 @@ impl Plan {
         if let Some(open) = input_requests(&reply) {
             // An input request without a response that is sent again counts once: a client that responds at once
             // receives it once.
-            let Placed { seq, item, .. } = call.request;
-            let asked_now: Vec<Recorded> = open
+            let PlacedMessage { seq, item, .. } = call.request;
+            let asked_now: Vec<ExpectedRequest> = open
                 .iter()
                 .filter_map(|(name, question)| {
-                    Recorded::of_round(Place { seq, item, name: Some(name.clone()) }, question, None)
+                    ExpectedRequest::of_round(RequestPlace { seq, item, name: Some(name.clone()) }, question, None)
                 })
                 .collect();
-            questions.retain(|it| it.reply.is_some() || !asked_now.iter().any(|now| now.asks_the_same(it)));
+            questions.retain(|it| it.reply.is_some() || !asked_now.iter().any(|now| now.same_request(it)));
             let state = match &reply {
                 Reply::Result(result) => result.field("requestState").map(|state| state.as_str().to_owned()),
                 Reply::Error(_) => None,
             };
-            let round = Round { asked: first, questions, open, last: call, count };
+            let round = OpenRound { asked: first, questions, open, last: call, count };
             self.rounds.entry((key, state)).or_default().push(round);
             return None;
         }
-        Some(Step::Request { asked: Box::new(first), answered: Box::new(call), questions, rounds: None })
+        Some(PlannedCheck::Request { asked: Box::new(first), answered: Box::new(call), questions, rounds: None })
     }
 
     /// What never came together before the session was over.
-    pub(super) fn finish(&mut self) -> Vec<Step> {
+    pub(super) fn finish(&mut self) -> Vec<PlannedCheck> {
         let rounds = std::mem::take(&mut self.rounds).into_values().flatten();
-        let mut steps: Vec<Step> = rounds
+        let mut steps: Vec<PlannedCheck> = rounds
             .map(|mut round| {
                 let rounds = round.open.is_empty().then_some(round.count);
                 round.close(None);
-                let Round { asked, questions, last, .. } = round;
-                Step::Request { asked: Box::new(asked), answered: Box::new(last), questions, rounds }
+                let OpenRound { asked, questions, last, .. } = round;
+                PlannedCheck::Request { asked: Box::new(asked), answered: Box::new(last), questions, rounds }
             })
             .collect();
         let lists = std::mem::take(&mut self.pages).into_iter().filter(|(_, pages)| !pages.is_empty());
-        steps.extend(lists.map(|(method, pages)| Step::List { method, pages }));
+        steps.extend(lists.map(|(method, pages)| PlannedCheck::List { method, pages }));
         steps.append(&mut self.held);
         in_order(&mut steps);
         steps
     }
 
-    fn page(&mut self, method: Method, call: Call, reply: &Reply) -> Option<Step> {
+    fn page(&mut self, method: Method, call: RecordedCall, reply: &Reply) -> Option<PlannedCheck> {
         let Reply::Result(result) = reply else {
-            return Some(Step::Request {
+            return Some(PlannedCheck::Request {
                 asked: Box::new(call.clone()),
                 answered: Box::new(call),
                 questions: Vec::new(),
@@ -204,19 +206,19 @@ impl Plan {
         let pages = self.pages.entry(method.clone()).or_default();
         // The client started to read the list from the start.
         if params(&call.request.message).get("cursor").is_none_or(Value::is_null) && !pages.is_empty() {
-            self.held.push(Step::List { method: method.clone(), pages: std::mem::take(pages) });
+            self.held.push(PlannedCheck::List { method: method.clone(), pages: std::mem::take(pages) });
         }
         pages.push(call);
-        if goes_on { None } else { Some(Step::List { method, pages: std::mem::take(pages) }) }
+        if goes_on { None } else { Some(PlannedCheck::List { method, pages: std::mem::take(pages) }) }
     }
 }
 
-fn in_order(steps: &mut [Step]) {
-    steps.sort_by_key(Step::seq);
+fn in_order(steps: &mut [PlannedCheck]) {
+    steps.sort_by_key(PlannedCheck::seq);
 }
 
 /// What a call was answered with, where that could be understood.
-pub(super) fn reply(call: &Call) -> Option<Reply> {
+pub(super) fn reply(call: &RecordedCall) -> Option<Reply> {
     match call.response.as_ref()?.message.body() {
         Body::Response(response) => Some(response.reply.clone()),
         Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => None,
@@ -229,7 +231,7 @@ pub(super) fn params(message: &Message) -> Value {
 }
 
 /// What a request is called in a report: `tools/call echo`.
-pub(super) fn called(message: &Message) -> String {
+pub(super) fn request_title(message: &Message) -> String {
     let method = message.method().map_or_else(String::new, ToString::to_string);
     match subject(message) {
         Some(subject) => format!("{method} {subject}"),
@@ -241,7 +243,7 @@ pub(super) fn called(message: &Message) -> String {
 const SHOWN: usize = 200;
 
 /// The params of a request that are shown in addition to its name. `clean` redacts them before they are cut.
-pub(super) fn asked_with(message: &Message, clean: impl Fn(&str) -> String) -> Option<String> {
+pub(super) fn arguments_note(message: &Message, clean: impl Fn(&str) -> String) -> Option<String> {
     let params = params(message);
     let asked = match message.method()?.as_str() {
         "completion/complete" => params.get("argument")?,
@@ -264,40 +266,40 @@ pub(super) fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
 }
 
 /// A server request inside a call, before 2026-07-28.
-fn recorded_question(inside: &Inside) -> Option<Recorded> {
+fn recorded_question(inside: &RelatedEvent) -> Option<ExpectedRequest> {
     match inside {
-        Inside::Call(call) if call.asker == Side::Server => question(call),
-        Inside::Call(_) | Inside::Entry(_) => None,
+        RelatedEvent::Call(call) if call.asker == Side::Server => question(call),
+        RelatedEvent::Call(_) | RelatedEvent::Entry(_) => None,
     }
 }
 
-fn question(call: &Call) -> Option<Recorded> {
+fn question(call: &RecordedCall) -> Option<ExpectedRequest> {
     let method = call.request.message.method()?.clone();
     if method == Method::PING {
         return None;
     }
-    let Placed { seq, item, .. } = call.request;
-    let place = Place { seq, item, name: None };
-    Some(Recorded { place, method, params: params(&call.request.message), reply: reply(call) })
+    let PlacedMessage { seq, item, .. } = call.request;
+    let place = RequestPlace { seq, item, name: None };
+    Some(ExpectedRequest { place, method, params: params(&call.request.message), reply: reply(call) })
 }
 
 /// Server requests that belong to no compared call, so that a server may send them earlier or later.
-pub(super) fn any_time(moment: &Moment) -> Vec<Recorded> {
+pub(super) fn unscheduled_requests(moment: &TimelineItem) -> Vec<ExpectedRequest> {
     match moment {
-        Moment::Call { call, .. } if call.asker == Side::Server => question(call).into_iter().collect(),
-        Moment::Call { call, inside } => {
-            let compared = call.request.message.method().is_none_or(|method| kind(method) == Kind::Compared);
+        TimelineItem::Call { call, .. } if call.asker == Side::Server => question(call).into_iter().collect(),
+        TimelineItem::Call { call, inside } => {
+            let compared = call.request.message.method().is_none_or(|method| kind(method) == CheckKind::Compared);
             let asked = inside.iter().filter_map(recorded_question);
-            asked.filter(|it| !compared || it.is_any_time()).collect()
+            asked.filter(|it| !compared || it.is_unscheduled()).collect()
         }
-        Moment::Start(_) | Moment::Entry(_) | Moment::Finish { .. } => Vec::new(),
+        TimelineItem::Start(_) | TimelineItem::Entry(_) | TimelineItem::Finish { .. } => Vec::new(),
     }
 }
 
 /// What can be found out by a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Introduction,
+enum CheckKind {
+    Handshake,
     List,
     /// Its answer is compared.
     Compared,
@@ -335,22 +337,22 @@ fn introduces(method: &Method, reply: &Reply) -> bool {
     }
 }
 
-const TASK: &str = "a task has another name every time";
+const TASK_REASON: &str = "a task has another name every time";
 
-fn kind(method: &Method) -> Kind {
+fn kind(method: &Method) -> CheckKind {
     match method.as_str() {
-        "initialize" | "server/discover" => Kind::Introduction,
-        "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => Kind::List,
-        "ping" => Kind::Skipped("a ping has nothing to compare"),
-        "subscriptions/listen" => Kind::Skipped("a subscription has no answer until it ends"),
-        name if name.starts_with("tasks/") => Kind::Skipped(TASK),
-        _ => Kind::Compared,
+        "initialize" | "server/discover" => CheckKind::Handshake,
+        "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => CheckKind::List,
+        "ping" => CheckKind::Skipped("a ping has nothing to compare"),
+        "subscriptions/listen" => CheckKind::Skipped("a subscription has no answer until it ends"),
+        name if name.starts_with("tasks/") => CheckKind::Skipped(TASK_REASON),
+        _ => CheckKind::Compared,
     }
 }
 
 /// Whose version and client information the `_meta` of a request contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(super) enum MetaSource {
     /// The version and the client information of our client, if it sends any.
     Ours,
     /// The version and the client information of the recorded client, if it sent any.
@@ -358,7 +360,7 @@ pub(super) enum Claim {
 }
 
 /// Params without the members that belong to the recorded connection, and whether progress is requested.
-pub(super) fn sendable(params: Value, claim: Claim) -> (Value, bool) {
+pub(super) fn resend_params(params: Value, claim: MetaSource) -> (Value, bool) {
     let Value::Object(mut fields) = params else { return (params, false) };
     for key in ["inputResponses", "requestState"] {
         fields.shift_remove(key);
@@ -366,7 +368,7 @@ pub(super) fn sendable(params: Value, claim: Claim) -> (Value, bool) {
     let mut wants_progress = false;
     if let Some(Value::Object(about)) = fields.shift_remove("_meta") {
         wants_progress = about.contains_key(meta::PROGRESS_TOKEN);
-        let claimed = |key: &str| claim == Claim::Ours && key.starts_with("io.modelcontextprotocol/");
+        let claimed = |key: &str| claim == MetaSource::Ours && key.starts_with("io.modelcontextprotocol/");
         let ours = |key: &str| key == meta::PROGRESS_TOKEN || claimed(key);
         let theirs: Map<String, Value> = about.into_iter().filter(|(key, _)| !ours(key)).collect();
         if !theirs.is_empty() {
@@ -377,7 +379,11 @@ pub(super) fn sendable(params: Value, claim: Claim) -> (Value, bool) {
 }
 
 /// Why a request cannot be made in this version.
-pub(super) fn unknown(asked: &Call, answered: &Call, revision: Revision) -> Option<&'static str> {
+pub(super) fn unsupported_reason(
+    asked: &RecordedCall,
+    answered: &RecordedCall,
+    revision: Revision,
+) -> Option<&'static str> {
     let gone = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
     let method = asked.request.message.method()?;
     let is_open = reply(answered).is_some_and(|reply| input_requests(&reply).is_some());

@@ -9,7 +9,7 @@ use rehearsal_core::protocol::code;
 use rehearsal_core::report::Finding;
 use serde_json::{Value, json};
 
-use super::passed_over::PassedOver;
+use super::passed_over::IgnoredPaths;
 use super::secrets::Secrets;
 use crate::client::{ClientHandlers, HandlerResult, ServerRequest};
 
@@ -18,7 +18,7 @@ const REMOVED: &str = "removed: the server no longer asks";
 
 /// The place of a server request or an input request in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct RequestPlace {
     /// The sequence number of the request that it is, or that was answered with it.
     pub(super) seq: u64,
     /// Which of a batch.
@@ -29,9 +29,9 @@ pub(super) struct Place {
 
 /// A recorded server request or input request, with its response.
 #[derive(Clone, Debug)]
-pub(super) struct Recorded {
+pub(super) struct ExpectedRequest {
     /// Its place in the session.
-    pub(super) place: Place,
+    pub(super) place: RequestPlace,
     /// Which.
     pub(super) method: Method,
     /// With what.
@@ -40,52 +40,52 @@ pub(super) struct Recorded {
     pub(super) reply: Option<Reply>,
 }
 
-impl Recorded {
+impl ExpectedRequest {
     /// Whether the server may send it at any time: the roots do not depend on the active call.
-    pub(super) fn is_any_time(&self) -> bool {
+    pub(super) fn is_unscheduled(&self) -> bool {
         self.method == Method::ROOTS_LIST
     }
 
     /// Whether method and params are equal.
-    pub(super) fn asks_the_same(&self, other: &Recorded) -> bool {
+    pub(super) fn same_request(&self, other: &ExpectedRequest) -> bool {
         self.method == other.method && stable(&self.params) == stable(&other.params)
     }
 
     /// Builds an input request of 2026-07-28 with its response, which came with the next request.
-    pub(super) fn of_round(place: Place, question: &Value, reply: Option<Value>) -> Option<Recorded> {
+    pub(super) fn of_round(place: RequestPlace, question: &Value, reply: Option<Value>) -> Option<ExpectedRequest> {
         let method = question.get("method")?.as_str()?.into();
         let reply = reply.map(|reply| Reply::Result(RawJson::from_value(&reply)));
-        Some(Recorded { place, method, params: question.get("params").cloned().unwrap_or_default(), reply })
+        Some(ExpectedRequest { place, method, params: question.get("params").cloned().unwrap_or_default(), reply })
     }
 }
 
 /// The expected server requests of the active call, shared with the client that answers them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Questions {
+pub(super) struct ServerRequestChecker {
     state: Arc<Mutex<State>>,
     secrets: Secrets,
-    passed_over: PassedOver,
+    passed_over: IgnoredPaths,
 }
 
 #[derive(Debug, Default)]
 struct State {
     /// The requests that belong to the active call.
-    expected: VecDeque<Recorded>,
+    expected: VecDeque<ExpectedRequest>,
     /// The requests that may arrive at any time, in their order.
-    any_time: Vec<Recorded>,
+    any_time: Vec<ExpectedRequest>,
     findings: Vec<Finding>,
-    changed: Vec<(Place, Value)>,
+    changed: Vec<(RequestPlace, Value)>,
 }
 
-impl Questions {
+impl ServerRequestChecker {
     /// These, compared without secrets.
-    pub(super) fn without(self, secrets: Secrets) -> Questions {
-        Questions { secrets, ..self }
+    pub(super) fn without(self, secrets: Secrets) -> ServerRequestChecker {
+        ServerRequestChecker { secrets, ..self }
     }
 
     /// Ignores these paths, which begin at `params`.
-    pub(super) fn passing_over(self, passed_over: PassedOver) -> Questions {
-        Questions { passed_over, ..self }
+    pub(super) fn passing_over(self, passed_over: IgnoredPaths) -> ServerRequestChecker {
+        ServerRequestChecker { passed_over, ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -95,23 +95,23 @@ impl Questions {
     /// Answers from the recording first, and otherwise as was given.
     pub(super) fn before(&self, given: ClientHandlers) -> ClientHandlers {
         let questions = self.clone();
-        given.before_all(move |asked| questions.answer(asked))
+        given.on_any(move |asked| questions.answer(asked))
     }
 
     /// Begins a session in which these requests may arrive at any time.
-    pub(super) fn begin(&self, any_time: Vec<Recorded>) {
+    pub(super) fn begin(&self, any_time: Vec<ExpectedRequest>) {
         *self.state() = State { any_time, ..State::default() };
     }
 
     /// Sets the requests that are expected during the next call.
-    pub(super) fn expect(&self, recorded: Vec<Recorded>) {
+    pub(super) fn expect(&self, recorded: Vec<ExpectedRequest>) {
         let mut state = self.state();
         let any_time = std::mem::take(&mut state.any_time);
         *state = State { expected: recorded.into(), any_time, ..State::default() };
     }
 
     /// The findings about the requests of the last call, and the live params of those that changed.
-    pub(super) fn findings(&self) -> (Vec<Finding>, Vec<(Place, Value)>) {
+    pub(super) fn findings(&self) -> (Vec<Finding>, Vec<(RequestPlace, Value)>) {
         let mut state = self.state();
         let any_time = std::mem::take(&mut state.any_time);
         let now = State { any_time, ..State::default() };
@@ -121,7 +121,7 @@ impl Questions {
     }
 
     /// Whether a finding is about an added or a removed server request.
-    pub(super) fn is_come_or_gone(finding: &Finding) -> bool {
+    pub(super) fn is_added_or_removed(finding: &Finding) -> bool {
         finding.message.starts_with(ADDED) || finding.message.starts_with(REMOVED)
     }
 
@@ -129,22 +129,22 @@ impl Questions {
         let mut state = self.state();
         let clean = |params: &Value| stable(&self.secrets.clean_params(&asked.method, params));
         let live = clean(&asked.params);
-        let without_secrets = |it: &Recorded| {
+        let without_secrets = |it: &ExpectedRequest| {
             let (mut recorded, mut live) = (clean(&it.params), live.clone());
-            self.secrets.take_out(&mut recorded, &mut live);
+            self.secrets.redact_both(&mut recorded, &mut live);
             (recorded, live)
         };
-        let drifted = |it: &Recorded| {
+        let drifted = |it: &ExpectedRequest| {
             let (recorded, live) = without_secrets(it);
             self.passed_over.drifted(&json!({"params": recorded}), &json!({"params": live}))
         };
-        let same = |it: &Recorded| it.method == asked.method && drifted(it).is_empty();
-        let like = |it: &Recorded| it.method == asked.method;
+        let same = |it: &ExpectedRequest| it.method == asked.method && drifted(it).is_empty();
+        let like = |it: &ExpectedRequest| it.method == asked.method;
         let at = state.expected.iter().position(same).or_else(|| state.expected.iter().position(like));
         let Some(recorded) = at.and_then(|at| state.expected.remove(at)) else {
             // A request that may arrive at any time is no difference, whether it is repeated, earlier or later.
             if let Some(known) = next(&mut state.any_time, same) {
-                return Some(given(&known));
+                return Some(recorded_reply(&known));
             }
             let surprise = format!("{ADDED} {}, which was not recorded", asked.method);
             let hint = format!("`--answer {}=JSON` answers what the recording does not", asked.method);
@@ -158,12 +158,12 @@ impl Questions {
             let (before, live) = without_secrets(&recorded);
             state.changed.push((recorded.place.clone(), self.passed_over.params(before, live)));
         }
-        Some(given(&recorded))
+        Some(recorded_reply(&recorded))
     }
 }
 
 /// The next of these. The last one stays, for a server that sends more requests than were recorded.
-fn next(recorded: &mut Vec<Recorded>, wanted: impl Fn(&Recorded) -> bool) -> Option<Recorded> {
+fn next(recorded: &mut Vec<ExpectedRequest>, wanted: impl Fn(&ExpectedRequest) -> bool) -> Option<ExpectedRequest> {
     let mut such = recorded.iter().enumerate().filter(|(_, it)| wanted(it)).map(|(at, _)| at);
     let at = such.next()?;
     let is_last = such.next().is_none();
@@ -171,7 +171,7 @@ fn next(recorded: &mut Vec<Recorded>, wanted: impl Fn(&Recorded) -> bool) -> Opt
 }
 
 /// The recorded answer to a server request.
-fn given(recorded: &Recorded) -> HandlerResult {
+fn recorded_reply(recorded: &ExpectedRequest) -> HandlerResult {
     match &recorded.reply {
         Some(Reply::Result(result)) => Ok(result.value().unwrap_or_default()),
         Some(Reply::Error(error)) => Err(error.clone()),

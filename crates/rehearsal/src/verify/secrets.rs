@@ -6,8 +6,8 @@
 
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, Reply, RequestId};
-use rehearsal_core::redact::{Redaction, StandIns};
-use rehearsal_core::trace::{Call, Part};
+use rehearsal_core::redact::{PseudonymMap, Redaction};
+use rehearsal_core::trace::{Part, RecordedCall};
 use serde_json::Value;
 
 /// Redacts the values that are compared, shown and stored.
@@ -35,7 +35,7 @@ impl Secrets {
     }
 
     /// A call without its secrets.
-    pub(super) fn clean(&self, call: &Call) -> Call {
+    pub(super) fn redact_call(&self, call: &RecordedCall) -> RecordedCall {
         match self.redaction.part(Part::Call(Box::new(call.clone()))).0 {
             Part::Call(call) => *call,
             Part::Start(_) | Part::Entry(_) | Part::Finish { .. } => call.clone(),
@@ -50,22 +50,22 @@ impl Secrets {
     }
 
     /// Redacts the places of a live value that are redacted in the recorded one, and removes the pseudonyms from both.
-    pub(super) fn take_out(&self, recorded: &mut Value, live: &mut Value) {
+    pub(super) fn redact_both(&self, recorded: &mut Value, live: &mut Value) {
         let stand_ins = self.stand_ins(recorded);
         if !stand_ins.is_empty() {
-            StandIns::take_out_there(recorded, live);
-            stand_ins.take_out(recorded);
-            stand_ins.take_out(live);
+            PseudonymMap::redact_same_places(recorded, live);
+            stand_ins.redact(recorded);
+            stand_ins.redact(live);
         }
     }
 
     /// Redacts a live answer that replaces a recorded one, at the places that are redacted in the recorded one.
-    pub(super) fn kept_out(&self, recorded: Option<&Reply>, live: Reply) -> Reply {
+    pub(super) fn redact_live(&self, recorded: Option<&Reply>, live: Reply) -> Reply {
         match (recorded, live) {
             (Some(Reply::Result(recorded)), Reply::Result(live)) => Reply::Result(self.kept_out_of(recorded, live)),
             (Some(Reply::Error(recorded)), Reply::Error(live)) => {
                 let (mut recorded, mut object) = (Value::Object(recorded.object()), Value::Object(live.object()));
-                self.take_out(&mut recorded, &mut object);
+                self.redact_both(&mut recorded, &mut object);
                 match object {
                     Value::Object(object) => Reply::Error(live.with_object(object)),
                     _ => Reply::Error(live),
@@ -78,7 +78,7 @@ impl Secrets {
     fn kept_out_of(&self, recorded: &RawJson, live: RawJson) -> RawJson {
         match (recorded.value(), live.value()) {
             (Ok(mut recorded), Ok(mut value)) if !self.stand_ins(&recorded).is_empty() => {
-                self.take_out(&mut recorded, &mut value);
+                self.redact_both(&mut recorded, &mut value);
                 RawJson::from_value(&value)
             }
             (_, _) => live,
@@ -87,7 +87,7 @@ impl Secrets {
 
     /// The pseudonyms in a recorded value. Without redaction there are none, because the recording was not redacted
     /// either.
-    fn stand_ins(&self, recorded: &Value) -> StandIns {
-        if self.redaction.is_none() { StandIns::default() } else { StandIns::of(recorded) }
+    fn stand_ins(&self, recorded: &Value) -> PseudonymMap {
+        if self.redaction.is_none() { PseudonymMap::default() } else { PseudonymMap::of(recorded) }
     }
 }

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Reply};
 use rehearsal_core::redact::Redaction;
-use rehearsal_core::trace::{Call, Part};
+use rehearsal_core::trace::{Part, RecordedCall};
 use serde_json::Value;
 
-use super::questions::Place;
+use super::questions::RequestPlace;
 
 /// Live answers and server requests, by session and place.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +32,13 @@ impl Updates {
         self.answers.len()
     }
 
-    pub(super) fn put(&mut self, session: usize, call: &Call, reply: Reply) {
+    pub(super) fn put(&mut self, session: usize, call: &RecordedCall, reply: Reply) {
         self.answers.insert((session, call.request.seq, call.request.item), reply);
     }
 
     /// Stores the live params of a server request.
-    pub(super) fn put_question(&mut self, session: usize, place: Place, params: Value) {
-        let Place { seq, item, name } = place;
+    pub(super) fn put_question(&mut self, session: usize, place: RequestPlace, params: Value) {
+        let RequestPlace { seq, item, name } = place;
         self.questions.entry((session, seq, item)).or_default().push((name, params));
     }
 
@@ -53,7 +53,7 @@ impl Updates {
         redaction.part(Part::Call(call)).0
     }
 
-    fn put_into(&self, call: &mut Call, place: Request) {
+    fn put_into(&self, call: &mut RecordedCall, place: Request) {
         let Some((id, method)) = call.request.message.as_request().map(|it| (it.id.clone(), it.method.clone())) else {
             return;
         };
@@ -64,14 +64,14 @@ impl Updates {
             match name {
                 None => {
                     let recorded = call.request.message.params().and_then(|params| params.value().ok());
-                    let params = kept(live, recorded.as_ref());
+                    let params = keep_volatile(live, recorded.as_ref());
                     if let Ok(message) = Message::request(id.clone(), method.clone(), Some(&params)) {
                         call.request.message = message;
                     }
                 }
                 Some(name) => {
                     let Some(response) = &mut call.response else { continue };
-                    if let Some(reply) = asking(&response.message, name, live) {
+                    if let Some(reply) = input_required_with(&response.message, name, live) {
                         response.message = Message::reply(id.clone(), &reply);
                     }
                 }
@@ -81,7 +81,7 @@ impl Updates {
 }
 
 /// The live params, with what of the recorded ones is another one every time.
-fn kept(live: &Value, recorded: Option<&Value>) -> Value {
+fn keep_volatile(live: &Value, recorded: Option<&Value>) -> Value {
     let mut params = live.clone();
     for key in ["_meta", "elicitationId", "task"] {
         if let (Some(value), Some(params)) = (recorded.and_then(|it| it.get(key)), params.as_object_mut()) {
@@ -92,11 +92,11 @@ fn kept(live: &Value, recorded: Option<&Value>) -> Value {
 }
 
 /// An `input_required` result with these params in the input request of this name.
-fn asking(message: &Message, name: &str, live: &Value) -> Option<Reply> {
+fn input_required_with(message: &Message, name: &str, live: &Value) -> Option<Reply> {
     let Reply::Result(result) = &message.as_response()?.reply else { return None };
     let mut result = result.value().ok()?;
     let question = result.get_mut("inputRequests")?.get_mut(name)?;
-    let params = kept(live, question.get("params"));
+    let params = keep_volatile(live, question.get("params"));
     question["params"] = params;
     Some(Reply::Result(RawJson::from_value(&result)))
 }

@@ -8,16 +8,19 @@ use rehearsal_core::exchange::Side;
 use rehearsal_core::matcher::Matcher;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::redact::Redaction;
-use rehearsal_core::report::{Case, Finding, Report, Run, Verdict};
-use rehearsal_core::trace::dialect::odd_calls;
-use rehearsal_core::trace::{Call, Compare, Moment};
+use rehearsal_core::report::{Case, CaseStatus, Finding, Report, Verdict};
+use rehearsal_core::trace::dialect::invalid_calls;
+use rehearsal_core::trace::{CallComparison, RecordedCall, TimelineItem};
 
-use super::compare::{Found, reply_of};
-use super::handshake::Opening;
-use super::passed_over::PassedOver;
-use super::plan::{AGREED_ON_NOTHING, Plan, Step, any_time, asked_with, called, input_requests, params, reply};
-use super::plan::{Claim, sendable, unknown};
-use super::questions::{Questions, Recorded};
+use super::compare::{CheckResult, reply_of};
+use super::handshake::RecordedStart;
+use super::passed_over::IgnoredPaths;
+use super::plan::{
+    AGREED_ON_NOTHING, Plan, PlannedCheck, arguments_note, input_requests, params, reply, request_title,
+    unscheduled_requests,
+};
+use super::plan::{MetaSource, resend_params, unsupported_reason};
+use super::questions::{ExpectedRequest, ServerRequestChecker};
 use super::secrets::Secrets;
 use super::updates::Updates;
 use crate::client::{Client, ClientBuilder, ClientError, Connecting, Protocol};
@@ -26,11 +29,11 @@ use crate::client::{Client, ClientBuilder, ClientError, Connecting, Protocol};
 const VOLATILE: &str = "$.result.nextCursor";
 
 /// At most this many server requests of a session are kept that may arrive at any time.
-const FORESEEN: usize = 1000;
+const MAX_PREVIEWED: usize = 1000;
 
 /// The number of added or removed server requests, which no update can store in a recording.
 pub fn changed_questions(report: &Report) -> usize {
-    report.all_findings().filter(|finding| Questions::is_come_or_gone(finding)).count()
+    report.all_findings().filter(|finding| ServerRequestChecker::is_added_or_removed(finding)).count()
 }
 
 /// Sends recorded requests to a live server and compares what it answers; sessions one after the other, each on a
@@ -38,37 +41,37 @@ pub fn changed_questions(report: &Report) -> usize {
 #[derive(Debug)]
 pub struct Verification {
     /// The comparison of any two answers.
-    pub(super) stable: Compare,
+    pub(super) stable: CallComparison,
     /// This comparison without the paths that the user ignores.
-    pub(super) compare: Compare,
-    pub(super) passed_over: PassedOver,
+    pub(super) compare: CallComparison,
+    pub(super) passed_over: IgnoredPaths,
     pub(super) secrets: Secrets,
     pub(super) protocol: Protocol,
     report: Report,
     updates: Updates,
     session: usize,
-    pub(super) opening: Opening,
+    pub(super) opening: RecordedStart,
     plan: Plan,
-    questions: Questions,
+    questions: ServerRequestChecker,
     /// Of each session, by its number from 1.
-    foreseen: Vec<Foreseen>,
+    foreseen: Vec<SessionPreview>,
     /// The connection of the session, once something was to be sent.
-    live: Live,
+    live: LiveConnection,
     /// Whether the server has sent anything on it.
     heard: bool,
-    unanswered: Unanswered,
+    unanswered: AnswerStatus,
 }
 
 /// What is known of a session before anything of it is sent.
 #[derive(Debug, Default)]
-struct Foreseen {
-    opening: Opening,
+struct SessionPreview {
+    opening: RecordedStart,
     /// The server requests that may arrive at any time.
-    questions: Vec<Recorded>,
+    questions: Vec<ExpectedRequest>,
 }
 
 #[derive(Debug)]
-enum Live {
+enum LiveConnection {
     NotYet,
     /// The handshake is under way, or has failed.
     Connecting(Arc<Connecting>),
@@ -80,23 +83,23 @@ enum Live {
 impl Verification {
     /// Compares what `title` has recorded, in the recorded version where `protocol` leaves that open.
     pub fn new(title: &str, protocol: Protocol) -> Verification {
-        let stable = Compare::default().ignore(VOLATILE).unwrap_or_default();
+        let stable = CallComparison::default().ignore(VOLATILE).unwrap_or_default();
         Verification {
             compare: stable.clone(),
             stable,
-            passed_over: PassedOver::default(),
+            passed_over: IgnoredPaths::default(),
             secrets: Secrets::default(),
             protocol,
             report: Report::new(title),
             updates: Updates::default(),
             session: 0,
-            opening: Opening::default(),
+            opening: RecordedStart::default(),
             plan: Plan::default(),
-            questions: Questions::default(),
-            foreseen: vec![Foreseen::default()],
-            live: Live::NotYet,
+            questions: ServerRequestChecker::default(),
+            foreseen: vec![SessionPreview::default()],
+            live: LiveConnection::NotYet,
             heard: false,
-            unanswered: Unanswered::default(),
+            unanswered: AnswerStatus::default(),
         }
     }
 
@@ -123,47 +126,50 @@ impl Verification {
 
     /// Reads the whole recording before anything is sent. The calls of a session decide its handshake, and a request
     /// that a server may send at any time may arrive earlier than in the recording.
-    pub fn foresee(&mut self, moment: &Moment) {
-        if let Moment::Start(_) = moment {
-            self.foreseen.push(Foreseen::default());
+    pub fn preview(&mut self, moment: &TimelineItem) {
+        if let TimelineItem::Start(_) = moment {
+            self.foreseen.push(SessionPreview::default());
         }
-        let Some(Foreseen { opening, questions: known }) = self.foreseen.last_mut() else { return };
+        let Some(SessionPreview { opening, questions: known }) = self.foreseen.last_mut() else { return };
         match moment {
-            Moment::Call { call, .. } if call.asker == Side::Client => opening.take(call),
-            Moment::Call { .. } | Moment::Start(_) | Moment::Entry(_) | Moment::Finish { .. } => {}
+            TimelineItem::Call { call, .. } if call.asker == Side::Client => opening.add(call),
+            TimelineItem::Call { .. }
+            | TimelineItem::Start(_)
+            | TimelineItem::Entry(_)
+            | TimelineItem::Finish { .. } => {}
         }
-        known.extend(any_time(moment).into_iter().take(FORESEEN.saturating_sub(known.len())));
+        known.extend(unscheduled_requests(moment).into_iter().take(MAX_PREVIEWED.saturating_sub(known.len())));
     }
 
     /// Takes the next moment, and sends the requests that it completes. `server` returns a client for the server, once
     /// for each session. An unreachable server is an error until something was compared, and a finding after that.
-    pub async fn moment<E>(
+    pub async fn check<E>(
         &mut self,
-        moment: Moment,
+        moment: TimelineItem,
         server: &mut impl FnMut() -> Result<ClientBuilder, E>,
     ) -> Result<(), VerifyError<E>> {
         match moment {
-            Moment::Start(start) => {
+            TimelineItem::Start(start) => {
                 self.session += 1;
-                if let Some(calls) = odd_calls(&start) {
+                if let Some(calls) = invalid_calls(&start) {
                     let words =
                         format!("session {} has no list in `calls`, so nothing of it is sent: {calls}", self.session);
                     self.report.findings.push(Finding::warning(self.secrets.text(&words)));
                 }
                 self.plan = Plan::default();
                 let foreseen = self.foreseen.get_mut(self.session).map(std::mem::take);
-                let Foreseen { opening, questions } = foreseen.unwrap_or_default();
+                let SessionPreview { opening, questions } = foreseen.unwrap_or_default();
                 (self.opening, self.heard) = (opening, false);
                 self.questions.begin(questions);
             }
-            Moment::Call { call, inside } if call.asker == Side::Client => {
-                self.opening.take(&call);
+            TimelineItem::Call { call, inside } if call.asker == Side::Client => {
+                self.opening.add(&call);
                 for step in self.plan.call(*call, &inside) {
                     self.step(step, server).await?;
                 }
             }
-            Moment::Call { .. } | Moment::Entry(_) => {}
-            Moment::Finish { .. } => {
+            TimelineItem::Call { .. } | TimelineItem::Entry(_) => {}
+            TimelineItem::Finish { .. } => {
                 for step in self.plan.finish() {
                     self.step(step, server).await?;
                 }
@@ -174,23 +180,23 @@ impl Verification {
     }
 
     /// Whether everything was answered so far.
-    pub fn unanswered(&self) -> Unanswered {
+    pub fn unanswered(&self) -> AnswerStatus {
         self.unanswered
     }
 
     /// Closes the connection to the server, in any state.
     pub async fn close(&mut self) {
-        match std::mem::replace(&mut self.live, Live::NotYet) {
-            Live::Connecting(connecting) => drop(connecting.close().await),
-            Live::Connected(client) => drop(client.close().await),
-            Live::NotYet | Live::Gone => {}
+        match std::mem::replace(&mut self.live, LiveConnection::NotYet) {
+            LiveConnection::Connecting(connecting) => drop(connecting.close().await),
+            LiveConnection::Connected(client) => drop(client.close().await),
+            LiveConnection::NotYet | LiveConnection::Gone => {}
         }
     }
 
     /// What was found, and the live answers.
     pub fn finish(mut self) -> (Report, Updates) {
         if self.has_compared() {
-            let written = self.compare.unmet().filter(|path| *path != VOLATILE && !self.passed_over.has_met(path));
+            let written = self.compare.unmet().filter(|path| *path != VOLATILE && !self.passed_over.was_used(path));
             let unmet: Vec<String> = written.map(str::to_owned).collect();
             self.report.findings.extend(unmet.iter().map(|path| {
                 Finding::warning(format!("{} led to nothing in any answer, recorded or live", self.secrets.text(path)))
@@ -201,16 +207,18 @@ impl Verification {
 
     async fn step<E>(
         &mut self,
-        step: Step,
+        step: PlannedCheck,
         server: &mut impl FnMut() -> Result<ClientBuilder, E>,
     ) -> Result<(), VerifyError<E>> {
         let name = match &step {
-            Step::Introduction { call } | Step::Skipped { call, .. } => called(&call.request.message),
-            Step::List { method, .. } => method.to_string(),
-            Step::Request { asked, .. } => called(&asked.request.message),
+            PlannedCheck::Handshake { call } | PlannedCheck::Skipped { call, .. } => {
+                request_title(&call.request.message)
+            }
+            PlannedCheck::List { method, .. } => method.to_string(),
+            PlannedCheck::Request { asked, .. } => request_title(&asked.request.message),
         };
         let name = if self.session > 1 { format!("session {}: {name}", self.session) } else { name };
-        if let Step::Skipped { reason, .. } = step {
+        if let PlannedCheck::Skipped { reason, .. } = step {
             self.report.cases.push(Case::skipped(name, reason));
             return Ok(());
         }
@@ -222,34 +230,36 @@ impl Verification {
                 return Ok(());
             }
             Err(VerifyError::Connect { error, .. }) if self.has_compared() => {
-                self.live = Live::Gone;
-                let finding = self.no_answer(&error);
+                self.live = LiveConnection::Gone;
+                let finding = self.unanswered_finding(&error);
                 self.report.cases.push(Case::ran(name, since.elapsed()).with(finding));
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
         let arguments = match &step {
-            Step::Request { asked, .. } => asked_with(&asked.request.message, |words| self.secrets.text(words)),
-            Step::Introduction { .. } | Step::List { .. } | Step::Skipped { .. } => None,
+            PlannedCheck::Request { asked, .. } => {
+                arguments_note(&asked.request.message, |words| self.secrets.text(words))
+            }
+            PlannedCheck::Handshake { .. } | PlannedCheck::List { .. } | PlannedCheck::Skipped { .. } => None,
         };
         let found = match step {
-            Step::Skipped { .. } => return Ok(()),
-            Step::Introduction { call } => match self.introduction(&call, &client) {
-                Some(live) => Ok(self.introduced(&call, live, &client)),
+            PlannedCheck::Skipped { .. } => return Ok(()),
+            PlannedCheck::Handshake { call } => match self.introduction(&call, &client) {
+                Some(live) => Ok(self.compare_handshake(&call, live, &client)),
                 None => {
                     self.report.cases.push(Case::skipped(name, AGREED_ON_NOTHING));
                     return Ok(());
                 }
             },
-            Step::List { method, pages } => self.listed(&method, &pages, &client).await,
-            Step::Request { asked, answered, questions, rounds } => {
-                if let Some(reason) = unknown(&asked, &answered, client.revision()) {
+            PlannedCheck::List { method, pages } => self.listed(&method, &pages, &client).await,
+            PlannedCheck::Request { asked, answered, questions, rounds } => {
+                if let Some(reason) = unsupported_reason(&asked, &answered, client.revision()) {
                     self.report.cases.push(Case::skipped(name, reason));
                     return Ok(());
                 }
                 let mut request = self.request(&asked, questions, &client);
-                request = rounds.into_iter().fold(request, RequestBuilder::rounds);
+                request = rounds.into_iter().fold(request, RequestBuilder::max_input_rounds);
                 self.answered(&asked, &answered, request, &client).await
             }
         };
@@ -259,7 +269,7 @@ impl Verification {
             Err(error) if !self.heard && is_unreachable(&error) && !self.has_compared() => {
                 return Err(self.unreachable(error));
             }
-            Ok(Found { findings, replies, questions }) => {
+            Ok(CheckResult { findings, replies, questions }) => {
                 self.heard = true;
                 case.findings = findings;
                 replies.into_iter().for_each(|(call, reply)| self.updates.put(self.session, &call, reply));
@@ -269,10 +279,10 @@ impl Verification {
             }
             Err(error) => {
                 if matches!(error, ClientError::ServerClosed { .. }) || !self.heard && is_unreachable(&error) {
-                    self.live = Live::Gone;
+                    self.live = LiveConnection::Gone;
                 }
                 case.findings = self.questions.findings().0;
-                case.findings.push(self.no_answer(&error));
+                case.findings.push(self.unanswered_finding(&error));
             }
         }
         if let (Verdict::Failed, Some(arguments)) = (case.verdict(), arguments) {
@@ -284,13 +294,13 @@ impl Verification {
 
     /// Whether there is something to report already, which a session that cannot begin does not take away.
     fn has_compared(&self) -> bool {
-        self.report.cases.iter().any(|case| matches!(case.run, Run::Ran { .. }))
+        self.report.cases.iter().any(|case| matches!(case.run, CaseStatus::Ran { .. }))
     }
 
-    fn no_answer(&mut self, error: &ClientError) -> Finding {
-        if self.unanswered != Unanswered::Late {
+    fn unanswered_finding(&mut self, error: &ClientError) -> Finding {
+        if self.unanswered != AnswerStatus::TimedOut {
             let late = matches!(error, ClientError::TimedOut { .. });
-            self.unanswered = if late { Unanswered::Late } else { Unanswered::Something };
+            self.unanswered = if late { AnswerStatus::TimedOut } else { AnswerStatus::SomeUnanswered };
         }
         Finding::error(format!("no answer: {}", self.secrets.text(&error.to_string())))
     }
@@ -305,37 +315,37 @@ impl Verification {
         server: &mut impl FnMut() -> Result<ClientBuilder, E>,
     ) -> Result<Option<Client>, VerifyError<E>> {
         match &self.live {
-            Live::Connected(client) => return Ok(Some(client.clone())),
-            Live::Gone => return Ok(None),
-            Live::NotYet | Live::Connecting(_) => {}
+            LiveConnection::Connected(client) => return Ok(Some(client.clone())),
+            LiveConnection::Gone => return Ok(None),
+            LiveConnection::NotYet | LiveConnection::Connecting(_) => {}
         }
         let (protocol, assumed) = self.opening.beginning(self.protocol);
         let builder = server().map_err(VerifyError::Named)?.protocol(protocol).assuming(assumed);
-        let builder = builder.answering(|given| self.questions.before(given));
+        let builder = builder.map_handlers(|given| self.questions.before(given));
         // A server may behave differently for a client with other capabilities.
         let builder = builder.capabilities(self.opening.capabilities());
         let secrets = self.secrets.clone();
-        let builder = builder.clean(move |words| secrets.text(words));
+        let builder = builder.redact_output(move |words| secrets.text(words));
         let connecting = Arc::new(builder.connecting());
-        self.live = Live::Connecting(connecting.clone());
+        self.live = LiveConnection::Connecting(connecting.clone());
         let connected = connecting.connect().await;
         if connected.is_err() {
             connecting.close().await;
         }
         let client = connected.map_err(|error| self.unreachable(error))?;
-        self.heard = client.introduction().is_some();
-        self.live = Live::Connected(client.clone());
+        self.heard = client.handshake_reply().is_some();
+        self.live = LiveConnection::Connected(client.clone());
         Ok(Some(client))
     }
 
     /// A recorded request to send again, with the server requests that are expected.
-    fn request(&self, asked: &Call, questions: Vec<Recorded>, client: &Client) -> RequestBuilder {
+    fn request(&self, asked: &RecordedCall, questions: Vec<ExpectedRequest>, client: &Client) -> RequestBuilder {
         self.questions.expect(questions);
         let method = asked.request.message.method().cloned().unwrap_or(Method::PING);
         // After a handshake, a request that claims a version of the other era does so on purpose.
         let is_claimed = self.protocol == Protocol::Auto && client.revision().has_handshake();
-        let claim = if is_claimed { Claim::Recorded } else { Claim::Ours };
-        let (params, wants_progress) = sendable(params(&asked.request.message), claim);
+        let claim = if is_claimed { MetaSource::Recorded } else { MetaSource::Ours };
+        let (params, wants_progress) = resend_params(params(&asked.request.message), claim);
         let request = client.request(method, params);
         if wants_progress { request.with_progress() } else { request }
     }
@@ -343,26 +353,26 @@ impl Verification {
     /// Sends a request again, and compares the answer.
     async fn answered(
         &self,
-        asked: &Call,
-        answered: &Call,
+        asked: &RecordedCall,
+        answered: &RecordedCall,
         request: RequestBuilder,
         client: &Client,
-    ) -> Result<Found, ClientError> {
+    ) -> Result<CheckResult, ClientError> {
         let live = reply_of(&request.await?)?;
-        let mut found = self.judged(asked, answered, &live, client);
+        let mut found = self.check_reply(asked, answered, &live, client);
         let is_open = |reply: &Reply| input_requests(reply).is_some();
         if reply(answered).as_ref().is_some_and(is_open) && is_open(&live) {
             // The server still requires input. Its input requests are compared separately, and its state differs every
             // time.
-            found = Found::default();
+            found = CheckResult::default();
         }
         let (mut findings, questions) = self.questions.findings();
-        if findings.iter().any(Questions::is_come_or_gone) {
+        if findings.iter().any(ServerRequestChecker::is_added_or_removed) {
             // A result that follows an added or a removed server request is not stored in the recording.
             found.replies.clear();
         }
         findings.append(&mut found.findings);
-        Ok(Found { findings, questions, ..found })
+        Ok(CheckResult { findings, questions, ..found })
     }
 }
 
@@ -384,14 +394,14 @@ pub enum VerifyError<E> {
 
 /// Whether everything was answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unanswered {
+pub enum AnswerStatus {
     /// It was.
     #[default]
-    Nothing,
+    AllAnswered,
     /// Something was answered in a way that cannot be understood, or the server was lost.
-    Something,
+    SomeUnanswered,
     /// Something was not answered in time.
-    Late,
+    TimedOut,
 }
 
 /// Whether nothing is there to answer.

@@ -21,8 +21,8 @@ use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use rehearsal::core::exchange::Side;
-use rehearsal::core::trace::End;
-use rehearsal::record::{Fate, recover};
+use rehearsal::core::trace::SessionEnd;
+use rehearsal::record::{RecoveryOutcome, recover};
 
 use crate::fixture::Fixture;
 use crate::trace_contents::sessions;
@@ -208,7 +208,8 @@ fn nothing_that_was_passed_on_is_lost_whoever_is_killed() {
         let (folder, status) = run.over();
         speaker.join().unwrap();
         let told = format!("run {run_number} of seed {seed}: {victim:?}, redacted: {redacted}, status {status:?}");
-        folded += recover(&trace).unwrap().iter().filter(|one| matches!(one.fate, Fate::Folded { .. })).count();
+        folded +=
+            recover(&trace).unwrap().iter().filter(|one| matches!(one.fate, RecoveryOutcome::Folded { .. })).count();
         let (asked, heard) = (received(&folder.join("asked")), received(&folder.join("heard")));
         bytes += asked.len() + heard.len();
         // A recorder that is killed early has not even made it.
@@ -223,7 +224,7 @@ fn nothing_that_was_passed_on_is_lost_whoever_is_killed() {
             assert!(stream(side).starts_with(received), "{told}: something that the {side:?} said is lost");
         }
         if let (Victim::Recorder, [session]) = (victim, &mine[..]) {
-            assert_eq!(session.end, Some(End::Recovered), "{told}");
+            assert_eq!(session.end, Some(SessionEnd::Recovered), "{told}");
         }
         // So that the next one does not read all of it again.
         std::fs::remove_file(&trace).unwrap_or_default();
@@ -249,8 +250,9 @@ fn a_trace_that_was_torn_while_it_was_written_is_whole_again() {
     for length in [1, 9, 30, 80, line.len() / 2, line.len() - 1] {
         std::fs::write(&trace, format!("{text}{}", &line[..length])).unwrap();
         std::fs::write(journal, &kept).unwrap();
-        let fates: Vec<Fate> = recover(&trace).unwrap().into_iter().map(|recovered| recovered.fate).collect();
-        assert!(matches!(fates[..], [Fate::Folded { .. }]), "{length}: {fates:?}");
+        let fates: Vec<RecoveryOutcome> =
+            recover(&trace).unwrap().into_iter().map(|recovered| recovered.fate).collect();
+        assert!(matches!(fates[..], [RecoveryOutcome::Folded { .. }]), "{length}: {fates:?}");
         let all = sessions(&trace);
         assert_eq!(all.len(), 2, "torn after {length} bytes");
         assert_eq!(all[1].stream(Side::Client), b"two\n");
@@ -258,7 +260,7 @@ fn a_trace_that_was_torn_while_it_was_written_is_whole_again() {
     }
     // Killed after it was written and before the journal was removed.
     std::fs::write(journal, &kept).unwrap();
-    assert_eq!(recover(&trace).unwrap()[0].fate, Fate::AlreadyThere);
+    assert_eq!(recover(&trace).unwrap()[0].fate, RecoveryOutcome::AlreadyInTrace);
     assert_eq!(sessions(&trace).len(), 2);
 }
 
@@ -271,7 +273,7 @@ fn a_session_that_runs_is_left_alone() {
     stdin.write_all(b"hello\n").unwrap();
     let mut echo = [0; 6];
     child.stdout.take().unwrap().read_exact(&mut echo).unwrap();
-    assert_eq!(recover(&trace).unwrap()[0].fate, Fate::Running);
+    assert_eq!(recover(&trace).unwrap()[0].fate, RecoveryOutcome::Running);
     drop(stdin);
     assert!(child.wait().unwrap().success());
     assert!(recover(&trace).unwrap().is_empty());

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use rehearsal::core::exchange::Side;
-use rehearsal::core::trace::{Part, TraceReader, What};
+use rehearsal::core::trace::{EntryBody, Part, TraceReader};
 use rehearsal::record::recover;
 
 use crate::crash::{Dice, seeded};
@@ -323,7 +323,7 @@ fn said(trace: &Path) -> HashSet<(Side, Vec<u8>)> {
                 said.extend(answer);
             }
             Part::Entry(entry) => {
-                if let What::Message { from, message, .. } = entry.what {
+                if let EntryBody::Message { from, message, .. } = entry.what {
                     said.insert((from, message.raw().to_vec()));
                 }
             }

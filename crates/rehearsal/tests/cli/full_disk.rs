@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use rehearsal::core::exchange::Side;
-use rehearsal::core::trace::End;
-use rehearsal::record::{Fate, recover};
+use rehearsal::core::trace::SessionEnd;
+use rehearsal::record::{RecoveryOutcome, recover};
 
 use crate::fixture::{Fixture, rehearse};
 use crate::trace_contents::sessions;
@@ -29,7 +29,10 @@ fn a_file_that_may_not_grow_stops_the_recording_and_not_the_conversation() {
     // What was recorded until then is whole, and can be had once there is room again.
     let trace = fixture.path().join("full/trace.jsonl");
     let recovered = recover(&trace).unwrap();
-    assert!(matches!(recovered[..], [ref one] if matches!(one.fate, Fate::Folded { .. })), "{recovered:?}\n{shown}");
+    assert!(
+        matches!(recovered[..], [ref one] if matches!(one.fate, RecoveryOutcome::Folded { .. })),
+        "{recovered:?}\n{shown}"
+    );
     let kept = sessions(&trace)[0].stream(Side::Client);
     let all: String = (1..=50_000).map(|number| format!("{number}\n")).collect();
     assert!(kept.len() > 1000 && all.as_bytes().starts_with(&kept));
@@ -62,7 +65,7 @@ fn a_full_disk_stops_the_recording_and_not_the_conversation() {
     let all: String = (1..=50_000).map(|number| format!("{number}\n")).collect();
     let kept = session.stream(Side::Client);
     assert!(kept.len() > 1000 && all.as_bytes().starts_with(&kept));
-    assert_ne!(session.end, Some(End::Stopped));
+    assert_ne!(session.end, Some(SessionEnd::Stopped));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::process::{Child, Output, Stdio};
 
 use rehearsal::core::exchange::Side;
-use rehearsal::core::trace::End;
-use rehearsal::record::{Fate, recover};
+use rehearsal::core::trace::SessionEnd;
+use rehearsal::record::{RecoveryOutcome, recover};
 
 use crate::fixture::{Fixture, rehearse};
 use crate::trace_contents::sessions;
@@ -23,7 +23,7 @@ hello
     assert_eq!(sessions[0].calls, 3);
     assert_eq!(sessions[0].start.server_info["name"], "tiny-server");
     assert_eq!(sessions[0].start.metadata["who"], "me");
-    assert_eq!(sessions[0].end, Some(End::ClientClosed { status: Some(0) }));
+    assert_eq!(sessions[0].end, Some(SessionEnd::ClientClosed { status: Some(0) }));
     rehearse!(fixture, "ls", @r"
 exit: 0
 ----- stdout -----
@@ -173,9 +173,9 @@ fn secrets_reach_neither_the_trace_nor_the_log_nor_the_journal() {
     assert_eq!(files, 2, "the log and the journal");
     let trace = fixture.path().join("trace.jsonl");
     let recovered = recover(&trace).unwrap();
-    assert!(matches!(recovered[0].fate, Fate::Folded { .. }), "{recovered:?}");
+    assert!(matches!(recovered[0].fate, RecoveryOutcome::Folded { .. }), "{recovered:?}");
     let session = &sessions(&trace)[0];
-    assert_eq!(session.end, Some(End::Recovered));
+    assert_eq!(session.end, Some(SessionEnd::Recovered));
     let said = String::from_utf8(session.stream(Side::Client)).unwrap();
     assert!(said.contains("progressToken\":\"abc") && !said.contains("hunter2"), "{said}");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rehearsal::core::trace::End;
+use rehearsal::core::trace::SessionEnd;
 
 use crate::fixture::Fixture;
 use crate::trace_contents::sessions;
@@ -163,7 +163,7 @@ fn a_signal_ends_a_server_that_is_recorded_and_the_session_is_kept() {
         run.kill(signal);
         assert_eq!(run.end(), Some(code));
         let session = &sessions(&fixture.path().join("trace.jsonl"))[0];
-        assert_eq!((session.end.clone(), &session.stderr[..]), (Some(End::Stopped), &["ready".to_owned()][..]));
+        assert_eq!((session.end.clone(), &session.stderr[..]), (Some(SessionEnd::Stopped), &["ready".to_owned()][..]));
     }
 }
 

@@ -5,14 +5,14 @@ use std::io::BufReader;
 use std::path::Path;
 
 use rehearsal::core::exchange::{Channel, Side};
-use rehearsal::core::message::{Message, Reason};
-use rehearsal::core::trace::{End, Part, Placed, Start, TraceReader, What};
+use rehearsal::core::message::{GarbledReason, Message};
+use rehearsal::core::trace::{EntryBody, Part, PlacedMessage, SessionEnd, SessionStart, TraceReader};
 
 /// One session of a trace.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) start: Start,
-    pub(crate) end: Option<End>,
+    pub(crate) start: SessionStart,
+    pub(crate) end: Option<SessionEnd>,
     pub(crate) calls: usize,
     pub(crate) stderr: Vec<String>,
     said: Vec<(u64, Side, Message)>,
@@ -33,16 +33,16 @@ pub(crate) fn sessions(path: &Path) -> Vec<Session> {
             Part::Call(call) => {
                 session.calls += 1;
                 let answerer = call.asker.other();
-                let mut keep = |from, Placed { seq, message, .. }| session.said.push((seq, from, message));
+                let mut keep = |from, PlacedMessage { seq, message, .. }| session.said.push((seq, from, message));
                 keep(call.asker, call.request);
                 call.response.into_iter().for_each(|response| keep(answerer, response));
             }
             Part::Entry(entry) => match entry.what {
-                What::Message { from, message, channel, .. } => {
+                EntryBody::Message { from, message, channel, .. } => {
                     assert_eq!(channel, Channel::MAIN);
                     session.said.push((entry.seq, from, message));
                 }
-                What::Stderr { line } => session.stderr.push(line),
+                EntryBody::Stderr { line } => session.stderr.push(line),
                 other => panic!("{other:?}"),
             },
             Part::Finish { end, .. } => session.end = end,
@@ -58,7 +58,7 @@ impl Session {
         let mut stream = Vec::new();
         for (_, _, message) in self.said.iter().filter(|(_, from, _)| *from == side) {
             stream.extend_from_slice(message.raw());
-            let half = message.as_garbled().is_some_and(|garbled| garbled.reason == Reason::HalfLine);
+            let half = message.as_garbled().is_some_and(|garbled| garbled.reason == GarbledReason::PartialLine);
             if !half {
                 stream.push(b'\n');
             }

@@ -2,7 +2,7 @@
 
 use rehearsal::Client;
 use rehearsal::core::protocol::Revision;
-use rehearsal::replay::{Options, Replay};
+use rehearsal::replay::{Replay, ReplayOptions};
 use rehearsal::store::Input;
 use rehearsal::wire::memory;
 
@@ -29,7 +29,7 @@ async fn a_replay_in_the_recorded_version_keeps_every_digit_and_in_another_loses
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace.jsonl");
     std::fs::write(&path, format!(r#"{{"format":1,"session_id":"a","calls":[{opening},{call}]}}"#) + "\n").unwrap();
-    let replay = Replay::open(&Input::File(path), Options::default()).unwrap();
+    let replay = Replay::open(&Input::File(path), ReplayOptions::default()).unwrap();
     let same = replayed(&replay, Revision::V2025_11_25).await;
     assert!(same.contains(&format!(r#""structuredContent":{RESULT}"#)), "{same}");
     for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {

@@ -14,8 +14,8 @@ use rehearsal::core::message::{Message, Method};
 use rehearsal::core::protocol::{Era, Revision};
 use rehearsal::core::report::Severity;
 use rehearsal::core::schema::example;
-use rehearsal::core::shape::Conversation;
-use rehearsal::core::trace::{Entry, Fold, Start, Timeline, What};
+use rehearsal::core::shape::SessionCheck;
+use rehearsal::core::trace::{Entry, EntryBody, JournalFold, SessionStart, Timeline};
 use rehearsal::mock::MockServer;
 use serde_json::{Map, Value, json};
 
@@ -52,7 +52,7 @@ async fn tour(builder: ClientBuilder, revision: Revision, mock: &str) {
     let keep = move |from: Side, message: &Message| {
         let mut entries = kept.lock().unwrap();
         let seq = entries.len() as u64;
-        let body = What::Message { from, channel: Channel::MAIN, message: message.clone(), event_id: None };
+        let body = EntryBody::Message { from, channel: Channel::MAIN, message: message.clone(), event_id: None };
         entries.push(Entry::new(seq, Duration::from_millis(seq), body));
     };
     let form = |request: &rehearsal::client::ServerRequest| {
@@ -65,7 +65,7 @@ async fn tour(builder: ClientBuilder, revision: Revision, mock: &str) {
         Era::Legacy => builder.legacy(revision),
         Era::Modern => builder.modern(),
     };
-    let client = builder.answers(answers).on_message(keep).connect().await.unwrap();
+    let client = builder.handlers(answers).on_message(keep).connect().await.unwrap();
     let mut used = 0;
     for tool in client.list_tools().await.unwrap().into_iter().filter(|tool| tool.name != SLOW) {
         let arguments = example(&tool.input_schema).unwrap_or_else(|| json!({}));
@@ -91,14 +91,15 @@ async fn tour(builder: ClientBuilder, revision: Revision, mock: &str) {
 
 /// What is wrong with the messages of the server.
 fn findings(entries: Vec<Entry>) -> Vec<String> {
-    let start = Start { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() };
-    let (mut fold, mut parts) = (Fold::new(start), Vec::new());
+    let start =
+        SessionStart { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() };
+    let (mut fold, mut parts) = (JournalFold::new(start), Vec::new());
     entries.into_iter().for_each(|entry| fold.entry(entry, &mut parts));
     fold.finish(None, &mut parts);
     let half = || parts.iter().cloned().map(Ok);
-    let mut conversation = Conversation::default();
+    let mut conversation = SessionCheck::default();
     let moments = Timeline::new(half(), half()).map(Result::unwrap);
-    let located: Vec<_> = moments.flat_map(|moment| conversation.moment(&moment)).collect();
+    let located: Vec<_> = moments.flat_map(|moment| conversation.check(&moment)).collect();
     let of_server = located.iter().filter(|it| it.from == Side::Server && it.finding.severity >= Severity::Note);
     of_server.map(|it| it.finding.to_string()).collect()
 }

@@ -10,7 +10,7 @@ use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
 use rehearsal::mock::MockServer;
 use rehearsal::record::Recorder;
-use rehearsal::replay::{Options, Replay};
+use rehearsal::replay::{Replay, ReplayOptions};
 use rehearsal::serve::{Upstream, http_options, serve_http};
 use rehearsal::store::Input;
 use rehearsal::wire::http::server::HttpServer;
@@ -57,7 +57,7 @@ fn forwarding_of(recorded: &str, server: impl Fn() -> ClientBuilder + Send + Syn
     std::fs::write(&trace, recorded).unwrap();
     let recorder = Recorder::builder().trace(directory.path().join("live.jsonl")).build();
     let upstream = Upstream::new(server).recorded(recorder, Map::new());
-    let replay = Replay::open_with(&Input::File(trace), Options::default(), Some(upstream)).unwrap();
+    let replay = Replay::open_with(&Input::File(trace), ReplayOptions::default(), Some(upstream)).unwrap();
     Forwarding { replay, directory }
 }
 
@@ -157,7 +157,7 @@ async fn a_client_over_http_is_not_asked_what_the_server_asks_another() {
     let (held, asked) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
     let client = |name: &'static str| {
         let (held, asked) = (Arc::clone(&held), Arc::clone(&asked));
-        let answers = ClientHandlers::new().on_later(Method::ELICITATION, move |question| {
+        let answers = ClientHandlers::new().on_async(Method::ELICITATION, move |question| {
             asked.lock().unwrap().push(format!("{name}: {}", question.params["message"].as_str().unwrap()));
             let held = Arc::clone(&held);
             // Not before the server works for the other, too.
@@ -169,7 +169,7 @@ async fn a_client_over_http_is_not_asked_what_the_server_asks_another() {
                 Ok(json!({"action": "accept", "content": {}}))
             }
         });
-        Client::url(url.as_str()).modern().timeout(TIMEOUT).answers(answers)
+        Client::url(url.as_str()).modern().timeout(TIMEOUT).handlers(answers)
     };
     let (asks, holds) = (client("asks").connect().await.unwrap(), client("holds").connect().await.unwrap());
     let asking = tokio::spawn(async move { asks.call_tool("ask", json!({})).await.unwrap().content() });

@@ -34,7 +34,7 @@ mod versions;
 
 use rehearsal::Client;
 use rehearsal::client::ClientBuilder;
-use rehearsal::mock::Files;
+use rehearsal::mock::MockFiles;
 use rehearsal::serve::Server;
 use rehearsal::wire::memory;
 
@@ -43,7 +43,7 @@ const MOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/tin
 
 /// A client of that mock, in memory.
 fn mock_client() -> ClientBuilder {
-    let server = Server::new(Files::new([MOCK]).load().unwrap());
+    let server = Server::new(MockFiles::new([MOCK]).load().unwrap());
     let (near, far) = memory::pair();
     tokio::spawn(async move { server.serve(far).await });
     Client::connection(near)

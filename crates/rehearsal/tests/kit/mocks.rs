@@ -8,7 +8,7 @@ use rehearsal::Client;
 use rehearsal::client::Protocol;
 use rehearsal::core::answer::Provenance;
 use rehearsal::core::protocol::Revision;
-use rehearsal::mock::{Files, MockError, MockServer};
+use rehearsal::mock::{MockError, MockFiles, MockServer};
 use serde_json::json;
 
 const WEATHER: &str = r#"
@@ -173,7 +173,7 @@ async fn a_mock_without_answers_may_make_them_up() {
     std::fs::write(&path, format!("tools: [{{ name: add, output_schema: {output} }}]")).unwrap();
     let refused = MockServer::start(&path).unwrap_err().to_string();
     assert!(refused.ends_with("1:17: the tool `add` has no answer; add `answers: [{ text: … }]`, or have answers made up with --schema-fill"), "{refused}");
-    let mock = MockServer::start_files(Files::new([&path]).schema_fill()).unwrap();
+    let mock = MockServer::start_files(MockFiles::new([&path]).schema_fill()).unwrap();
     let client = Client::url(mock.url()).connect().await.unwrap();
     let said = client.call_tool("add", json!({})).await.unwrap();
     assert_eq!(said.structured_content(), Some(&json!({"sum": 7})));

@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex};
 
 use rehearsal::core::exchange::{Channel, Side};
 use rehearsal::core::message::{Message, Reply};
-use rehearsal::core::trace::{End, Part, TraceReader, What};
+use rehearsal::core::trace::{EntryBody, Part, SessionEnd, TraceReader};
 use rehearsal::record::{Notice, Recorder};
 use serde_json::Map;
 
-fn said(from: Side, text: &str) -> What {
-    What::Message { from, channel: Channel::MAIN, message: Message::parse(text.to_owned()), event_id: None }
+fn said(from: Side, text: &str) -> EntryBody {
+    EntryBody::Message { from, channel: Channel::MAIN, message: Message::parse(text.to_owned()), event_id: None }
 }
 
-fn call() -> [What; 2] {
+fn call() -> [EntryBody; 2] {
     let params = r#"{"name":"echo","arguments":{"message":"hello"}}"#;
     let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
     [said(Side::Client, &request), said(Side::Server, r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)]
@@ -39,7 +39,7 @@ fn what_is_recorded_is_readable_by_its_owner_only() {
     };
     // The trace, the log, and the journal of the session that is open.
     assert_eq!(modes(), [0o600; 3]);
-    tape.end(End::Stopped);
+    tape.end(SessionEnd::Stopped);
     assert_eq!(modes(), [0o600; 2]);
 }
 
@@ -62,8 +62,8 @@ fn hooks_see_requests_and_answers_and_one_that_panics_disturbs_nobody() {
         .build();
     let tape = recorder.start(Map::new());
     tape.put(call());
-    tape.end(End::Stopped);
-    tape.end(End::Stopped);
+    tape.end(SessionEnd::Stopped);
+    tape.end(SessionEnd::Stopped);
     let expected = [
         "a request hook panicked at tools/call; it is ignored",
         r#"tools/call {"name":"echo","arguments":{"message":"hello"}}"#,
@@ -73,7 +73,7 @@ fn hooks_see_requests_and_answers_and_one_that_panics_disturbs_nobody() {
     let [Part::Start(start), Part::Call(call), Part::Finish { end, .. }] = &parts(&trace)[..] else { panic!() };
     assert_eq!(start.metadata["purpose"], "test");
     assert!(call.response.is_some());
-    assert_eq!(*end, Some(End::Stopped));
+    assert_eq!(*end, Some(SessionEnd::Stopped));
     let summary = recorder.summary();
     assert_eq!((summary.sessions, summary.messages, summary.failed), (1, 2, false));
 }
@@ -89,7 +89,7 @@ fn a_session_that_was_never_started_gives_one_warning_and_writes_nothing() {
     let tape = recorder.tape();
     tape.put(call());
     tape.put(call());
-    tape.end(End::Stopped);
+    tape.end(SessionEnd::Stopped);
     assert_eq!(*notices.lock().unwrap(), [Notice::NotStarted]);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     tape.start(Map::new());
@@ -109,5 +109,5 @@ fn a_session_that_nobody_ends_is_ended_with_its_last_tape() {
     drop(tape);
     assert_eq!(std::fs::read(&trace).unwrap(), b"", "somebody still holds it");
     drop(other);
-    assert!(matches!(parts(&trace)[..], [_, Part::Call(_), Part::Finish { end: Some(End::Stopped), .. }]));
+    assert!(matches!(parts(&trace)[..], [_, Part::Call(_), Part::Finish { end: Some(SessionEnd::Stopped), .. }]));
 }

@@ -3,7 +3,7 @@
 use rehearsal::Client;
 use rehearsal::client::Protocol;
 use rehearsal::core::protocol::Revision;
-use rehearsal::replay::{Options, Replay, Sessions};
+use rehearsal::replay::{Replay, ReplayOptions, SessionFilter};
 use rehearsal::serve::{http_options, serve_http};
 use rehearsal::wire::http::server::HttpServer;
 use serde_json::json;
@@ -40,7 +40,7 @@ async fn count(client: &Client) -> String {
 
 #[tokio::test]
 async fn each_session_over_http_hears_the_recorded_answers_from_the_first_on() {
-    let replay = replay(&[session("a", TWICE)], Options::default());
+    let replay = replay(&[session("a", TWICE)], ReplayOptions::default());
     let url = listening(&replay).await;
     let connect = |protocol| Client::url(url.clone()).protocol(protocol).connect();
     let (first, second) = (
@@ -58,7 +58,7 @@ async fn each_session_over_http_hears_the_recorded_answers_from_the_first_on() {
 #[tokio::test]
 async fn clients_at_the_same_time_hear_a_recorded_session_each() {
     let other = TWICE.replace("one", "three").replace("two", "four");
-    let replay = replay(&[session("a", TWICE), session("b", &other)], Options::default());
+    let replay = replay(&[session("a", TWICE), session("b", &other)], ReplayOptions::default());
     let url = listening(&replay).await;
     let connect = || Client::url(url.clone()).protocol(Protocol::Legacy(Revision::V2025_11_25)).connect();
     let clients = [connect().await.unwrap(), connect().await.unwrap(), connect().await.unwrap()];
@@ -79,8 +79,10 @@ const FORGOTTEN: &str = r#"{"type":"start","format":2,"session_id":"b"}
 
 #[tokio::test]
 async fn what_http_refused_for_its_session_answers_nobody() {
-    let replay =
-        replay(&[FORGOTTEN.to_owned(), session("a", TWICE), FORGOTTEN.replace("\"b\"", "\"c\"")], Options::default());
+    let replay = replay(
+        &[FORGOTTEN.to_owned(), session("a", TWICE), FORGOTTEN.replace("\"b\"", "\"c\"")],
+        ReplayOptions::default(),
+    );
     for _ in 0..3 {
         let client = client(&replay).legacy(Revision::V2025_11_25).connect().await.unwrap();
         assert_eq!([count(&client).await, count(&client).await], ["one", "two"]);
@@ -108,7 +110,7 @@ fn of_client(client: &str, server: &str, ask: &str) -> String {
 #[tokio::test]
 async fn an_answer_names_the_server_that_gave_it() {
     let sessions = [of_client("desktop", "one", "tools/call"), of_client("phone", "two", "tools/call")];
-    let replay = replay(&sessions, Options::default());
+    let replay = replay(&sessions, ReplayOptions::default());
     let client = client(&replay).modern().connect().await.unwrap();
     for server in ["one", "two", "two"] {
         let result = client.call_tool("same", json!({})).await.unwrap().into_result().unwrap();
@@ -123,9 +125,9 @@ async fn what_a_server_can_do_is_told_from_the_sessions_that_are_answered_from()
         lines.map(|line| format!("{line}\n")).collect::<String>()
     };
     let sessions = [of_client("a", "one", "tools/call"), of_client("b", "two", "prompts/get")].map(without_handshake);
-    let chosen = Sessions { id: Some("b".to_owned()), ..Sessions::default() };
-    let all = [(Options::default(), json!({"tools": {}, "prompts": {}}))];
-    let one = (Options { sessions: chosen, ..Options::default() }, json!({"prompts": {}}));
+    let chosen = SessionFilter { id: Some("b".to_owned()), ..SessionFilter::default() };
+    let all = [(ReplayOptions::default(), json!({"tools": {}, "prompts": {}}))];
+    let one = (ReplayOptions { sessions: chosen, ..ReplayOptions::default() }, json!({"prompts": {}}));
     for (options, expected) in all.into_iter().chain([one]) {
         let client = client(&replay(&sessions, options)).connect().await.unwrap();
         assert_eq!(*client.server_capabilities(), expected);
@@ -137,7 +139,7 @@ async fn what_was_discovered_is_discovered_again() {
     let said = r#"{"resultType":"complete","supportedVersions":["2026-07-28","2025-11-25"],"capabilities":{"tools":{}},"ttlMs":5000,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}"#;
     let talk =
         format!("> {{\"id\":1,\"method\":\"server/discover\",\"params\":{{META}}}}\n< {{\"id\":1,\"result\":{said}}}");
-    let replay = replay(&[session("a", &talk)], Options::default());
+    let replay = replay(&[session("a", &talk)], ReplayOptions::default());
     let modern = client(&replay).modern().connect().await.unwrap();
     let discovered = modern.request("server/discover", json!({})).await.unwrap().into_result().unwrap();
     assert_eq!(discovered, serde_json::from_str::<serde_json::Value>(said).unwrap());
@@ -153,7 +155,7 @@ async fn a_list_ends_where_its_next_page_was_not_recorded() {
         > {"id":1,"method":"tools/list"}
         < {"id":1,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":"c1"}}
     "#;
-    let replay = replay(&[session("a", talk)], Options::default());
+    let replay = replay(&[session("a", talk)], ReplayOptions::default());
     for protocol in [Protocol::Legacy(Revision::V2025_11_25), Protocol::Modern] {
         let client = client(&replay).protocol(protocol).connect().await.unwrap();
         let names: Vec<_> = client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
@@ -174,7 +176,8 @@ async fn what_any_server_of_the_pool_could_do_is_declared() {
     };
     let sessions =
         [of("a", r#"{"tools":{"listChanged":false}}"#), of("b", r#"{"tools":{"listChanged":true},"prompts":{}}"#)];
-    let client = client(&replay(&sessions, Options::default())).legacy(Revision::V2025_11_25).connect().await.unwrap();
+    let client =
+        client(&replay(&sessions, ReplayOptions::default())).legacy(Revision::V2025_11_25).connect().await.unwrap();
     assert_eq!(*client.server_capabilities(), json!({"tools": {"listChanged": true}, "prompts": {}}));
 }
 
@@ -186,7 +189,7 @@ async fn a_refusal_tells_no_secret() {
         > {"id":1,"method":"tools/call","params":{"name":"login","arguments":{"user":"ada","password":"[redacted:76214d0c]"}}}
         < {"id":1,"result":{"content":[]}}
     "#;
-    let client = client(&replay(&[session("a", talk)], Options::default())).connect().await.unwrap();
+    let client = client(&replay(&[session("a", talk)], ReplayOptions::default())).connect().await.unwrap();
     let refused = client.call_tool("login", json!({"user": "bob", "password": "hunter2secret"})).await.unwrap();
     let told = String::from_utf8_lossy(refused.bytes()).into_owned();
     assert!(told.contains("bob") && !told.contains("hunter2secret"), "{told}");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rehearsal::replay::{Options, Replay, ReplayError};
+use rehearsal::replay::{Replay, ReplayError, ReplayOptions};
 use rehearsal::store::Input;
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ async fn heard(replay: &Replay) -> Vec<Value> {
 }
 
 fn open(trace: &Path) -> Result<Replay, ReplayError> {
-    Replay::open(&Input::File(trace.to_owned()), Options::default())
+    Replay::open(&Input::File(trace.to_owned()), ReplayOptions::default())
 }
 
 #[tokio::test(start_paused = true)]

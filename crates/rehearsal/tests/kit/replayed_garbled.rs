@@ -1,6 +1,6 @@
 //! Answers that broke the rules when they were recorded.
 
-use rehearsal::replay::{Options, Replay};
+use rehearsal::replay::{Replay, ReplayOptions};
 use rehearsal::store::Input;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn recorded() -> Replay {
         );
     }
     std::fs::write(&trace, json!({"format": 1, "session_id": "a", "calls": calls}).to_string() + "\n").unwrap();
-    Replay::open(&Input::File(trace), Options::default()).unwrap()
+    Replay::open(&Input::File(trace), ReplayOptions::default()).unwrap()
 }
 
 async fn ask(peer: &mut Peer, id: &str, method: &str, params: Value) -> String {
@@ -48,7 +48,7 @@ async fn an_answer_that_broke_the_rules_does_so_again() {
         assert_eq!(heard, text.replace("ID", &format!("{name:?}")));
     }
     let ledger = replay.ledger().unwrap();
-    assert!(ledger.is_even(), "{ledger}");
+    assert!(ledger.is_complete(), "{ledger}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What was said before anything was asked, and servers that let nobody in.
 
-use rehearsal::replay::Options;
+use rehearsal::replay::ReplayOptions;
 
 use crate::transcript::{HANDSHAKE, Peer, replay, session, unnamed};
 
@@ -24,7 +24,7 @@ const DISCOVER: &str = r#"
 "#;
 
 async fn hears(recorded: &[&str], transcript: &[&str]) {
-    let replay = replay(&[session("a", &recorded.concat())], Options::default());
+    let replay = replay(&[session("a", &recorded.concat())], ReplayOptions::default());
     // Each client hears it anew.
     for _ in 0..2 {
         Peer::of(&replay).play(&transcript.concat()).await;
@@ -83,7 +83,7 @@ async fn whoever_asks_for_the_recorded_version_is_given_the_one_that_was_chosen(
 
 #[tokio::test]
 async fn what_nobody_can_hear_again_is_counted() {
-    let replay = replay(&[session("a", SAID)], Options::default());
+    let replay = replay(&[session("a", SAID)], ReplayOptions::default());
     Peer::of(&replay)
         .play(
             r#"> {"id":1,"method":"ping"}

@@ -1,7 +1,7 @@
 //! What was said and asked while several calls were in flight comes again with the call that it belongs to.
 
-use rehearsal::core::answer::Pace;
-use rehearsal::replay::{Options, Replay};
+use rehearsal::core::answer::ReplayPace;
+use rehearsal::replay::{Replay, ReplayOptions};
 use serde_json::{Value, json};
 
 use crate::replays::client;
@@ -15,7 +15,7 @@ async fn what_was_sent_while_a_call_and_a_ping_were_open_belongs_to_the_call() {
     let (ping, pong) = (r#"> {"id":"b","method":"ping"}"#, r#"< {"id":"b","result":{}}"#);
     for first in [[ping, call], [call, ping]] {
         let whole = [HANDSHAKE, &first.join("\n"), log, pong, answer].join("\n");
-        let replay = replay(&[session("a", &whole)], Options::default());
+        let replay = replay(&[session("a", &whole)], ReplayOptions::default());
         Peer::of(&replay).play(&[HANDSHAKE, call, log, answer].join("\n")).await;
     }
 }
@@ -41,7 +41,7 @@ async fn a_question_that_names_its_task_is_of_that_task() {
     > {"id":3,"method":"tasks/result","params":{"taskId":"t"}}
     < {"id":1,"method":"roots/list","params":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
     "#;
-    let replay = replay(&[session("a", &[&handshake, recorded].concat())], Options::default());
+    let replay = replay(&[session("a", &[&handshake, recorded].concat())], ReplayOptions::default());
     Peer::of(&replay).play(&[&handshake, replayed].concat()).await;
 }
 
@@ -60,7 +60,7 @@ async fn a_log_message_is_of_a_call_that_asked_for_it() {
     let two = [deaf, &logging("b"), log, &answer("a"), &answer("b")].join("\n");
     let three = [deaf, &logging("b"), &logging("c"), log, &answer("a"), &answer("c"), &answer("b")].join("\n");
     for (recorded, logs, other) in [(two, "b", "b"), (three, "c", "b")] {
-        let replay = replay(&[session("a", &recorded)], Options::default());
+        let replay = replay(&[session("a", &recorded)], ReplayOptions::default());
         let mut peer = Peer::of(&replay);
         peer.play(&[deaf, &answer("a"), &logging(logs), log, &answer(logs)].join("\n")).await;
         if other != logs {
@@ -82,7 +82,7 @@ async fn progress_of_two_clients_with_one_token_comes_with_the_call_of_its_strea
 < {"channel":2,"id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"iron"}]}}
 "#,
     );
-    let replay = replay(&[recorded], Options::default());
+    let replay = replay(&[recorded], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     for what in ["iron", "gold"] {
         let talk = r#"
@@ -132,7 +132,7 @@ async fn a_server_request_comes_with_the_latest_call_that_was_open() {
 < {"id":1,"result":{"content":[]}}
 < {"id":2,"result":{"content":[{"type":"text","text":"accept: A:u0?"}]}}
 "#;
-    let replay = replay(&[session("a", &[HANDSHAKE, talk].concat())], Options::default());
+    let replay = replay(&[session("a", &[HANDSHAKE, talk].concat())], ReplayOptions::default());
     assert_eq!(asked(&replay, "other", json!({})).await, [] as [&str; 0]);
     assert_eq!(asked(&replay, "slow", json!({"n": 3})).await, [] as [&str; 0]);
     assert_eq!(asked(&replay, "ask", json!({"question": "u0?"})).await, ["u0?"]);
@@ -152,7 +152,7 @@ async fn the_second_question_of_a_call_comes_after_its_first() {
 < {"id":1,"result":{"content":[{"type":"text","text":"c0 done"}]}}
 "#;
     let talk = [HANDSHAKE, talk].concat();
-    let replay = replay(&[session("a", &talk)], Options::default());
+    let replay = replay(&[session("a", &talk)], ReplayOptions::default());
     assert_eq!(asked(&replay, "work", json!({"id": "c0"})).await, [] as [&str; 0]);
     assert_eq!(asked(&replay, "work", json!({"id": "c1"})).await, ["c1-q0", "c1-q2"]);
 }
@@ -175,8 +175,8 @@ async fn calls_in_flight_are_answered_when_ready_or_at_their_recorded_times() {
         format!("{line}\n")
     });
     let recorded: String = delayed.collect();
-    for (pace, answers) in [(Pace::None, [&slow, &quick]), (Pace::Times(1.0), [&quick, &slow])] {
-        let replay = replay(std::slice::from_ref(&recorded), Options { pace, ..Options::default() });
+    for (pace, answers) in [(ReplayPace::None, [&slow, &quick]), (ReplayPace::Times(1.0), [&quick, &slow])] {
+        let replay = replay(std::slice::from_ref(&recorded), ReplayOptions { pace, ..ReplayOptions::default() });
         Peer::of(&replay).play(&[HANDSHAKE, calls, answers[0], answers[1]].concat()).await;
     }
 }

@@ -1,6 +1,6 @@
 //! Lists that changed while they were recorded.
 
-use rehearsal::replay::{Options, Replay};
+use rehearsal::replay::{Replay, ReplayOptions};
 use serde_json::{Value, json};
 
 use crate::transcript::{Peer, replay, session};
@@ -68,7 +68,7 @@ async fn heard(replay: &Replay, words: &str) -> String {
 }
 
 async fn hears(words: &str, says: &str, expected: &str) {
-    let replay = replay(&[recorded(words)], Options::default());
+    let replay = replay(&[recorded(words)], ReplayOptions::default());
     // Each client hears it anew.
     for _ in 0..2 {
         assert_eq!(heard(&replay, says).await, expected, "recorded: {words}");
@@ -99,7 +99,7 @@ async fn a_list_that_is_given_again_comes_without_its_notifications() {
 async fn a_list_that_the_session_of_a_client_does_not_have_is_that_of_another() {
     let replay = replay(
         &[recorded("one"), recorded("list:old enable ! list:new").replace("\"a\"", "\"b\"")],
-        Options::default(),
+        ReplayOptions::default(),
     );
     assert_eq!(heard(&replay, "one list enable ! list").await, "one old enable ! new");
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use rehearsal::core::answer::{Answer, LoggedRequest};
-use rehearsal::replay::{Ledger, LedgerLine, Options, Replay};
+use rehearsal::replay::{Ledger, LedgerLine, Replay, ReplayOptions};
 use rehearsal::store::Input;
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn unmatched(ledger: &Ledger) -> Vec<String> {
 
 #[tokio::test]
 async fn what_the_protocol_refuses_is_unmatched() {
-    let replay = replay(&[session("a", &[HANDSHAKE, CALL].concat())], Options::default());
+    let replay = replay(&[session("a", &[HANDSHAKE, CALL].concat())], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
     for (params, code) in [
@@ -50,7 +50,7 @@ async fn the_closest_is_found_among_many() {
         )
     };
     let calls: String = (1..=200).map(call).collect();
-    let replay = replay(&[session("a", &[HANDSHAKE, CALL, &calls].concat())], Options::default());
+    let replay = replay(&[session("a", &[HANDSHAKE, CALL, &calls].concat())], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     peer.play(HANDSHAKE).await;
     for (name, differs) in
@@ -69,7 +69,7 @@ async fn the_closest_is_found_among_many() {
 #[tokio::test]
 async fn a_refusal_names_the_first_of_very_many_places() {
     let call = CALL.replace(r#""dig""#, r#""dig","arguments":{"key":1}"#);
-    let replay = replay(&[session("a", &[HANDSHAKE, &call].concat())], Options::default());
+    let replay = replay(&[session("a", &[HANDSHAKE, &call].concat())], ReplayOptions::default());
     let remarks = Arc::new(Mutex::new(Vec::new()));
     let reported = Arc::clone(&remarks);
     let observer = move |_: &LoggedRequest, answer: &Answer| {
@@ -100,7 +100,7 @@ async fn what_cannot_be_read_any_more_is_unmatched_and_told() {
     };
     let calls = [call(0, "dig"), call(1, "fill")];
     std::fs::write(&trace, json!({"format": 1, "session_id": "a", "calls": calls}).to_string() + "\n").unwrap();
-    let replay = Replay::open(&Input::File(trace.clone()), Options::default()).unwrap();
+    let replay = Replay::open(&Input::File(trace.clone()), ReplayOptions::default()).unwrap();
     let (tell, told) = std::sync::mpsc::channel();
     let observer = move |_: &LoggedRequest, answer: &Answer| {
         answer.remarks.iter().for_each(|it| tell.send(it.clone()).unwrap());
@@ -134,7 +134,7 @@ async fn an_answer_that_was_not_understood_is_none() {
         json!({"seq": 1, "at_ms": 1, "success": false, "reason": "both", "text": "{\"jsonrpc\":\"2.0\",\"id\":0}"});
     let calls = [json!({"request": request, "response": response})];
     std::fs::write(&trace, json!({"format": 1, "session_id": "a", "calls": calls}).to_string() + "\n").unwrap();
-    let replay = Replay::open(&Input::File(trace), Options::default()).unwrap();
+    let replay = Replay::open(&Input::File(trace), ReplayOptions::default()).unwrap();
     let opening = unnamed();
     let call = CALL.lines().nth(1).unwrap();
     let refusal =
@@ -151,10 +151,10 @@ async fn a_version_that_is_refused_in_a_call_of_the_handshake_era_is_refused_aga
     < {"id":1,"error":{"code":-32022,"message":"unsupported","data":{"supported":["2026-07-28"],"requested":"x"}}}
     "#;
     let transcript = [HANDSHAKE, refused].concat();
-    let replay = replay(&[session("a", &transcript)], Options::default());
+    let replay = replay(&[session("a", &transcript)], ReplayOptions::default());
     Peer::of(&replay).play(&transcript).await;
     let ledger = replay.ledger().unwrap();
-    assert!(ledger.is_even() && ledger.matched == 1, "{ledger}");
+    assert!(ledger.is_complete() && ledger.matched == 1, "{ledger}");
     // To others it would say something about theirs.
     let modern = refused.replace(r#""name":"dig""#, r#""name":"dig",META"#).replace("-32022", "-32603");
     Peer::of(&replay).play(&modern).await;
@@ -168,10 +168,10 @@ const TOO_NEW: &str = r#"
 
 #[tokio::test]
 async fn a_version_that_is_refused_in_a_call_of_2026_is_refused_again() {
-    let alone = replay(&[session("a", TOO_NEW)], Options::default());
+    let alone = replay(&[session("a", TOO_NEW)], ReplayOptions::default());
     Peer::of(&alone).play(TOO_NEW).await;
     let ledger = alone.ledger().unwrap();
-    assert!(ledger.is_even() && ledger.matched == 1, "{ledger}");
+    assert!(ledger.is_complete() && ledger.matched == 1, "{ledger}");
     // An older client has no such code.
     let older = TOO_NEW.replace(",META", "").replace("-32022", "-32603");
     Peer::of(&alone).play(&[unnamed(), older].concat()).await;
@@ -183,10 +183,10 @@ async fn who_was_not_let_in_for_its_version_is_not_again() {
     > {"id":0,"method":"server/discover","params":{META}}
     < {"id":0,"error":{"code":-32022,"message":"not here","data":{"supported":[],"requested":"2026-07-28"}}}
     "#;
-    let alone = replay(&[session("a", refused)], Options::default());
+    let alone = replay(&[session("a", refused)], ReplayOptions::default());
     Peer::of(&alone).play(refused).await;
     // Where it was let in otherwise, everybody is.
-    let replay = replay(&[session("a", &[refused, HANDSHAKE, CALL].concat())], Options::default());
+    let replay = replay(&[session("a", &[refused, HANDSHAKE, CALL].concat())], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     peer.play(refused.lines().nth(1).unwrap()).await;
     let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();

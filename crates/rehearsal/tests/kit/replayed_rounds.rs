@@ -3,7 +3,7 @@
 use rehearsal::client::{ClientHandlers, Protocol};
 use rehearsal::core::protocol::Revision;
 use rehearsal::core::report::Verdict;
-use rehearsal::replay::{Options, Replay};
+use rehearsal::replay::{Replay, ReplayOptions};
 use rehearsal::store::{BadLines, Input, Recording};
 use rehearsal::verify::Verification;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ const REFUSAL: &str =
 
 async fn error(replay: &Replay, protocol: Protocol, tool: &str) -> (i64, String, Value) {
     let answers = ClientHandlers::new().elicitation_accept(json!({}));
-    let client = client(replay).protocol(protocol).answering(|_| answers).connect().await.unwrap();
+    let client = client(replay).protocol(protocol).map_handlers(|_| answers).connect().await.unwrap();
     let response = client.call_tool(tool, json!({})).await.unwrap();
     let error = response.error().unwrap_or_else(|| panic!("{response:?}"));
     (error.code, error.message.clone(), error.data.as_ref().unwrap().value().unwrap())
@@ -40,7 +40,7 @@ async fn error(replay: &Replay, protocol: Protocol, tool: &str) -> (i64, String,
 async fn whoever_goes_on_where_the_recorded_client_did_not_is_told_that_the_recording_ends() {
     for protocol in [Protocol::Modern, Protocol::Legacy(Revision::V2025_11_25), Protocol::Legacy(Revision::V2025_06_18)]
     {
-        let replay = replay(&[session("a", ABANDONED)], Options::default());
+        let replay = replay(&[session("a", ABANDONED)], ReplayOptions::default());
         let told = error(&replay, protocol, "book").await;
         assert_eq!(told, (-32603, REFUSAL.to_owned(), json!({"recording": "session a, call 2"})), "{protocol:?}");
         let ledger = replay.ledger().unwrap();
@@ -50,13 +50,13 @@ async fn whoever_goes_on_where_the_recorded_client_did_not_is_told_that_the_reco
 
 /// What is found when a recording is sent to a replay of another.
 async fn verified(recorded: &str, live: &str, protocol: Protocol) -> Vec<(Verdict, String)> {
-    let replay = replay(&[session("b", live)], Options::default());
+    let replay = replay(&[session("b", live)], ReplayOptions::default());
     let (_directory, path) = journal(&[session("a", recorded)]);
     let recording = Recording::open(&Input::File(path)).unwrap();
     let mut verification = Verification::new("abandoned", protocol);
     for moment in recording.timeline(BadLines::Refuse) {
         let mut server = || Ok::<_, std::convert::Infallible>(client(&replay));
-        verification.moment(moment.unwrap(), &mut server).await.unwrap();
+        verification.check(moment.unwrap(), &mut server).await.unwrap();
     }
     let (report, _) = verification.finish();
     let shown = |case: &rehearsal::core::report::Case| {
@@ -95,7 +95,7 @@ const ASKS: &str = r#"
 
 #[tokio::test]
 async fn the_token_of_a_question_is_that_of_this_conversation() {
-    let replay = replay(&[session("a", &ASKS.replace("ID", "0"))], Options::default());
+    let replay = replay(&[session("a", &ASKS.replace("ID", "0"))], ReplayOptions::default());
     Peer::of(&replay).play(&ASKS.replace("ID", "1")).await;
 }
 
@@ -108,7 +108,7 @@ async fn a_question_without_params_is_asked_without_them() {
     < {"id":2,"result":{"resultType":"complete","content":[]}}
     "#;
     for (recorded, name) in [(asks, "roots"), (&ASKS.replace("ID", "0"), "question-1")] {
-        let replay = replay(&[session("a", recorded)], Options::default());
+        let replay = replay(&[session("a", recorded)], ReplayOptions::default());
         let mut peer = Peer::of(&replay);
         let capable = json!({"_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -147,7 +147,7 @@ fn transcript(said: &[(char, &str, u32)], state: &str) -> String {
 /// What a client hears that makes the same call again and again, and answers whatever it is asked.
 async fn heard(replay: &Replay, calls: usize) -> Vec<String> {
     let answers = ClientHandlers::new().roots([("file:///a", "a")]).elicitation_accept(json!({}));
-    let client = client(replay).protocol(Protocol::Modern).answering(|_| answers).connect().await.unwrap();
+    let client = client(replay).protocol(Protocol::Modern).map_handlers(|_| answers).connect().await.unwrap();
     let mut heard = Vec::new();
     for _ in 0..calls {
         let response = client.call_tool("look", json!({})).await.unwrap();
@@ -165,7 +165,7 @@ async fn two_clients_that_are_asked_the_same_at_once_go_on_each_with_its_own() {
     for asked in [at_once, in_turn] {
         for state in ["", r#""requestState":"asked once","#] {
             let recorded = transcript(&[asked, back].concat(), state);
-            let replay = replay(&[session("a", &recorded)], Options::default());
+            let replay = replay(&[session("a", &recorded)], ReplayOptions::default());
             assert_eq!(heard(&replay, 2).await, ["A", "B"], "{state}");
             assert_eq!(replay.ledger().unwrap().unused, 0);
         }
@@ -189,7 +189,7 @@ async fn an_answer_goes_on_with_the_round_that_asked_for_it() {
         ('>', BACK[0], 4),
         ('<', BACK[1], 4),
     ];
-    let replay = replay(&[session("a", &transcript(&recorded, ""))], Options::default());
+    let replay = replay(&[session("a", &transcript(&recorded, ""))], ReplayOptions::default());
     assert_eq!(heard(&replay, 2).await, ["A", "B"]);
 }
 
@@ -201,7 +201,7 @@ async fn what_sends_a_client_away_has_what_was_recorded_and_nothing_else() {
             r#"{{"resultType":"input_required","inputRequests":{{"roots":{{"method":"roots/list"}}}},"requestState":"1"{more}}}"#
         );
         let recorded = format!("> {call}\n< {{\"id\":1,\"result\":{result}}}");
-        let replay = replay(&[session("a", &recorded)], Options::default());
+        let replay = replay(&[session("a", &recorded)], ReplayOptions::default());
         let mut peer = Peer::of(&replay);
         peer.play(&format!("> {call}")).await;
         let mut heard: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
@@ -217,7 +217,7 @@ async fn what_sends_a_client_away_has_what_was_recorded_and_nothing_else() {
 #[tokio::test]
 async fn an_input_required_result_has_a_request_state_even_if_the_recorded_one_had_none() {
     let recorded = [('>', ROOTS[0], 1), ('<', ROOTS[1], 1), ('>', BACK[0], 3), ('<', BACK[1], 3)];
-    let replay = replay(&[session("a", &transcript(&recorded, ""))], Options::default());
+    let replay = replay(&[session("a", &transcript(&recorded, ""))], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     peer.play(&format!("> {}", ROOTS[0].replace("ID", "7"))).await;
     let heard: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();

@@ -1,6 +1,6 @@
 //! What a server asks while it works, asked again.
 
-use rehearsal::replay::Options;
+use rehearsal::replay::ReplayOptions;
 use serde_json::{Value, json};
 
 use crate::replays::client;
@@ -27,7 +27,7 @@ async fn begin() -> Peer {
 }
 
 async fn begin_with(talk: &str) -> Peer {
-    let mut peer = Peer::of(&replay(&[session("a", talk)], Options::default()));
+    let mut peer = Peer::of(&replay(&[session("a", talk)], ReplayOptions::default()));
     let capabilities = json!({"sampling": {}, "roots": {}});
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"}});
     peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})).await;
@@ -89,8 +89,8 @@ async fn a_question_that_nobody_answered_holds_nobody_up() {
     );
     assert_eq!(heard(&mut peer).await["result"]["content"][0]["text"], "without");
     // Who could only be sent away is not.
-    let modern = client(&replay(&[session("a", TOO_LONG)], Options::default())).modern();
-    let modern = modern.answering(|answers| answers.roots([("file:///", "all")])).connect().await.unwrap();
-    let response = modern.call("dig").rounds(0).await.unwrap();
+    let modern = client(&replay(&[session("a", TOO_LONG)], ReplayOptions::default())).modern();
+    let modern = modern.map_handlers(|answers| answers.roots([("file:///", "all")])).connect().await.unwrap();
+    let response = modern.call("dig").max_input_rounds(0).await.unwrap();
     assert_eq!(response.content(), "without");
 }

@@ -1,6 +1,6 @@
 //! What subscribers were sent.
 
-use rehearsal::replay::Options;
+use rehearsal::replay::ReplayOptions;
 
 use crate::transcript::{Peer, replay, session};
 
@@ -46,7 +46,7 @@ HANDSHAKE
 /// What a client hears of a recording.
 async fn hears(recorded: &str, transcript: &str) {
     let whole = |text: &str| text.replace("HANDSHAKE", HANDSHAKE);
-    let replay = replay(&[session("a", &whole(recorded))], Options::default());
+    let replay = replay(&[session("a", &whole(recorded))], ReplayOptions::default());
     // Each client hears it anew.
     for _ in 0..2 {
         Peer::of(&replay).play(&whole(transcript)).await;
@@ -102,7 +102,7 @@ const ALONE: &str = r#"
 
 #[tokio::test]
 async fn a_server_of_which_only_a_subscription_is_known_can_do_what_it_promised() {
-    let replay = replay(&[session("a", ALONE)], Options::default());
+    let replay = replay(&[session("a", ALONE)], ReplayOptions::default());
     let info = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"recorded","version":"0"}}"#;
     let discovered = r#"
     > {"id":0,"method":"server/discover","params":{META}}
@@ -125,7 +125,7 @@ async fn a_server_of_which_only_a_subscription_is_known_can_do_what_it_promised(
 #[tokio::test]
 async fn a_server_that_promised_nothing_can_do_what_it_was_asked_to() {
     let (asked, _) = ALONE.split_at(ALONE.find("< {").unwrap());
-    let replay = replay(&[session("a", asked)], Options::default());
+    let replay = replay(&[session("a", asked)], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     peer.play(asked).await;
     let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
@@ -148,7 +148,7 @@ async fn who_listens_is_promised_what_was_promised() {
     < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:3"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"m"}}}
     "#;
     let whole = [DISCOVERED, listened].concat();
-    let replay = replay(&[session("a", &whole)], Options::default());
+    let replay = replay(&[session("a", &whole)], ReplayOptions::default());
     Peer::of(&replay).play(&whole).await;
 }
 
@@ -158,7 +158,7 @@ async fn who_was_not_allowed_to_listen_is_not() {
     > {"id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},META}}
     < {"id":"l","error":{"code":-32601,"message":"Method not found"}}
     "#;
-    let replay = replay(&[session("a", &[DISCOVERED, refused].concat())], Options::default());
+    let replay = replay(&[session("a", &[DISCOVERED, refused].concat())], ReplayOptions::default());
     let otherwise = refused.replace("toolsListChanged", "promptsListChanged");
     Peer::of(&replay).play(&[DISCOVERED, refused, &otherwise].concat()).await;
     let ledger = replay.ledger().unwrap();
@@ -180,7 +180,7 @@ const CLOSED: &str = r#"
 
 #[tokio::test]
 async fn who_was_let_in_and_heard_an_error_when_it_left_is_let_in() {
-    let replay = replay(&[session("a", &[DISCOVERED, SENT_AWAY, CLOSED].concat())], Options::default());
+    let replay = replay(&[session("a", &[DISCOVERED, SENT_AWAY, CLOSED].concat())], ReplayOptions::default());
     for _ in 0..2 {
         Peer::of(&replay).play(&[DISCOVERED, SENT_AWAY].concat()).await;
     }

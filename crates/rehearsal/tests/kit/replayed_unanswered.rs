@@ -1,6 +1,6 @@
 //! Calls that have no answer in the recording.
 
-use rehearsal::replay::Options;
+use rehearsal::replay::ReplayOptions;
 use serde_json::{Value, json};
 
 use crate::transcript::{HANDSHAKE, Peer, replay, session};
@@ -18,7 +18,7 @@ const RECORDED: &str = r#"
 
 #[tokio::test]
 async fn a_call_without_a_recorded_answer_is_refused_at_once() {
-    let replay = replay(&[session("a", &[HANDSHAKE, RECORDED].concat())], Options::default());
+    let replay = replay(&[session("a", &[HANDSHAKE, RECORDED].concat())], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     peer.play(
         &r#"
@@ -40,7 +40,7 @@ async fn a_call_without_a_recorded_answer_is_refused_at_once() {
 #[tokio::test]
 async fn a_call_that_was_cancelled_and_answered_is_answered_again() {
     let answered = [HANDSHAKE, RECORDED, r#"< {"id":1,"result":{"content":[{"type":"text","text":"late"}]}}"#].concat();
-    let replay = replay(&[session("a", &answered)], Options::default());
+    let replay = replay(&[session("a", &answered)], ReplayOptions::default());
     let transcript = r#"
     > {"id":1,"method":"tools/call","params":{"name":"slow"}}
     < {"id":1,"result":{"content":[{"type":"text","text":"late"}]}}
@@ -59,7 +59,7 @@ async fn a_question_that_is_withdrawn_says_why_as_it_did() {
 < {"method":"notifications/cancelled","params":{"requestId":"q","reason":"timeout","_meta":{"why":1}}}
 < {"id":1,"result":{"content":[]}}
 "#;
-    let replay = replay(&[session("a", recorded)], Options::default());
+    let replay = replay(&[session("a", recorded)], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     peer.play(recorded.split("< {\"id\":\"q\"").next().unwrap()).await;
     let asked: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rehearsal::Client;
 use rehearsal::client::ClientBuilder;
 use rehearsal::core::protocol::Revision;
-use rehearsal::replay::{Options, Replay, Sessions, Unknown};
+use rehearsal::replay::{OnUnmatched, Replay, ReplayOptions, SessionFilter};
 use rehearsal::store::Input;
 use rehearsal::wire::memory;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn session(id: &str, calls: &[(&str, Value, Value)]) -> String {
     json!({"format": 1, "session_id": id, "calls": calls}).to_string() + "\n"
 }
 
-fn replay(sessions: &[String], options: Options) -> Replay {
+fn replay(sessions: &[String], options: ReplayOptions) -> Replay {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.jsonl");
     std::fs::write(&trace, sessions.concat()).unwrap();
@@ -49,8 +49,8 @@ async fn a_list_that_was_not_recorded_has_what_was_used_in_the_chosen_sessions()
     };
     let listed = session("c", &[handshake(), ("tools/list", json!({}), json!({"tools": []}))]);
     let sessions = [used("a", &["dig", "rain"]), used("b", &["sing", "dig", "dig"]), listed];
-    let chosen = Sessions { id: Some("b".to_owned()), ..Sessions::default() };
-    let replay = replay(&sessions, Options { sessions: chosen, ..Options::default() });
+    let chosen = SessionFilter { id: Some("b".to_owned()), ..SessionFilter::default() };
+    let replay = replay(&sessions, ReplayOptions { sessions: chosen, ..ReplayOptions::default() });
     let client = client(&replay).connect().await.unwrap();
     let names: Vec<String> = client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["sing", "dig"]);
@@ -61,7 +61,7 @@ async fn what_2026_has_no_method_for_is_refused_to_its_clients_though_it_was_rec
     let subscribe = ("resources/subscribe", json!({"uri": "a:b"}), json!({}));
     let level = ("logging/setLevel", json!({"level": "info"}), json!({}));
     let own = ("acme/own", json!({}), json!({"ours": true}));
-    let replay = replay(&[session("a", &[handshake(), subscribe, level, own])], Options::default());
+    let replay = replay(&[session("a", &[handshake(), subscribe, level, own])], ReplayOptions::default());
     let modern = client(&replay).modern().connect().await.unwrap();
     for method in ["resources/subscribe", "logging/setLevel", "tasks/list", "ping"] {
         let response = modern.request(method, json!({"uri": "a:b", "level": "info"})).await.unwrap();
@@ -78,7 +78,7 @@ async fn what_is_given_in_place_of_what_was_not_recorded_is_not_unused() {
         let (params, result) = (json!({"name": "echo", "arguments": {"text": text}}), json!({"content": []}));
         ("tools/call", params, result)
     };
-    let options = Options { unknown: Unknown::First, ..Options::default() };
+    let options = ReplayOptions { unknown: OnUnmatched::First, ..ReplayOptions::default() };
     let replay = replay(&[session("a", &[handshake(), echo("a"), echo("b")])], options);
     let client = client(&replay).connect().await.unwrap();
     assert!(client.call_tool("echo", json!({"text": "c"})).await.unwrap().success());

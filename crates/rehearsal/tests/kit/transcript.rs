@@ -20,10 +20,10 @@ use rehearsal::core::answer::Chain;
 use rehearsal::core::exchange::{Channel, Side};
 use rehearsal::core::message::Message;
 use rehearsal::mock::chain_of;
-use rehearsal::replay::{Options, Replay};
+use rehearsal::replay::{Replay, ReplayOptions};
 use rehearsal::serve::Server;
 use rehearsal::store::Input;
-use rehearsal::wire::{Connection, Ending, Event, Outgoing, memory};
+use rehearsal::wire::{Connection, ConnectionEnd, Event, Outgoing, memory};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -77,7 +77,7 @@ pub(crate) fn messages(transcript: &str) -> Vec<(Side, String)> {
 }
 
 /// A replay of these sessions.
-pub(crate) fn replay(sessions: &[String], options: Options) -> Replay {
+pub(crate) fn replay(sessions: &[String], options: ReplayOptions) -> Replay {
     let (_directory, journal) = journal(sessions);
     Replay::open(&Input::File(journal), options).unwrap()
 }
@@ -111,7 +111,7 @@ pub(crate) async fn play(server: &Server, transcript: &str) {
 /// The client of a server in memory.
 pub(crate) struct Peer {
     connection: Connection,
-    serving: JoinHandle<Ending>,
+    serving: JoinHandle<ConnectionEnd>,
     /// The values of `$STATE` and `$TASK`.
     learned: HashMap<&'static str, String>,
 }
@@ -179,7 +179,7 @@ impl Peer {
         let event = self.connection.receiver.receive().await;
         assert!(matches!(event, Event::Ended(_)), "{event:?}");
         let ending = self.serving.await.unwrap();
-        assert!(matches!(ending, Ending::PeerClosed | Ending::Closed), "{ending:?}");
+        assert!(matches!(ending, ConnectionEnd::PeerClosed | ConnectionEnd::Closed), "{ending:?}");
     }
 
     fn with_learned(&self, text: &str) -> String {

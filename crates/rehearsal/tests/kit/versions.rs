@@ -7,8 +7,8 @@ use rehearsal::core::exchange::Side;
 use rehearsal::core::message::{Body, Message, Request};
 use rehearsal::core::protocol::{Era, Revision};
 use rehearsal::core::shape::{check_notification, check_request, check_response};
-use rehearsal::core::trace::Moment;
-use rehearsal::replay::{Options, Replay};
+use rehearsal::core::trace::TimelineItem;
+use rehearsal::replay::{Replay, ReplayOptions};
 use rehearsal::store::{BadLines, Input, Recording};
 use serde_json::{Value, json};
 
@@ -107,11 +107,11 @@ const IN_2026: &str = r#"
 /// that version.
 async fn heard(trace: &Path, revision: Revision) -> String {
     let input = Input::File(trace.to_owned());
-    let replay = Replay::open(&input, Options::default()).unwrap();
+    let replay = Replay::open(&input, ReplayOptions::default()).unwrap();
     let mut client = Judge { peer: Peer::of(&replay), revision, heard: String::new(), id: 100 };
     client.begin().await;
     for moment in Recording::open(&input).unwrap().timeline(BadLines::Refuse) {
-        let Moment::Call { call, .. } = moment.unwrap() else { continue };
+        let TimelineItem::Call { call, .. } = moment.unwrap() else { continue };
         let Some(request) = call.request.message.as_request().filter(|_| call.asker == Side::Client) else { continue };
         let params = request.params.as_ref().map_or(Value::Null, |params| params.value().unwrap());
         let opens = ["initialize", "server/discover", "subscriptions/listen"];

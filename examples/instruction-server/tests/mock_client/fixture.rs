@@ -15,7 +15,7 @@ use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, Protocol};
 use rehearsal::core::protocol::Revision;
 use rehearsal::testing::{Project, RunningServer, SharedContainer};
-use rehearsal::wire::container::{Detached, Engine, build};
+use rehearsal::wire::container::{BackgroundContainer, Engine, build};
 
 /// The program under test.
 pub(crate) const SERVER: &str = env!("CARGO_BIN_EXE_instruction-server");
@@ -67,7 +67,7 @@ static CONTAINER: SharedContainer = SharedContainer::new(|| {
     // Which one is to be tested; whichever is found where nothing is said.
     let engine = Engine::find(std::env::var_os("CONTAINER_ENGINE").as_deref())?;
     let image = build(&engine, &folder.join("Dockerfile"), None)?;
-    Detached::start(&engine, &image, &["--network", "none"].map(OsString::from), &[])
+    BackgroundContainer::start(&engine, &image, &["--network", "none"].map(OsString::from), &[])
 });
 
 /// A client of a fresh server, in a fresh project where there is one.

@@ -1,7 +1,7 @@
 //! "Response Matchers" and "Assertion Helpers" of the specification.
 
 use instruction_server::{CHECKLIST_MATCHER, InstructionClient, LEARNING_LOOP_MATCHER, WORK_LOG_MATCHER};
-use rehearsal::testing::{ContentMatcher, Pattern, assert_contains, assert_success};
+use rehearsal::testing::{ContentMatcher, ContentPattern, assert_contains, assert_success};
 use serde_json::json;
 
 use crate::fixture::in_every_setting;
@@ -18,7 +18,7 @@ in_every_setting! {
 
     async fn texts_and_expressions_are_matched_with_and_without_case(client) {
         let response = client.route_instructions("/pongogo-retro").await.unwrap();
-        let both = ContentMatcher::patterns(["WHAT WENT WELL".into(), Pattern::Regex(r"^1\. retro".into())]);
+        let both = ContentMatcher::patterns(["WHAT WENT WELL".into(), ContentPattern::Regex(r"^1\. retro".into())]);
         both.assert_matches(&response);
         assert!(!both.case_sensitive().matches(&response));
     }

@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rehearsal::Client;
 use rehearsal::testing::{Project, assert_contains, assert_success};
-use rehearsal::wire::Stopped;
+use rehearsal::wire::StopOutcome;
 use serde_json::json;
 
 use crate::fixture::{INSTRUCTIONS, SERVER, Setting, initialized_project, sample_instructions, start};
@@ -88,7 +88,7 @@ async fn the_folder_is_the_option_else_the_variable_else_the_one_beside() {
 async fn a_server_that_listens_ends_cleanly_at_sigterm_though_a_client_is_there() {
     let client = start(Setting::Http, initialized_project()).await;
     assert_success(&client.route_instructions("/pongogo-retro").await.unwrap());
-    assert_eq!(client.close().await, Stopped::Terminated);
+    assert_eq!(client.close().await, StopOutcome::Terminated);
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn change_result(answer: &Message, change: impl FnOnce(&mut Map<String, Value>))
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{ErrorReply, Reason};
+    use crate::message::{ErrorReply, GarbledReason};
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
 
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn what_is_not_utf8_is_only_that() {
         let spoilt = invalid_utf8(answer(&json!({"text": "abc"})).raw());
-        assert!(matches!(Message::parse(spoilt.clone()).as_garbled().unwrap().reason, Reason::NotUtf8 { .. }));
+        assert!(matches!(Message::parse(spoilt.clone()).as_garbled().unwrap().reason, GarbledReason::NotUtf8 { .. }));
         let repaired: Vec<u8> = spoilt.iter().copied().filter(|byte| *byte < 0xfe).collect();
         assert_eq!(result(&repaired.into()), json!({"text": "abc"}));
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::matcher::Matcher;
 use crate::script::mock::{Delay, FaultKind, FaultRule};
-use crate::script::{Located, Meant, Problem};
+use crate::script::{Located, Parsed, ScriptProblem};
 
 /// Compiled rules for faults.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ struct CompiledFault {
 
 impl FaultRules {
     /// Compiles rules. Each rule gets the index of a counter for the requests that it may apply to.
-    pub fn compile(rules: &[FaultRule], numbers: &mut usize, problems: &mut Vec<Problem>) -> FaultRules {
+    pub fn compile(rules: &[FaultRule], numbers: &mut usize, problems: &mut Vec<ScriptProblem>) -> FaultRules {
         let mut faults = Vec::with_capacity(rules.len());
         for rule in rules {
             match CompiledFault::compile(rule, *numbers) {
@@ -60,12 +60,12 @@ impl FaultRules {
 }
 
 impl CompiledFault {
-    fn compile(rule: &FaultRule, number: usize) -> Result<CompiledFault, Problem> {
-        let matcher = |written: &Option<Located<Meant<Matcher>>>| match written {
+    fn compile(rule: &FaultRule, number: usize) -> Result<CompiledFault, ScriptProblem> {
+        let matcher = |written: &Option<Located<Parsed<Matcher>>>| match written {
             None => Ok(None),
-            Some(written) => match written.meaning() {
+            Some(written) => match written.parsed() {
                 Ok(matcher) => Ok(Some(matcher.clone())),
-                Err(error) => Err(Problem::new(written.at, error.to_string())),
+                Err(error) => Err(ScriptProblem::new(written.at, error.to_string())),
             },
         };
         let probability = match &rule.probability {
@@ -73,10 +73,10 @@ impl CompiledFault {
             Some(given) if (0.0..=1.0).contains(&given.value) => given.value,
             Some(given) => {
                 let message = format!("a probability is from 0 to 1, and {} is not", given.value);
-                return Err(Problem::new(given.at, message));
+                return Err(ScriptProblem::new(given.at, message));
             }
         };
-        rule.fault.check().map_err(|message| Problem::new(rule.fault.at, message))?;
+        rule.fault.check().map_err(|message| ScriptProblem::new(rule.fault.at, message))?;
         Ok(CompiledFault {
             number,
             kind: rule.fault.value.clone(),
@@ -130,7 +130,7 @@ mod tests {
         read::<MockFile>("m.yaml", text).unwrap().faults
     }
 
-    fn faults(text: &str) -> (FaultRules, Vec<Problem>) {
+    fn faults(text: &str) -> (FaultRules, Vec<ScriptProblem>) {
         let mut problems = Vec::new();
         let faults = FaultRules::compile(&rules(text), &mut 0, &mut problems);
         (faults, problems)

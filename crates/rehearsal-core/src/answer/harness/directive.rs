@@ -92,13 +92,13 @@ pub enum HarnessError {
         "test case {test_case:?} was given other responses before; every test case needs a name of its own, or its queue must \
          be deleted first"
     )]
-    Changed {
+    DifferentResponses {
         /// The test case.
         test_case: String,
     },
     /// The queue is empty.
     #[error("no response is left for test case {test_case:?}: all {total} were given, and this is call {call}")]
-    Empty {
+    QueueEmpty {
         /// The test case.
         test_case: String,
         /// How many responses the queue had.
@@ -108,7 +108,7 @@ pub enum HarnessError {
     },
     /// A limit is exceeded.
     #[error("{what}")]
-    TooMuch {
+    LimitExceeded {
         /// The limit.
         what: String,
     },

@@ -16,8 +16,8 @@ mod response;
 mod source;
 
 pub use directive::{Directives, HarnessError};
-pub use queues::{Harness, HarnessLimits, QueueView, Taken};
-pub use response::{Response, Said};
+pub use queues::{Harness, HarnessLimits, QueueView, TakenResponse};
+pub use response::{QueuedResponse, ResponseBody};
 
 /// The name of the tool.
 pub const TOOL: &str = "get_data";

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::ARGUMENT;
 use super::directive::{Directives, HarnessError, check_id, decode};
-use super::response::{Response, responses};
-use crate::json::Kind;
+use super::response::{QueuedResponse, responses};
+use crate::json::JsonType;
 use crate::suggest::closest;
 
 /// Number of locks for the queues, so that test cases do not wait for each other.
@@ -52,7 +52,7 @@ pub struct Harness {
 
 #[derive(Debug)]
 struct Queue {
-    left: VecDeque<Arc<Response>>,
+    left: VecDeque<Arc<QueuedResponse>>,
     given: usize,
     /// The number of calls, including those that found the queue empty.
     calls: usize,
@@ -65,13 +65,13 @@ struct Queue {
 
 /// The response to a call.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct TakenResponse {
     /// The test case.
     pub test_case: Arc<str>,
     /// Its number in the queue, from 1.
     pub number: usize,
     /// The response.
-    pub response: Arc<Response>,
+    pub response: Arc<QueuedResponse>,
 }
 
 /// The current state of a queue.
@@ -86,7 +86,7 @@ pub struct QueueView {
     /// The number of calls; more than `given` if the queue was empty at times.
     pub calls: usize,
     /// The responses that are left, in order.
-    pub responses: Vec<Arc<Response>>,
+    pub responses: Vec<Arc<QueuedResponse>>,
 }
 
 impl Default for Harness {
@@ -103,9 +103,10 @@ impl Harness {
     }
 
     /// Answers a call of the tool with the next response of its test case.
-    pub fn call(&self, arguments: &Value, now_ms: u64) -> Result<Taken, HarnessError> {
+    pub fn call(&self, arguments: &Value, now_ms: u64) -> Result<TakenResponse, HarnessError> {
         let Some(text) = arguments.get(ARGUMENT).and_then(Value::as_str) else {
-            let found = arguments.get(ARGUMENT).map_or("missing".to_owned(), |it| format!("of type {}", Kind::of(it)));
+            let found =
+                arguments.get(ARGUMENT).map_or("missing".to_owned(), |it| format!("of type {}", JsonType::of(it)));
             return Err(HarnessError::NoText { found });
         };
         let directives = Directives::read(text)?;
@@ -120,7 +121,9 @@ impl Harness {
         let directive = hash(base64);
         if let Some(queue) = self.shard(test_case).get(test_case) {
             return match queue.directive {
-                Some(known) if known != directive => Err(HarnessError::Changed { test_case: test_case.to_owned() }),
+                Some(known) if known != directive => {
+                    Err(HarnessError::DifferentResponses { test_case: test_case.to_owned() })
+                }
                 Some(_) | None => Ok(()),
             };
         }
@@ -128,8 +131,10 @@ impl Harness {
         // queue.
         let json = decode(test_case, base64)?;
         let queue = self.queue(test_case, &json, Some(directive), now_ms)?;
-        match self.insert(test_case, queue, now_ms, Existing::Keep)? {
-            Some(known) if known != directive => Err(HarnessError::Changed { test_case: test_case.to_owned() }),
+        match self.insert(test_case, queue, now_ms, OnExisting::Keep)? {
+            Some(known) if known != directive => {
+                Err(HarnessError::DifferentResponses { test_case: test_case.to_owned() })
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -139,13 +144,13 @@ impl Harness {
         check_id(test_case)?;
         let queue = self.queue(test_case, json, None, now_ms)?;
         let view = queue.view(test_case.into());
-        self.insert(test_case, queue, now_ms, Existing::Replace)?;
+        self.insert(test_case, queue, now_ms, OnExisting::Replace)?;
         Ok(view)
     }
 
     fn queue(&self, test_case: &str, json: &[u8], directive: Option<u64>, now_ms: u64) -> Result<Queue, HarnessError> {
         let HarnessLimits { bytes, responses: most, .. } = self.limits;
-        let too_much = |what| Err(HarnessError::TooMuch { what });
+        let too_much = |what| Err(HarnessError::LimitExceeded { what });
         if json.len() > bytes {
             let length = json.len();
             return too_much(format!(
@@ -166,14 +171,14 @@ impl Harness {
         test_case: &str,
         queue: Queue,
         now_ms: u64,
-        existing: Existing,
+        existing: OnExisting,
     ) -> Result<Option<u64>, HarnessError> {
         if !self.has_room(queue.bytes) {
             self.make_room(now_ms);
         }
         let mut shard = self.shard(test_case);
         match shard.entry(test_case.into()) {
-            Entry::Occupied(occupied) if existing == Existing::Keep => return Ok(occupied.get().directive),
+            Entry::Occupied(occupied) if existing == OnExisting::Keep => return Ok(occupied.get().directive),
             Entry::Occupied(_) => {}
             Entry::Vacant(_) if self.has_room(queue.bytes) => {}
             Entry::Vacant(_) => {
@@ -181,7 +186,7 @@ impl Harness {
                 let what = format!(
                     "{count} test cases are under way, and there is no room for another; delete some, or wait until they are done"
                 );
-                return Err(HarnessError::TooMuch { what });
+                return Err(HarnessError::LimitExceeded { what });
             }
         }
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -220,7 +225,7 @@ impl Harness {
     }
 
     /// Returns the next response of a test case whose responses were loaded.
-    pub fn take(&self, test_case: &str, now_ms: u64) -> Result<Taken, HarnessError> {
+    pub fn take(&self, test_case: &str, now_ms: u64) -> Result<TakenResponse, HarnessError> {
         let mut shard = self.shard(test_case);
         let Some((name, queue)) = shard.get_key_value(test_case).map(|(name, _)| name.clone()).and_then(|name| {
             let queue = shard.get_mut(test_case)?;
@@ -234,9 +239,11 @@ impl Harness {
         match queue.left.pop_front() {
             Some(response) => {
                 queue.given += 1;
-                Ok(Taken { test_case: name, number: queue.given, response })
+                Ok(TakenResponse { test_case: name, number: queue.given, response })
             }
-            None => Err(HarnessError::Empty { test_case: test_case.to_owned(), total: queue.given, call: queue.calls }),
+            None => {
+                Err(HarnessError::QueueEmpty { test_case: test_case.to_owned(), total: queue.given, call: queue.calls })
+            }
         }
     }
 
@@ -287,7 +294,7 @@ impl Harness {
 
 /// Whether an existing queue is kept or replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Existing {
+enum OnExisting {
     Keep,
     Replace,
 }
@@ -308,7 +315,7 @@ fn hash(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::harness::Said;
+    use crate::answer::harness::ResponseBody;
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
@@ -318,10 +325,10 @@ mod tests {
         json!({ARGUMENT: format!("do it [test_case_id={test_case}] [mcp_responses_json={base64}]")})
     }
 
-    fn text(taken: &Taken) -> String {
+    fn text(taken: &TakenResponse) -> String {
         match &taken.response.said {
-            Said::Result(result) => result["content"][0]["text"].as_str().unwrap().to_owned(),
-            Said::Error(error) => error.to_string(),
+            ResponseBody::Result(result) => result["content"][0]["text"].as_str().unwrap().to_owned(),
+            ResponseBody::Error(error) => error.to_string(),
         }
     }
 

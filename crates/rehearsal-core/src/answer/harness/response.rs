@@ -14,9 +14,9 @@ use crate::script::{Located, read};
 
 /// One queued response.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Response {
+pub struct QueuedResponse {
     /// The result or the error.
-    pub said: Said,
+    pub said: ResponseBody,
     /// The delay before it is sent.
     pub delay: Option<Delay>,
     /// The fault that it is sent with.
@@ -25,14 +25,14 @@ pub struct Response {
 
 /// The reply of a response.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum ResponseBody {
     /// A result, with the keys of the wire.
     Result(Map<String, Value>),
     /// A JSON-RPC error.
     Error(ErrorReply),
 }
 
-impl Response {
+impl QueuedResponse {
     /// The delay at this call.
     pub fn delay(&self, call: u64) -> Option<Duration> {
         self.delay.map(|delay| fault::delay_at(delay, 0, call))
@@ -43,7 +43,7 @@ impl Response {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its being readable counts")]
-struct Written {
+struct ResponseFields {
     text: Option<String>,
     content: Option<Vec<ContentBlock>>,
     #[serde(alias = "structuredContent")]
@@ -61,7 +61,7 @@ struct Written {
 }
 
 /// Parses the responses of a test case, a JSON list.
-pub(super) fn responses(test_case: &str, json: &[u8]) -> Result<Vec<Response>, HarnessError> {
+pub(super) fn responses(test_case: &str, json: &[u8]) -> Result<Vec<QueuedResponse>, HarnessError> {
     let not_json = |why: String| HarnessError::NotJson { test_case: test_case.to_owned(), why };
     let list = read_value(json).map_err(|error| not_json(error.to_string()))?;
     let Value::Array(list) = list else {
@@ -74,7 +74,7 @@ pub(super) fn responses(test_case: &str, json: &[u8]) -> Result<Vec<Response>, H
     list.into_iter().enumerate().map(response).collect()
 }
 
-fn response(value: Value) -> Result<Response, String> {
+fn response(value: Value) -> Result<QueuedResponse, String> {
     let written = check(&value)?;
     let Value::Object(mut fields) = value else { return Err("expected an object".to_owned()) };
     let mut take = |names: [&str; 2]| names.iter().find_map(|name| fields.shift_remove(*name));
@@ -100,8 +100,8 @@ fn response(value: Value) -> Result<Response, String> {
         return Err(format!("it says nothing; write one of {keys}"));
     }
     let said = match (result, error) {
-        (Some(Value::Object(result)), _) => Said::Result(result),
-        (_, Some(error)) => Said::Error(error_of(error)),
+        (Some(Value::Object(result)), _) => ResponseBody::Result(result),
+        (_, Some(error)) => ResponseBody::Error(error_of(error)),
         (_, None) => {
             let mut result = Map::new();
             let blocks = match (text, content) {
@@ -118,14 +118,14 @@ fn response(value: Value) -> Result<Response, String> {
                 [("structuredContent", structured), ("isError", is_error), ("_meta", meta), ("toolArgs", tool_args)];
             let others = others.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
             result.extend(others);
-            Said::Result(result)
+            ResponseBody::Result(result)
         }
     };
-    Ok(Response { said, delay: written.delay, fault: written.fault.map(|fault| fault.value) })
+    Ok(QueuedResponse { said, delay: written.delay, fault: written.fault.map(|fault| fault.value) })
 }
 
 /// Parses a response strictly, so that an unknown key is reported with the closest known one.
-fn check(value: &Value) -> Result<Written, String> {
+fn check(value: &Value) -> Result<ResponseFields, String> {
     let problem = |error: crate::script::ScriptError| {
         let problem = error.problems.into_iter().next();
         problem.map_or_else(String::new, |it| match it.hint {
@@ -133,7 +133,7 @@ fn check(value: &Value) -> Result<Written, String> {
             None => it.message,
         })
     };
-    let written: Written = read("", &skeleton(value).to_string()).map_err(problem)?;
+    let written: ResponseFields = read("", &skeleton(value).to_string()).map_err(problem)?;
     if let Some(file) = written.content.iter().flatten().find_map(|block| block.file.as_ref()) {
         return Err(format!("there are no files here, so {:?} cannot be read; write its bytes as `data`", file.value));
     }
@@ -184,14 +184,14 @@ fn block(block: Value) -> Value {
 mod tests {
     use super::*;
 
-    fn one(value: Value) -> Result<Response, String> {
+    fn one(value: Value) -> Result<QueuedResponse, String> {
         responses("t", json!([value]).to_string().as_bytes()).map(|mut it| it.remove(0)).map_err(|it| it.to_string())
     }
 
     fn result(value: Value) -> Value {
         match one(value).unwrap().said {
-            Said::Result(result) => Value::Object(result),
-            Said::Error(error) => panic!("{error}"),
+            ResponseBody::Result(result) => Value::Object(result),
+            ResponseBody::Error(error) => panic!("{error}"),
         }
     }
 
@@ -236,14 +236,14 @@ mod tests {
         let read = responses("t", escaped).unwrap();
         assert_eq!(read[0].said, one(json!({"text": "\u{1F600}/"})).unwrap().said);
         let large = responses("t", br#"[{"structured_content": {"n": 12345678901234567890, "f": 1.50}}]"#).unwrap();
-        let Said::Result(large) = &large[0].said else { panic!("no result") };
+        let ResponseBody::Result(large) = &large[0].said else { panic!("no result") };
         assert_eq!(large["structuredContent"].to_string(), r#"{"n":12345678901234567890,"f":1.5}"#);
     }
 
     #[test]
     fn errors_faults_and_delays_are_responses_too() {
         let error = one(json!({"error": {"code": -32000, "message": "down", "data": {"a_b": 1}}})).unwrap();
-        let Said::Error(error) = error.said else { panic!("no error") };
+        let ResponseBody::Error(error) = error.said else { panic!("no error") };
         assert_eq!((error.code, error.data.unwrap().as_str()), (-32000, r#"{"a_b":1}"#));
         let slow = one(json!({"text": "x", "delay": "20ms"})).unwrap();
         assert_eq!(slow.delay(1), Some(Duration::from_millis(20)));

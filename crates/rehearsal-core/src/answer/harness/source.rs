@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Harness, Said, TOOL};
+use super::{Harness, ResponseBody, TOOL};
 use crate::answer::answer::{Answer, Provenance, WrittenFor};
 use crate::answer::request_context::IncomingRequest;
 use crate::answer::source::{AnswerContext, AnswerSource, MatchDepth, Offer};
@@ -30,8 +30,8 @@ impl AnswerSource for Arc<Harness> {
             }
         };
         let reply = match &taken.response.said {
-            Said::Result(result) => Reply::Result(RawJson::from_value(&Value::Object(result.clone()))),
-            Said::Error(error) => Reply::Error(error.clone()),
+            ResponseBody::Result(result) => Reply::Result(RawJson::from_value(&Value::Object(result.clone()))),
+            ResponseBody::Error(error) => Reply::Error(error.clone()),
         };
         let provenance = Provenance::Harness { test_case: Arc::clone(&taken.test_case), response: taken.number };
         Offer::Answer(Answer {

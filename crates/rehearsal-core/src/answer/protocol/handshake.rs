@@ -12,8 +12,8 @@ use crate::answer::subscription::SubscriptionFilter;
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Claim, Revision, code, meta};
-use crate::shape::forget_in_result;
-use crate::trace::Call;
+use crate::shape::strip_result;
+use crate::trace::RecordedCall;
 
 /// The server's part of a handshake: its answer to `initialize` and to `server/discover`.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Introduction {
     }
 
     /// The introduction in a recorded `initialize` or `server/discover`, if its response is a result.
-    pub fn recorded(call: &Call) -> Option<Introduction> {
+    pub fn recorded(call: &RecordedCall) -> Option<Introduction> {
         let method = call.request.message.method()?;
         if *method != Method::INITIALIZE && *method != Method::DISCOVER {
             return None;
@@ -165,7 +165,7 @@ impl Introduction {
             "serverInfo": strip_implementation((*self.info()).clone(), revision),
         });
         self.add_more(&mut result);
-        forget_in_result(Method::INITIALIZE.as_str(), &mut result, revision);
+        strip_result(Method::INITIALIZE.as_str(), &mut result, revision);
         result["capabilities"] = strip_capabilities(&self.capabilities, revision);
         if let Some(declared) = self.recorded_in(revision) {
             result["serverInfo"] = (*self.info()).clone();
@@ -187,7 +187,7 @@ impl Introduction {
         for (key, value) in &self.discovered {
             result[key] = value.clone();
         }
-        forget_in_result(Method::DISCOVER.as_str(), &mut result, revision);
+        strip_result(Method::DISCOVER.as_str(), &mut result, revision);
         if let Some(declared) = self.recorded_in(revision) {
             declare(&mut result, declared);
         }

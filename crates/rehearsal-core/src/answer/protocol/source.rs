@@ -91,7 +91,7 @@ fn about_task(request: &IncomingRequest, era: Era, surface: &Surface) -> Result<
         return Ok(Offer::Pass(MatchDepth::Nothing));
     }
     if era == Era::Modern && !request.context.has_tasks_extension() {
-        return Err(task::undeclared());
+        return Err(task::missing_extension());
     }
     let id = || text_param(request, "taskId").map(str::to_owned);
     Ok(Offer::Task(match method {

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::recorded::{Place, Recorded, Thing};
+use super::recorded::{EventPhase, RecordedExchange, ReplayEvent};
 use super::unmatched::Unmatched;
 use crate::answer::adapt::{adapt_notification, adapt_reply};
 use crate::answer::answer::{Answer, Provenance, WrittenFor};
 use crate::answer::protocol::invalid;
 use crate::answer::request_context::IncomingRequest;
 use crate::answer::respond::{
-    AnswerBody, Basis, CombinedProgress, CompiledAnswer, CompiledChange, InputRequest, RecordedRound, RecordingBasis,
-    Step, StepResponder,
+    AnswerBody, Basis, CombinedProgress, CompiledAnswer, CompiledChange, CompiledStep, InputRequest, RecordedRound,
+    RecordingBasis, StepResponder,
 };
 use crate::answer::responder::Responder;
 use crate::answer::script::TemplateValue;
@@ -28,26 +28,26 @@ use crate::exchange::Side;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, LogLevel, Revision, code, meta};
 use crate::script::mock::Delay;
-use crate::trace::{Call, Entry, Inside, RequestKey, What};
+use crate::trace::{Entry, EntryBody, RecordedCall, RelatedEvent, RequestKey};
 
 /// How fast a recording is replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
+pub enum ReplayPace {
     /// Without waiting.
     None,
     /// The recorded times multiplied by this factor.
     Times(f64),
 }
 
-impl FromStr for Pace {
+impl FromStr for ReplayPace {
     type Err = String;
 
-    fn from_str(word: &str) -> Result<Pace, String> {
+    fn from_str(word: &str) -> Result<ReplayPace, String> {
         match (word, word.parse::<f64>()) {
-            ("none", _) => Ok(Pace::None),
-            ("recorded", _) => Ok(Pace::Times(1.0)),
-            (_, Ok(0.0)) => Ok(Pace::None),
-            (_, Ok(factor)) if factor > 0.0 && factor <= 1e6 => Ok(Pace::Times(factor)),
+            ("none", _) => Ok(ReplayPace::None),
+            ("recorded", _) => Ok(ReplayPace::Times(1.0)),
+            (_, Ok(0.0)) => Ok(ReplayPace::None),
+            (_, Ok(factor)) if factor > 0.0 && factor <= 1e6 => Ok(ReplayPace::Times(factor)),
             (_, _) => Err("write `recorded`, `none`, or a factor such as 0.5".to_owned()),
         }
     }
@@ -61,13 +61,13 @@ const NOTIFICATION_GAP: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct RecordedAnswer {
     /// The exchange and its later input rounds.
-    pub rounds: Vec<Arc<Recorded>>,
+    pub rounds: Vec<Arc<RecordedExchange>>,
     /// The key of the request, to which request state is bound.
     pub key: RequestKey,
     /// The server of the recorded session.
     pub server: Arc<Value>,
     /// How fast it is replayed.
-    pub pace: Pace,
+    pub pace: ReplayPace,
     /// Whether it was returned before.
     pub again: bool,
     /// The reply in place of the recorded one.
@@ -129,8 +129,8 @@ impl RecordedAnswer {
     /// The answer, if the exchange is nothing but a request and its response.
     fn immediate(&self, request: &IncomingRequest) -> Option<Answer> {
         let [recorded] = self.rounds.as_slice() else { return None };
-        let asks = recorded.is_round() || request.context.era() == Era::Modern && recorded.sends_elsewhere();
-        let is_plain = recorded.is_plain() && self.pace == Pace::None && !asks && self.instead.is_none();
+        let asks = recorded.is_round() || request.context.era() == Era::Modern && recorded.requires_url();
+        let is_plain = recorded.is_plain() && self.pace == ReplayPace::None && !asks && self.instead.is_none();
         is_plain.then(|| self.answer_in(request, recorded))
     }
 
@@ -182,7 +182,7 @@ impl RecordedAnswer {
     }
 
     /// The answer for a client of a version. The reply is converted once and kept for later requests.
-    fn answer_in(&self, request: &IncomingRequest, recorded: &Recorded) -> Answer {
+    fn answer_in(&self, request: &IncomingRequest, recorded: &RecordedExchange) -> Answer {
         let (from, to) = (recorded.revision, request.context.revision);
         match recorded.reply().filter(|_| from != Some(to)) {
             Some(reply) => {
@@ -194,7 +194,7 @@ impl RecordedAnswer {
         }
     }
 
-    fn answer(&self, reply: Reply, recorded: &Recorded) -> Answer {
+    fn answer(&self, reply: Reply, recorded: &RecordedExchange) -> Answer {
         let provenance = Provenance::Recording { place: self.place(), again: self.again };
         let (written_for, server) = (WrittenFor::Recorded(recorded.revision), Some(Arc::clone(&self.server)));
         Answer { written_for, server, ..Answer::new(reply, provenance) }
@@ -202,11 +202,11 @@ impl RecordedAnswer {
 
     /// The recorded reply. In its own version a garbled response is sent unchanged; other versions get the reply that a
     /// lenient client reads from it.
-    fn reply(&self, recorded: &Recorded) -> Answer {
+    fn reply(&self, recorded: &RecordedExchange) -> Answer {
         if let Some(reply) = recorded.reply() {
             return self.answer(reply.clone(), recorded);
         }
-        match recorded.meant() {
+        match recorded.lenient_reply() {
             Some((message, reply)) => {
                 let verbatim = Box::new(message.clone());
                 Answer { verbatim: Some(verbatim), ..self.answer(reply, recorded) }
@@ -223,7 +223,7 @@ impl RecordedAnswer {
     fn ended(&self, request: &IncomingRequest) -> Answer {
         let place = self.rounds.last().map_or_else(|| self.place(), |last| Arc::clone(&last.place)).to_string();
         let is_answered = self.rounds.last().is_some_and(|round| round.is_answered());
-        let why = if is_answered { Unmatched::Ended { place } } else { Unmatched::Unanswered { place } };
+        let why = if is_answered { Unmatched::RecordingEnded { place } } else { Unmatched::Unanswered { place } };
         Answer::refusal(why.error(&request.method, &request.params))
     }
 }
@@ -241,8 +241,8 @@ struct Compiler<'a> {
     tokens: Vec<Value>,
     /// The progress of all rounds, if they are one call.
     progress: Option<CombinedProgress>,
-    steps: Vec<Step>,
-    after: Vec<Step>,
+    steps: Vec<CompiledStep>,
+    after: Vec<CompiledStep>,
     body: Option<Answer>,
     /// How many server requests were compiled.
     asked: usize,
@@ -266,16 +266,16 @@ impl Compiler<'_> {
         self.request.context.era() == Era::Modern
     }
 
-    fn round(&mut self, number: usize, round: &Recorded, is_last: bool) {
+    fn round(&mut self, number: usize, round: &RecordedExchange, is_last: bool) {
         self.round = number;
         self.last = round.call.request.at;
         self.until = round.call.response.as_ref().map_or(u64::MAX, |response| response.seq);
-        self.events(&round.things, Place::Before);
+        self.events(&round.things, EventPhase::Before);
         self.response(round, is_last);
         // The recorded server did not wait for the other responses.
         self.open.clear();
         let steps = std::mem::take(&mut self.steps);
-        self.events(&round.things, Place::After);
+        self.events(&round.things, EventPhase::After);
         let after = std::mem::replace(&mut self.steps, steps);
         match is_last {
             true => self.after.extend(after),
@@ -283,17 +283,18 @@ impl Compiler<'_> {
         }
     }
 
-    fn events(&mut self, events: &[Thing], place: Place) {
+    fn events(&mut self, events: &[ReplayEvent], place: EventPhase) {
         let mut events = events.iter().filter(|event| event.place == place).peekable();
         while let Some(event) = events.next() {
             match &event.what {
-                Inside::Entry(entry) => self.entry(entry, place),
-                Inside::Call(call) if call.asker == Side::Server => {
+                RelatedEvent::Entry(entry) => self.entry(entry, place),
+                RelatedEvent::Call(call) if call.asker == Side::Server => {
                     self.await_before(call.request.seq);
                     self.wait(call.request.at);
                     let mut calls = vec![&**call];
                     // Since 2026-07-28 the requests before the first response are one input round.
-                    while let Some(Thing { what: Inside::Call(next), .. }) = events.peek().filter(|_| self.is_modern())
+                    while let Some(ReplayEvent { what: RelatedEvent::Call(next), .. }) =
+                        events.peek().filter(|_| self.is_modern())
                     {
                         let first = calls.iter().filter_map(|call| call.response.as_ref()).map(|it| it.seq).min();
                         if next.asker != Side::Server || first.is_some_and(|first| first < next.request.seq) {
@@ -304,31 +305,31 @@ impl Compiler<'_> {
                     }
                     self.server_requests(&calls, place);
                 }
-                Inside::Call(_) => {}
+                RelatedEvent::Call(_) => {}
             }
         }
     }
 
-    fn server_requests(&mut self, calls: &[&Call], place: Place) {
+    fn server_requests(&mut self, calls: &[&RecordedCall], place: EventPhase) {
         let mut requests = Vec::new();
         for call in calls {
             let is_awaited = call.response.as_ref().is_some_and(|response| response.seq < self.until);
             let request = self.server_request(call);
             // A client of 2026-07-28 must answer every input request, so it gets only those that the recorded server
             // waited for.
-            if !self.is_modern() || is_awaited && place == Place::Before {
+            if !self.is_modern() || is_awaited && place == EventPhase::Before {
                 requests.extend(self.supported(request));
             }
         }
         self.gap();
         self.steps.push(match self.is_modern() {
-            _ if requests.is_empty() => Step::Skipped,
-            true => Step::Round(RecordedRound { requests, result: None }),
-            false => Step::Send(requests),
+            _ if requests.is_empty() => CompiledStep::Skipped,
+            true => CompiledStep::Round(RecordedRound { requests, result: None }),
+            false => CompiledStep::Send(requests),
         });
     }
 
-    fn server_request(&mut self, call: &Call) -> InputRequest {
+    fn server_request(&mut self, call: &RecordedCall) -> InputRequest {
         self.asked += 1;
         let method = call.request.message.method().cloned().unwrap_or(Method::PING);
         let params = call.request.message.params().and_then(|params| params.value().ok());
@@ -367,17 +368,17 @@ impl Compiler<'_> {
         for (_, time, name) in self.open.drain(..count) {
             self.last = self.last.max(time);
             let is_modern = self.request.context.era() == Era::Modern;
-            self.steps.push(if is_modern { Step::Skipped } else { Step::Await(vec![name]) });
+            self.steps.push(if is_modern { CompiledStep::Skipped } else { CompiledStep::Await(vec![name]) });
         }
     }
 
-    fn entry(&mut self, entry: &Entry, place: Place) {
+    fn entry(&mut self, entry: &Entry, place: EventPhase) {
         self.await_before(entry.seq);
-        if let What::ChannelEnded { .. } = &entry.what {
+        if let EntryBody::ChannelEnded { .. } = &entry.what {
             self.wait(entry.at);
-            return self.steps.push(Step::CloseStream { retry: None });
+            return self.steps.push(CompiledStep::CloseStream { retry: None });
         }
-        let What::Message { from: Side::Server, message, .. } = &entry.what else { return };
+        let EntryBody::Message { from: Side::Server, message, .. } = &entry.what else { return };
         let Some(notification) = message.as_notification() else { return };
         self.wait(entry.at);
         let params = notification.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
@@ -385,19 +386,19 @@ impl Compiler<'_> {
             true => self.cancellation(params),
             false => self.notification(&notification.method, params, place),
         };
-        self.steps.push(step.unwrap_or(Step::Skipped));
+        self.steps.push(step.unwrap_or(CompiledStep::Skipped));
     }
 
-    fn cancellation(&self, params: Value) -> Option<Step> {
+    fn cancellation(&self, params: Value) -> Option<CompiledStep> {
         let Value::Object(mut params) = params else { return None };
         let id = params.shift_remove("requestId")?.to_string();
         // The request may belong to another call.
         let (_, name) = self.named.iter().find(|(other, _)| *other == id)?;
-        (!self.is_modern()).then(|| Step::CancelInput(name.clone(), Map::clone(&params)))
+        (!self.is_modern()).then(|| CompiledStep::CancelInput(name.clone(), Map::clone(&params)))
     }
 
     /// A notification in the client's version, if that version has it and the client requested it.
-    fn notification(&mut self, method: &Method, mut params: Value, place: Place) -> Option<Step> {
+    fn notification(&mut self, method: &Method, mut params: Value, place: EventPhase) -> Option<CompiledStep> {
         if let Some(progress) = self.progress.as_mut().filter(|_| *method == Method::PROGRESS) {
             params = progress.combine(self.round, params)?;
         }
@@ -409,10 +410,10 @@ impl Compiler<'_> {
             && (is_modern(context.revision) || from.is_some_and(is_modern))
         {
             self.has_notified = true;
-            return change.is_in(context.revision).then_some(Step::Change(CompiledChange::Fixed(change)));
+            return change.is_in(context.revision).then_some(CompiledStep::Change(CompiledChange::Fixed(change)));
         }
         // Since 2026-07-28 no other notification is sent outside of a request.
-        if place == Place::After && self.is_modern() {
+        if place == EventPhase::After && self.is_modern() {
             return None;
         }
         let mut params = adapt_notification(method, params, from, context.revision)?;
@@ -422,7 +423,7 @@ impl Compiler<'_> {
             return None;
         }
         self.has_notified = true;
-        Some(Step::Notify { method: method.clone(), params: Some(TemplateValue::Fixed(params)) })
+        Some(CompiledStep::Notify { method: method.clone(), params: Some(TemplateValue::Fixed(params)) })
     }
 
     /// The token under which this client gets progress of a recorded token; `None` for progress of another call.
@@ -431,7 +432,7 @@ impl Compiler<'_> {
         self.request.meta().get(meta::PROGRESS_TOKEN).filter(|_| is_own).cloned()
     }
 
-    fn response(&mut self, round: &Recorded, is_last: bool) {
+    fn response(&mut self, round: &RecordedExchange, is_last: bool) {
         let Some(response) = &round.call.response else { return };
         self.await_before(response.seq);
         self.wait(response.at);
@@ -441,37 +442,41 @@ impl Compiler<'_> {
             let requests: Vec<_> = requests.into_iter().filter_map(|request| self.supported(request)).collect();
             let result = round.result_in(self.request.context.revision).filter(|_| self.is_modern());
             let is_skipped = had_any && requests.is_empty();
-            self.steps.push(if is_skipped { Step::Skipped } else { Step::Round(RecordedRound { requests, result }) });
+            self.steps.push(if is_skipped {
+                CompiledStep::Skipped
+            } else {
+                CompiledStep::Round(RecordedRound { requests, result })
+            });
             // Without a later round the recording ends here.
             return;
         }
         if !is_last {
             return;
         }
-        let visits = round.visits().filter(|_| self.is_modern()).unwrap_or_default();
+        let visits = round.url_elicitations().filter(|_| self.is_modern()).unwrap_or_default();
         let visits: Vec<_> = visits.into_iter().filter_map(|request| self.supported(request)).collect();
         match visits.is_empty() {
             true => self.body = Some(self.recorded.reply(round)),
             // The client repeats the request afterwards, and gets the next recorded round.
-            false => self.steps.push(Step::Round(RecordedRound { requests: visits, result: None })),
+            false => self.steps.push(CompiledStep::Round(RecordedRound { requests: visits, result: None })),
         }
     }
 
     fn wait(&mut self, time: Duration) {
         let waited = time.saturating_sub(self.last);
         self.last = self.last.max(time);
-        if let Pace::Times(factor) = self.recorded.pace
+        if let ReplayPace::Times(factor) = self.recorded.pace
             && !waited.is_zero()
         {
             let scaled = Duration::try_from_secs_f64(waited.as_secs_f64() * factor).unwrap_or_default();
-            self.steps.push(Step::Wait(Delay { from: scaled, to: scaled }));
+            self.steps.push(CompiledStep::Wait(Delay { from: scaled, to: scaled }));
         }
     }
 
     fn gap(&mut self) {
         let has_notified = std::mem::take(&mut self.has_notified);
-        let waits = has_notified && self.recorded.pace == Pace::None;
+        let waits = has_notified && self.recorded.pace == ReplayPace::None;
         let wait = Delay { from: NOTIFICATION_GAP, to: NOTIFICATION_GAP };
-        self.steps.push(if waits { Step::Wait(wait) } else { Step::Skipped });
+        self.steps.push(if waits { CompiledStep::Wait(wait) } else { CompiledStep::Skipped });
     }
 }

@@ -6,6 +6,6 @@ mod recorded;
 mod tests;
 mod unmatched;
 
-pub use compile::{ContinuedRound, Pace, RecordedAnswer};
-pub use recorded::{Place, Recorded, Thing};
+pub use compile::{ContinuedRound, RecordedAnswer, ReplayPace};
+pub use recorded::{EventPhase, RecordedExchange, ReplayEvent};
 pub use unmatched::Unmatched;

@@ -8,11 +8,11 @@ use crate::answer::respond::InputRequest;
 use crate::exchange::Side;
 use crate::message::{Message, Method, Notification, Reply};
 use crate::protocol::{Era, PerRevision, Revision, code, meta};
-use crate::trace::{Call, Entry, Fate, Inside, What};
+use crate::trace::{CallStatus, Entry, EntryBody, RecordedCall, RelatedEvent};
 
 /// A recorded exchange.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordedExchange {
     /// Its number among all recorded exchanges.
     pub number: u32,
     /// The number of its session.
@@ -20,9 +20,9 @@ pub struct Recorded {
     /// Its place, for users: `session 3f9a…, call 12`.
     pub place: Arc<str>,
     /// The recorded call.
-    pub call: Call,
+    pub call: RecordedCall,
     /// The related events, in order.
-    pub things: Vec<Thing>,
+    pub things: Vec<ReplayEvent>,
     /// The version of the recording, if known.
     pub revision: Option<Revision>,
     /// The reply in other versions, for the clients that requested it.
@@ -31,38 +31,38 @@ pub struct Recorded {
 
 /// A related event of an exchange.
 #[derive(Clone, Debug)]
-pub struct Thing {
+pub struct ReplayEvent {
     /// The event.
-    pub what: Inside,
+    pub what: RelatedEvent,
     /// Whether it happened before or after the response.
-    pub place: Place,
+    pub place: EventPhase,
 }
 
 /// When a related event happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum EventPhase {
     /// Before the response.
     Before,
     /// After the response, and before the next request.
     After,
 }
 
-impl Thing {
+impl ReplayEvent {
     /// The notification, if the event is one of the server's.
-    pub fn told(&self) -> Option<&Notification> {
+    pub fn notification(&self) -> Option<&Notification> {
         match &self.what {
-            Inside::Entry(Entry { what: What::Message { from: Side::Server, message, .. }, .. }) => {
+            RelatedEvent::Entry(Entry { what: EntryBody::Message { from: Side::Server, message, .. }, .. }) => {
                 message.as_notification()
             }
-            Inside::Entry(_) | Inside::Call(_) => None,
+            RelatedEvent::Entry(_) | RelatedEvent::Call(_) => None,
         }
     }
 }
 
-impl Recorded {
+impl RecordedExchange {
     /// Whether the response is `input_required` (2026-07-28).
     pub fn is_round(&self) -> bool {
-        Fate::of(&self.call) == Fate::InputRequired
+        CallStatus::of(&self.call) == CallStatus::InputRequired
     }
 
     /// The input requests of an `input_required` result; empty if it has only state.
@@ -80,7 +80,7 @@ impl Recorded {
 
     /// The URLs that the client must open before it repeats the request, if the response is the error that requires
     /// them; since 2026-07-28 they are input requests.
-    pub(super) fn visits(&self) -> Option<Vec<InputRequest>> {
+    pub(super) fn url_elicitations(&self) -> Option<Vec<InputRequest>> {
         let Some(Reply::Error(error)) = self.reply() else { return None };
         if error.code != code::URL_ELICITATION_REQUIRED {
             return None;
@@ -95,8 +95,8 @@ impl Recorded {
     }
 
     /// Whether the response is the error that requires the client to open a URL first.
-    pub fn sends_elsewhere(&self) -> bool {
-        self.visits().is_some()
+    pub fn requires_url(&self) -> bool {
+        self.url_elicitations().is_some()
     }
 
     /// The progress token of the recorded request.
@@ -128,14 +128,14 @@ impl Recorded {
     }
 
     /// A garbled response, with the reply that a lenient client reads from it.
-    pub(super) fn meant(&self) -> Option<(&Message, Reply)> {
+    pub(super) fn lenient_reply(&self) -> Option<(&Message, Reply)> {
         let message = &self.call.response.as_ref()?.message;
-        Some((message, message.meant()?))
+        Some((message, message.read_leniently()?))
     }
 
     /// Whether the recording has a response that can be sent to clients.
     pub fn has_reply(&self) -> bool {
-        self.reply().is_some() || self.meant().is_some()
+        self.reply().is_some() || self.lenient_reply().is_some()
     }
 
     /// Whether the exchange has a reply and no related events.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{ContinuedRound, Pace, Place, Recorded, RecordedAnswer, Thing};
+use super::{ContinuedRound, EventPhase, RecordedAnswer, RecordedExchange, ReplayEvent, ReplayPace};
 use crate::answer::{
     Action, AnswerSource, Chain, ConnectionState, Decision, Environment, IncomingRequest, Introduction, LegacyState,
     MatchDepth, Miss, NegotiatedClient, Offer, RequestContext, StateSigner, adapt_reply as adapted,
@@ -13,27 +13,27 @@ use crate::answer::{
 use crate::exchange::{Channel, Side};
 use crate::message::{Message, Method, Reply};
 use crate::protocol::{Revision, meta};
-use crate::trace::{Call, Entry, Inside, Likeness, Placed, What};
+use crate::trace::{Entry, EntryBody, PlacedMessage, RecordedCall, RelatedEvent, RequestIdentity};
 
-fn placed(seq: u64, text: &str) -> Placed {
-    Placed::new(seq, Duration::from_millis(seq * 10), Message::parse(text.to_owned()))
+fn placed(seq: u64, text: &str) -> PlacedMessage {
+    PlacedMessage::new(seq, Duration::from_millis(seq * 10), Message::parse(text.to_owned()))
 }
 
-fn call(asker: Side, seqs: (u64, u64), method: &str, params: Value, result: Value) -> Call {
+fn call(asker: Side, seqs: (u64, u64), method: &str, params: Value, result: Value) -> RecordedCall {
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     let response = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string();
-    Call { asker, request: placed(seqs.0, &request), response: Some(placed(seqs.1, &response)) }
+    RecordedCall { asker, request: placed(seqs.0, &request), response: Some(placed(seqs.1, &response)) }
 }
 
-fn told(seq: u64, method: &str, params: Value) -> Thing {
+fn told(seq: u64, method: &str, params: Value) -> ReplayEvent {
     let message = Message::notification(Method::from(method), Some(&params)).unwrap();
-    let what = What::Message { from: Side::Server, channel: Channel::MAIN, message, event_id: None };
+    let what = EntryBody::Message { from: Side::Server, channel: Channel::MAIN, message, event_id: None };
     let entry = Entry::new(seq, Duration::from_millis(seq * 10), what);
-    Thing { what: Inside::Entry(entry), place: Place::Before }
+    ReplayEvent { what: RelatedEvent::Entry(entry), place: EventPhase::Before }
 }
 
-fn recorded(number: u32, call: Call, things: Vec<Thing>, revision: Revision) -> Arc<Recorded> {
-    Arc::new(Recorded {
+fn recorded(number: u32, call: RecordedCall, things: Vec<ReplayEvent>, revision: Revision) -> Arc<RecordedExchange> {
+    Arc::new(RecordedExchange {
         number,
         session: 0,
         place: "session a, call 1".into(),
@@ -45,10 +45,10 @@ fn recorded(number: u32, call: Call, things: Vec<Thing>, revision: Revision) -> 
 }
 
 /// A booking with progress and an elicitation, recorded with a handshake.
-fn legacy() -> Vec<Arc<Recorded>> {
+fn legacy() -> Vec<Arc<RecordedExchange>> {
     let question = json!({"message": "Which day?", "requestedSchema": {"type": "object"}});
     let asked = call(Side::Server, (3, 4), "elicitation/create", question, json!({"action": "accept"}));
-    let asked = Thing { what: Inside::Call(Box::new(asked)), place: Place::Before };
+    let asked = ReplayEvent { what: RelatedEvent::Call(Box::new(asked)), place: EventPhase::Before };
     let progress = |seq, far| told(seq, "notifications/progress", json!({"progressToken": 7, "progress": far}));
     let booked = json!({"content": [{"type": "text", "text": "booked"}]});
     let call = call(Side::Client, (1, 6), "tools/call", json!({"name": "book"}), booked);
@@ -56,7 +56,7 @@ fn legacy() -> Vec<Arc<Recorded>> {
 }
 
 /// The booking since 2026-07-28: two rounds.
-fn modern() -> Vec<Arc<Recorded>> {
+fn modern() -> Vec<Arc<RecordedExchange>> {
     let requests = json!({"day": {"method": "elicitation/create", "params": {"message": "Which day?"}}});
     let wanted = json!({"resultType": "input_required", "inputRequests": requests, "requestState": "s"});
     let booked = json!({
@@ -87,11 +87,11 @@ fn asked(revision: Revision, more: Value) -> IncomingRequest {
 
 /// An answer source that answers every request from the same rounds.
 #[derive(Debug)]
-struct Rounds(Vec<Arc<Recorded>>, Pace);
+struct Rounds(Vec<Arc<RecordedExchange>>, ReplayPace);
 
 impl AnswerSource for Rounds {
     fn begin(&self, request: &Arc<IncomingRequest>, context: &mut crate::answer::AnswerContext<'_>) -> Offer {
-        let key = Likeness::default().key(&request.method, Some(&request.params));
+        let key = RequestIdentity::default().key(&request.method, Some(&request.params));
         let Ok(continued) = ContinuedRound::of(request, key, context) else { return Offer::Pass(MatchDepth::Name) };
         let (rounds, server) = (self.0.clone(), json!({"name": "s"}).into());
         let answer = RecordedAnswer { rounds, key, server, pace: self.1, again: false, instead: None };
@@ -99,14 +99,14 @@ impl AnswerSource for Rounds {
     }
 
     fn closest(&self, request: &IncomingRequest, context: &mut crate::answer::AnswerContext<'_>) -> Option<Miss> {
-        let key = Likeness::default().key(&request.method, Some(&request.params));
+        let key = RequestIdentity::default().key(&request.method, Some(&request.params));
         let error = ContinuedRound::of(request, key, context).err()?;
         Some(Miss { error, is_remark: false })
     }
 }
 
 /// Every action until the answer, one per line, and the result.
-fn played(rounds: Vec<Arc<Recorded>>, request: IncomingRequest, pace: Pace) -> (Vec<String>, Value) {
+fn played(rounds: Vec<Arc<RecordedExchange>>, request: IncomingRequest, pace: ReplayPace) -> (Vec<String>, Value) {
     let signer = StateSigner::new([7; 32]);
     let environment = Environment { now_ms: 1_000_000, signer: &signer };
     let chain = Chain::new(vec![Arc::new(Rounds(rounds, pace))]);
@@ -141,7 +141,7 @@ fn played(rounds: Vec<Arc<Recorded>>, request: IncomingRequest, pace: Pace) -> (
 
 #[test]
 fn notifications_and_questions_come_before_the_answer_with_the_tokens_of_this_client() {
-    let (lines, result) = played(legacy(), asked(Revision::V2025_06_18, json!({})), Pace::None);
+    let (lines, result) = played(legacy(), asked(Revision::V2025_06_18, json!({})), ReplayPace::None);
     assert_eq!(
         lines,
         [
@@ -172,7 +172,7 @@ fn progress_of(rounds: &[&[f64]]) -> Vec<String> {
         recorded(5 + at as u32, call, things, Revision::V2026_07_28)
     };
     let rounds = rounds.iter().enumerate().map(round).collect();
-    let (lines, _) = played(rounds, asked(Revision::V2025_06_18, json!({})), Pace::None);
+    let (lines, _) = played(rounds, asked(Revision::V2025_06_18, json!({})), ReplayPace::None);
     let progress = lines.iter().filter_map(|line| line.strip_prefix("notifications/progress "));
     let far = |line: &str| serde_json::from_str::<Value>(line).unwrap();
     progress.map(far).map(|far| format!("{} of {}", far["progress"], far["total"])).collect()
@@ -196,11 +196,11 @@ fn a_form_is_asked_as_it_was_in_its_version_and_without_what_an_older_one_does_n
     let booked = |revision| {
         let question = json!({"message": "Who?", "requestedSchema": form});
         let question = call(Side::Server, (2, 3), "elicitation/create", question, json!({"action": "accept"}));
-        let question = Thing { what: Inside::Call(Box::new(question)), place: Place::Before };
+        let question = ReplayEvent { what: RelatedEvent::Call(Box::new(question)), place: EventPhase::Before };
         let call = call(Side::Client, (1, 4), "tools/call", json!({"name": "book"}), json!({"content": []}));
         vec![recorded(5, call, vec![question], revision)]
     };
-    let lines = |from, to| played(booked(from), asked(to, json!({})), Pace::None).0;
+    let lines = |from, to| played(booked(from), asked(to, json!({})), ReplayPace::None).0;
     let whole = format!(r#"ask elicitation/create {{"message":"Who?","requestedSchema":{form}}}"#);
     for same in [Revision::V2024_11_05, Revision::V2025_06_18, Revision::V2025_11_25] {
         assert_eq!(lines(same, same), [whole.as_str()], "{same}");
@@ -229,39 +229,39 @@ fn what_was_declared_in_a_version_is_declared_in_it_again() {
 
 #[test]
 fn the_time_between_messages_is_kept_but_not_that_of_the_client() {
-    let (lines, _) = played(legacy(), asked(Revision::V2025_11_25, json!({})), Pace::Times(2.0));
+    let (lines, _) = played(legacy(), asked(Revision::V2025_11_25, json!({})), ReplayPace::Times(2.0));
     let waits: Vec<_> = lines.iter().filter(|line| line.starts_with("wait")).collect();
     assert_eq!(waits, ["wait 20ms", "wait 20ms", "wait 20ms", "wait 20ms"]);
 }
 
 #[test]
 fn a_question_of_the_handshake_era_is_a_round_for_a_client_of_today() {
-    let (lines, first) = played(legacy(), asked(Revision::V2026_07_28, json!({})), Pace::None);
+    let (lines, first) = played(legacy(), asked(Revision::V2026_07_28, json!({})), ReplayPace::None);
     assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":1}"#, "wait 50ms"]);
     assert_eq!(first["resultType"], "input_required");
     assert_eq!(first["inputRequests"]["question-1"]["method"], "elicitation/create");
     let again = json!({"requestState": first["requestState"], "inputResponses": {"question-1": {"action": "accept"}}});
-    let (lines, last) = played(legacy(), asked(Revision::V2026_07_28, again), Pace::None);
+    let (lines, last) = played(legacy(), asked(Revision::V2026_07_28, again), ReplayPace::None);
     assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":2}"#, "wait 50ms"]);
     assert_eq!((&last["resultType"], &last["content"][0]["text"]), (&json!("complete"), &json!("booked")));
     let nothing = json!({"requestState": first["requestState"], "inputResponses": {}});
-    let (_, asked_again) = played(legacy(), asked(Revision::V2026_07_28, nothing), Pace::None);
+    let (_, asked_again) = played(legacy(), asked(Revision::V2026_07_28, nothing), ReplayPace::None);
     assert_eq!(asked_again["resultType"], "input_required");
 }
 
 #[test]
 fn rounds_are_one_operation_for_a_client_of_the_handshake_era() {
-    let (lines, result) = played(modern(), asked(Revision::V2025_11_25, json!({})), Pace::None);
+    let (lines, result) = played(modern(), asked(Revision::V2025_11_25, json!({})), ReplayPace::None);
     assert_eq!(lines, [r#"ask elicitation/create {"message":"Which day?"}"#]);
     assert_eq!(result, json!({"content": [{"type": "text", "text": "booked"}]}));
 }
 
 #[test]
 fn rounds_are_rounds_for_a_client_of_today() {
-    let (_, first) = played(modern(), asked(Revision::V2026_07_28, json!({})), Pace::None);
+    let (_, first) = played(modern(), asked(Revision::V2026_07_28, json!({})), ReplayPace::None);
     assert_eq!(first["inputRequests"]["day"]["params"]["message"], "Which day?");
     let again = json!({"requestState": first["requestState"], "inputResponses": {"day": {"action": "accept"}}});
-    let (_, last) = played(modern(), asked(Revision::V2026_07_28, again), Pace::None);
+    let (_, last) = played(modern(), asked(Revision::V2026_07_28, again), ReplayPace::None);
     assert_eq!(last, modern()[1].reply().map(value).unwrap());
 }
 
@@ -283,7 +283,7 @@ fn every_round_is_asked_though_all_of_them_have_the_same_name_for_it() {
     };
     let (mut more, mut heard) = (json!({}), Vec::new());
     loop {
-        let (_, result) = played(rounds(), asked(Revision::V2026_07_28, more), Pace::None);
+        let (_, result) = played(rounds(), asked(Revision::V2026_07_28, more), ReplayPace::None);
         if result["resultType"] == "complete" {
             break;
         }
@@ -308,7 +308,7 @@ fn what_a_client_has_answered_of_a_round_it_is_not_asked_again() {
     };
     let (mut more, mut asked_for) = (json!({}), Vec::new());
     loop {
-        let (_, result) = played(rounds(), asked(Revision::V2026_07_28, more), Pace::None);
+        let (_, result) = played(rounds(), asked(Revision::V2026_07_28, more), ReplayPace::None);
         let Some(questions) = result["inputRequests"].as_object() else { break };
         asked_for.push(questions.keys().cloned().collect::<String>());
         let first = questions.keys().next().unwrap();
@@ -320,7 +320,7 @@ fn what_a_client_has_answered_of_a_round_it_is_not_asked_again() {
 #[test]
 fn a_request_state_that_was_never_sent_is_refused() {
     let request = Arc::new(asked(Revision::V2026_07_28, json!({"requestState": "s"})));
-    let (signer, chain) = (StateSigner::new([7; 32]), Chain::new(vec![Arc::new(Rounds(legacy(), Pace::None))]));
+    let (signer, chain) = (StateSigner::new([7; 32]), Chain::new(vec![Arc::new(Rounds(legacy(), ReplayPace::None))]));
     let environment = Environment { now_ms: 0, signer: &signer };
     let mut state = ConnectionState::default();
     let Decision::Unanswered(passed) = chain.begin(&request, &mut state, environment) else { panic!("answered") };

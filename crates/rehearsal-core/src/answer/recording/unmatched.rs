@@ -11,7 +11,7 @@ use crate::protocol::code;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unmatched {
     /// No similar request was recorded.
-    Nothing,
+    NeverRecorded,
     /// A similar request was recorded.
     Closest {
         /// The place of the closest recorded request, for users.
@@ -20,14 +20,14 @@ pub enum Unmatched {
         mismatches: Vec<Mismatch>,
     },
     /// The request does not match the condition for all requests.
-    Unfit {
+    ConstraintFailed {
         /// The place of the closest recorded request, for users.
         place: Option<String>,
         /// Every mismatch.
         mismatches: Vec<Mismatch>,
     },
     /// The request was recorded, and all of its responses were returned already.
-    UsedUp {
+    Exhausted {
         /// How many responses there were.
         answers: usize,
     },
@@ -37,7 +37,7 @@ pub enum Unmatched {
         place: String,
     },
     /// The request continues a recorded exchange that the recorded client did not continue.
-    Ended {
+    RecordingEnded {
         /// The place of the last recorded request, for users.
         place: String,
     },
@@ -58,20 +58,20 @@ impl Unmatched {
         let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
         let what = name.map_or(method.to_string(), |name| format!("{method} {name}"));
         let (message, data) = match self {
-            Unmatched::Nothing => (format!("no recording of {what}, nor of anything like it"), json!({})),
+            Unmatched::NeverRecorded => (format!("no recording of {what}, nor of anything like it"), json!({})),
             Unmatched::Closest { place, mismatches } => {
                 let shown = first_mismatches(mismatches).join("; ");
                 let message = format!("no recording of {what}; closest is {place}: {shown}");
                 (message, json!({"closest": with_mismatches(json!({"recording": place}), mismatches)}))
             }
-            Unmatched::Unfit { place, mismatches } => {
+            Unmatched::ConstraintFailed { place, mismatches } => {
                 let data = match place {
                     Some(place) => json!({"closest": with_mismatches(json!({"recording": place}), mismatches)}),
                     None => with_mismatches(json!({}), mismatches),
                 };
                 (format!("{what} is not matched: {}", first_mismatches(mismatches).join("; ")), data)
             }
-            Unmatched::UsedUp { answers } => {
+            Unmatched::Exhausted { answers } => {
                 let message = format!("all {answers} recorded answers of {what} were given");
                 (message, json!({"recorded": answers}))
             }
@@ -79,7 +79,7 @@ impl Unmatched {
                 let message = format!("{what} was recorded as a task, which this client cannot have: {place}");
                 (message, json!({"recording": place}))
             }
-            Unmatched::Ended { place } => {
+            Unmatched::RecordingEnded { place } => {
                 let message = format!(
                     "the recording of {what} ends with an input request that the client never answered: {place}"
                 );

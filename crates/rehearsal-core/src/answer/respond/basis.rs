@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::steps::CompiledAnswer;
 use crate::answer::answer::Provenance;
 use crate::answer::request_context::IncomingRequest;
-use crate::answer::script::{Mock, RuleInput, Scope, State, Target, Templates};
+use crate::answer::script::{AnswerTarget, Mock, MockState, RuleInput, TemplateScope, Templates};
 use crate::script::mock::Validate;
 
 /// The origin of a responder's answer.
@@ -21,8 +21,8 @@ pub(in crate::answer) enum Basis {
 #[derive(Debug)]
 pub(in crate::answer) struct ScriptBasis {
     pub(in crate::answer) mock: Arc<Mock>,
-    pub(in crate::answer) state: Arc<Mutex<State>>,
-    pub(in crate::answer) target: Arc<Target>,
+    pub(in crate::answer) state: Arc<Mutex<MockState>>,
+    pub(in crate::answer) target: Arc<AnswerTarget>,
     /// The position of the answer among those of the target.
     pub(in crate::answer) rule: usize,
     pub(in crate::answer) arguments: Value,
@@ -46,7 +46,7 @@ pub(in crate::answer) struct RecordingBasis {
 }
 
 impl ScriptBasis {
-    pub(in crate::answer) fn state(&self) -> MutexGuard<'_, State> {
+    pub(in crate::answer) fn state(&self) -> MutexGuard<'_, MockState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,12 +130,12 @@ impl Basis {
         &self,
         request: &IncomingRequest,
         inputs: &Map<String, Value>,
-        render: impl FnOnce(&Templates, &Scope<'_>) -> Result<T, String>,
+        render: impl FnOnce(&Templates, &TemplateScope<'_>) -> Result<T, String>,
     ) -> Result<T, String> {
         let Basis::Script(script) = self else { return Err("a recording has no templates".to_owned()) };
         let context = &request.context;
         let values = script.state().snapshot();
-        let scope = Scope {
+        let scope = TemplateScope {
             arguments: &script.arguments,
             state: &values,
             call: script.call,

@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::answer::WrittenFor;
 use crate::answer::request_context::RequestContext;
-use crate::answer::script::{Fields, Scope, TemplateValue, Templates, Workshop, meant};
+use crate::answer::script::{CompileContext, ObjectBuilder, TemplateScope, TemplateValue, Templates, meant};
 use crate::matcher::Schema;
 use crate::message::{ErrorReply, Message, Method, RequestId};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::script::Span;
-use crate::script::mock::{Ask, Elicitation, Sampling};
-use crate::shape::{forget_unknown, may_be_said};
+use crate::script::mock::{Elicitation, InputRequestEntry, Sampling};
+use crate::shape::{server_may_send, strip_unknown};
 
 /// A request to the client: a JSON-RPC request before 2026-07-28, an entry of `inputRequests` since.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +113,7 @@ impl InputRequest {
         if context.era() == Era::Modern && !known {
             return Err(format!("servers do not send {} since {}", self.method, Revision::V2026_07_28));
         }
-        if context.era() == Era::Legacy && !may_be_said(self.method.as_str(), context.revision) {
+        if context.era() == Era::Legacy && !server_may_send(self.method.as_str(), context.revision) {
             return Err(format!("servers do not send {} in {}", self.method, context.revision));
         }
         if self.method == Method::SAMPLING {
@@ -127,7 +127,7 @@ impl InputRequest {
         }
         if self.params.is_object() {
             let mut asked = json!({"method": self.method.as_str(), "params": self.params});
-            forget_unknown("InputRequest", &mut asked, context.revision);
+            strip_unknown("InputRequest", &mut asked, context.revision);
             self.params = asked["params"].take();
         }
         Ok(self)
@@ -196,27 +196,32 @@ enum InputKind {
 }
 
 impl InputRequestTemplate {
-    pub(in crate::answer) fn compile(name: &str, ask: &Ask, at: Span, shop: &mut Workshop<'_>) -> InputRequestTemplate {
-        let mut fields = Fields::new();
+    pub(in crate::answer) fn compile(
+        name: &str,
+        ask: &InputRequestEntry,
+        at: Span,
+        shop: &mut CompileContext<'_>,
+    ) -> InputRequestTemplate {
+        let mut fields = ObjectBuilder::new();
         let (mut form, mut elicitation_id) = (None, None);
         let kind = match ask {
-            Ask::Request { method, params } => {
+            InputRequestEntry::Request { method, params } => {
                 return InputRequestTemplate::exactly(name, method, params.as_ref(), at, shop);
             }
-            Ask::Elicitation(written) => {
+            InputRequestEntry::Elicitation(written) => {
                 form = written.requested_schema.as_ref().and_then(|schema| meant(schema, shop.problems));
                 elicitation_id = written.elicitation_id.clone();
                 elicitation(written, &mut fields, at, shop)
             }
-            Ask::Sampling(written) => {
+            InputRequestEntry::Sampling(written) => {
                 sampling(written, &mut fields, at, shop);
                 InputKind::Model
             }
-            Ask::Roots => InputKind::Roots,
+            InputRequestEntry::Roots => InputKind::Roots,
         };
         let schema = match ask {
-            Ask::Elicitation(written) => written.requested_schema.as_ref().map(|schema| &schema.written),
-            Ask::Sampling(_) | Ask::Roots | Ask::Request { .. } => None,
+            InputRequestEntry::Elicitation(written) => written.requested_schema.as_ref().map(|schema| &schema.written),
+            InputRequestEntry::Sampling(_) | InputRequestEntry::Roots | InputRequestEntry::Request { .. } => None,
         };
         InputRequestTemplate {
             name: name.to_owned(),
@@ -236,7 +241,7 @@ impl InputRequestTemplate {
         method: &str,
         params: Option<&Map<String, Value>>,
         at: Span,
-        shop: &mut Workshop<'_>,
+        shop: &mut CompileContext<'_>,
     ) -> InputRequestTemplate {
         let method = Method::from(method);
         let written = params.map_or(Value::Null, |params| Value::Object(params.clone()));
@@ -257,7 +262,7 @@ impl InputRequestTemplate {
         &self,
         revision: Revision,
         templates: &Templates,
-        scope: &Scope<'_>,
+        scope: &TemplateScope<'_>,
     ) -> Result<InputRequest, String> {
         let mut params = self.params.render(templates, scope)?;
         match (self.written_for, self.kind) {
@@ -331,7 +336,7 @@ impl InputKind {
     /// The first version that has this input request, with this schema if it is a form.
     fn since(self, schema: Option<&Value>) -> Revision {
         match self {
-            InputKind::Form if schema.is_some_and(has_choices) => Revision::V2025_11_25,
+            InputKind::Form if schema.is_some_and(has_enum_fields) => Revision::V2025_11_25,
             InputKind::Form => Revision::V2025_06_18,
             InputKind::Url => Revision::V2025_11_25,
             InputKind::Model | InputKind::Roots => Revision::V2024_11_05,
@@ -390,13 +395,18 @@ impl MissingCapability {
     }
 }
 
-fn elicitation(written: &Elicitation, fields: &mut Fields, at: Span, shop: &mut Workshop<'_>) -> InputKind {
-    let message = shop.words(written.message.at, &written.message);
+fn elicitation(
+    written: &Elicitation,
+    fields: &mut ObjectBuilder,
+    at: Span,
+    shop: &mut CompileContext<'_>,
+) -> InputKind {
+    let message = shop.text_template(written.message.at, &written.message);
     match &written.url {
         Some(url) => {
             fields.fixed("mode", "url");
             fields.draft("message", message);
-            let url = shop.words(at, url);
+            let url = shop.text_template(at, url);
             fields.draft("url", url);
             InputKind::Url
         }
@@ -413,11 +423,11 @@ fn elicitation(written: &Elicitation, fields: &mut Fields, at: Span, shop: &mut 
     }
 }
 
-fn sampling(written: &Sampling, fields: &mut Fields, at: Span, shop: &mut Workshop<'_>) {
+fn sampling(written: &Sampling, fields: &mut ObjectBuilder, at: Span, shop: &mut CompileContext<'_>) {
     let messages = match (&written.messages, &written.prompt) {
         (Some(messages), _) => TemplateValue::list(messages.iter().map(|message| shop.value(at, message)).collect()),
         (None, Some(prompt)) => {
-            let text = shop.words(prompt.at, prompt);
+            let text = shop.text_template(prompt.at, prompt);
             let block = vec![("type".to_owned(), TemplateValue::Fixed("text".into())), ("text".to_owned(), text)];
             let message = vec![
                 ("role".to_owned(), TemplateValue::Fixed("user".into())),
@@ -429,7 +439,7 @@ fn sampling(written: &Sampling, fields: &mut Fields, at: Span, shop: &mut Worksh
     };
     fields.draft("messages", messages);
     if let Some(system_prompt) = &written.system_prompt {
-        let system_prompt = shop.words(system_prompt.at, system_prompt);
+        let system_prompt = shop.text_template(system_prompt.at, system_prompt);
         fields.draft("systemPrompt", system_prompt);
     }
     fields.fixed("maxTokens", written.max_tokens);
@@ -445,7 +455,7 @@ pub(in crate::answer) fn supports_server_requests(context: &RequestContext) -> b
 }
 
 /// Whether a form has fields that exist only since 2025-11-25: lists, and choices with titles.
-fn has_choices(schema: &Value) -> bool {
+fn has_enum_fields(schema: &Value) -> bool {
     let fields = schema.get("properties").and_then(Value::as_object);
     fields.is_some_and(|fields| fields.values().any(is_choice))
 }

@@ -17,4 +17,6 @@ pub(super) use input_request::InputRequestTemplate;
 pub(super) use progress::CombinedProgress;
 pub(super) use responder::StepResponder;
 pub(super) use state_signer::StatelessRounds;
-pub(super) use steps::{AnswerBody, CompiledAnswer, CompiledChange, ConditionalAnswer, OnDecline, RecordedRound, Step};
+pub(super) use steps::{
+    AnswerBody, CompiledAnswer, CompiledChange, CompiledStep, ConditionalAnswer, OnDecline, RecordedRound,
+};

@@ -13,7 +13,7 @@ use super::basis::Basis;
 use super::input_request::{InputRequest, InputRequestTemplate, MissingCapability, supports_server_requests};
 use super::progress::CombinedProgress;
 use super::state_signer::StatelessRounds;
-use super::steps::{CompiledAnswer, CompiledChange, OnDecline, RecordedRound, Step, TaskOptions};
+use super::steps::{CompiledAnswer, CompiledChange, CompiledStep, OnDecline, RecordedRound, TaskOptions};
 use crate::answer::answer::{Answer, Provenance, ResultKind, WrittenFor};
 use crate::answer::protocol::invalid;
 use crate::answer::request_context::IncomingRequest;
@@ -146,18 +146,18 @@ impl StepResponder {
         match (starts, &answer.task) {
             (true, task) => Ok(Some(task.clone().unwrap_or_default())),
             (false, Some(task)) if task.required => Err(match context.era() {
-                Era::Modern => task::undeclared(),
+                Era::Modern => task::missing_extension(),
                 Era::Legacy => ErrorReply::new(code::METHOD_NOT_FOUND, "this tool can only be called as a task"),
             }),
             (false, _) => Ok(None),
         }
     }
 
-    fn step(&mut self, index: usize, step: &Step, context: &mut AnswerContext<'_>) -> Option<Action> {
+    fn step(&mut self, index: usize, step: &CompiledStep, context: &mut AnswerContext<'_>) -> Option<Action> {
         let is_asked = self.position == Position::Asked(index);
         self.position = Position::Step(index + 1);
         let done = match step {
-            Step::Ask(templates, on_decline) => {
+            CompiledStep::Ask(templates, on_decline) => {
                 if !is_asked {
                     self.round += 1;
                     // Earlier input under the same name belongs to another request.
@@ -165,29 +165,29 @@ impl StepResponder {
                 }
                 self.ask(index, templates, *on_decline, context)
             }
-            Step::Round(round) => {
+            CompiledStep::Round(round) => {
                 self.round += 1;
                 Ok(self.recorded_round(index, round, is_asked, context))
             }
-            Step::EmptyRound if self.era() == Era::Modern && !self.in_task => {
+            CompiledStep::EmptyRound if self.era() == Era::Modern && !self.in_task => {
                 Ok(Some(self.input_required(&[], None, context)))
             }
-            Step::EmptyRound => {
+            CompiledStep::EmptyRound => {
                 self.round += 1;
                 Ok(None)
             }
             step => self.simple_step(step),
         };
-        done.unwrap_or_else(|why| Some(self.broken(&why)))
+        done.unwrap_or_else(|why| Some(self.mock_error(&why)))
     }
 
     /// A step that needs no input from the client.
-    fn simple_step(&mut self, step: &Step) -> Result<Option<Action>, String> {
+    fn simple_step(&mut self, step: &CompiledStep) -> Result<Option<Action>, String> {
         match step {
-            Step::Wait(delay) => Ok(Some(Action::Wait(*delay))),
-            Step::Progress { progress, total, message } => self.progress(*progress, *total, message.as_ref()),
-            Step::Log { level, .. } if !self.request.context.logs.include(Some(*level)) => Ok(None),
-            Step::Log { level, logger, data } => {
+            CompiledStep::Wait(delay) => Ok(Some(Action::Wait(*delay))),
+            CompiledStep::Progress { progress, total, message } => self.progress(*progress, *total, message.as_ref()),
+            CompiledStep::Log { level, .. } if !self.request.context.logs.include(Some(*level)) => Ok(None),
+            CompiledStep::Log { level, logger, data } => {
                 let mut params = json!({"level": level.name()});
                 if let Some(logger) = logger {
                     params["logger"] = logger.as_str().into();
@@ -195,39 +195,41 @@ impl StepResponder {
                 params["data"] = self.render(data)?;
                 Ok(Some(Action::Notify { method: Method::LOG_MESSAGE, params }))
             }
-            Step::Notify { method, params } => {
+            CompiledStep::Notify { method, params } => {
                 let params = params.as_ref().map_or(Ok(json!({})), |params| self.render(params))?;
                 Ok(Some(Action::Notify { method: method.clone(), params }))
             }
-            Step::Change(change) => Ok(Some(Action::NotifySubscribers(match change {
+            CompiledStep::Change(change) => Ok(Some(Action::NotifySubscribers(match change {
                 CompiledChange::Fixed(change) => change.clone(),
                 CompiledChange::Resource(uri) => {
                     ChangeNotice::Resource(self.render(uri)?.as_str().unwrap_or_default().to_owned())
                 }
             }))),
-            Step::Send(requests) => Ok(Some(Action::Ask(requests.clone()))),
-            Step::Await(names) => Ok(Some(Action::Await(names.clone()))),
-            Step::CancelInput(name, params) => Ok(Some(Action::CancelInput(name.clone(), params.clone()))),
-            Step::Set(fields) => self.change_state(fields, |state, key, value| state.set(key, value)),
-            Step::Append(fields) => self.change_state(fields, |state, key, value| state.append(key, value)),
-            Step::Delete(keys) => {
+            CompiledStep::Send(requests) => Ok(Some(Action::Ask(requests.clone()))),
+            CompiledStep::Await(names) => Ok(Some(Action::Await(names.clone()))),
+            CompiledStep::CancelInput(name, params) => Ok(Some(Action::CancelInput(name.clone(), params.clone()))),
+            CompiledStep::Set(fields) => self.change_state(fields, |state, key, value| state.set(key, value)),
+            CompiledStep::Append(fields) => self.change_state(fields, |state, key, value| state.append(key, value)),
+            CompiledStep::Delete(keys) => {
                 if let Basis::Script(script) = &self.basis {
                     keys.iter().for_each(|key| script.state().delete(key));
                 }
                 Ok(None)
             }
-            Step::CloseStream { retry } => {
+            CompiledStep::CloseStream { retry } => {
                 let has_polling = self.request.context.revision == Revision::V2025_11_25;
                 Ok(has_polling.then_some(Action::CloseStream { retry: *retry }))
             }
-            Step::Ask(..) | Step::Round(_) | Step::EmptyRound | Step::Skipped => Ok(None),
+            CompiledStep::Ask(..) | CompiledStep::Round(_) | CompiledStep::EmptyRound | CompiledStep::Skipped => {
+                Ok(None)
+            }
         }
     }
 
     fn change_state(
         &mut self,
         fields: &[(String, TemplateValue)],
-        change: impl Fn(&mut crate::answer::script::State, &str, Value),
+        change: impl Fn(&mut crate::answer::script::MockState, &str, Value),
     ) -> Result<Option<Action>, String> {
         for (key, value) in fields {
             let value = self.render(value)?;
@@ -437,7 +439,7 @@ impl StepResponder {
     }
 
     /// A mistake in the mock file: an internal error, and a remark for its author.
-    fn broken(&mut self, why: &str) -> Action {
+    fn mock_error(&mut self, why: &str) -> Action {
         let answer = self.broken_answer(why);
         self.fail(answer)
     }
@@ -531,7 +533,7 @@ impl Responder for StepResponder {
             (Err(why), Basis::Script(_)) => {
                 let Position::Asked(index) = self.position else { return };
                 match self.current().and_then(|answer| answer.steps.get(index)) {
-                    Some(Step::Ask(_, OnDecline::IsNull)) => {
+                    Some(CompiledStep::Ask(_, OnDecline::IsNull)) => {
                         self.offered.insert(name.to_owned(), Value::Null);
                     }
                     _ => self.failure = Some(why),

@@ -26,7 +26,7 @@ pub(in crate::answer) struct CompiledAnswer {
     /// The status message of the task.
     pub(in crate::answer) status_message: Option<TemplateValue>,
     /// The steps before the reply.
-    pub(in crate::answer) steps: Vec<Step>,
+    pub(in crate::answer) steps: Vec<CompiledStep>,
     /// Whether an `input_required` result has a request state.
     pub(in crate::answer) request_state: bool,
     /// Further answers: the first whose conditions hold continues.
@@ -34,7 +34,7 @@ pub(in crate::answer) struct CompiledAnswer {
     /// The reply; `None` only if one of `choose` must fit.
     pub(in crate::answer) body: Option<AnswerBody>,
     /// The steps after the reply.
-    pub(in crate::answer) after: Vec<Step>,
+    pub(in crate::answer) after: Vec<CompiledStep>,
     /// The fault that the reply is sent with.
     pub(in crate::answer) fault: Option<FaultKind>,
 }
@@ -86,7 +86,7 @@ impl AnswerBody {
 
 /// One step before or after the reply.
 #[derive(Debug)]
-pub(in crate::answer) enum Step {
+pub(in crate::answer) enum CompiledStep {
     Wait(Delay),
     Progress {
         progress: f64,

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::content::{Fields, Workshop};
+use super::content::{CompileContext, ObjectBuilder};
 use super::given::{CompiledConditions, when};
 use super::target::TargetKind;
 use super::template::TemplateValue;
 use crate::answer::answer::WrittenFor;
 use crate::answer::respond::{
-    AnswerBody, CompiledAnswer, CompiledChange, ConditionalAnswer, InputRequestTemplate, OnDecline, Step, TaskOptions,
+    AnswerBody, CompiledAnswer, CompiledChange, CompiledStep, ConditionalAnswer, InputRequestTemplate, OnDecline,
+    TaskOptions,
 };
 use crate::answer::subscription::ChangeNotice;
 use crate::matcher::Matcher;
@@ -19,7 +20,7 @@ use crate::script::{Located, Span, mock};
 
 /// What is known about whatever a rule belongs to.
 #[derive(Debug)]
-pub(in crate::answer) struct Owner<'a> {
+pub(in crate::answer) struct RuleOwner<'a> {
     pub(super) kind: TargetKind,
     /// The URI of a resource that has one.
     pub(in crate::answer) uri: Option<&'a str>,
@@ -31,16 +32,20 @@ pub(in crate::answer) struct Owner<'a> {
     pub(in crate::answer) otherwise: Option<TemplateValue>,
 }
 
-impl Owner<'_> {
+impl RuleOwner<'_> {
     /// An owner of which nothing else is known.
     pub(super) fn new(kind: TargetKind) -> Self {
-        Owner { kind, uri: None, mime_type: None, description: None, otherwise: None }
+        RuleOwner { kind, uri: None, mime_type: None, description: None, otherwise: None }
     }
 }
 
 impl CompiledAnswer {
     /// Compiles what a rule says.
-    pub(in crate::answer) fn compile(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -> CompiledAnswer {
+    pub(in crate::answer) fn compile(
+        rule: &AnswerRule,
+        owner: &RuleOwner<'_>,
+        shop: &mut CompileContext<'_>,
+    ) -> CompiledAnswer {
         let steps = rule.steps.iter().map(|step| compile_step(step, shop)).collect();
         let choose =
             rule.choose.iter().enumerate().map(|(at, choice)| compile_choice(at, choice, owner, shop)).collect();
@@ -53,7 +58,7 @@ impl CompiledAnswer {
             required: task.required.as_ref().is_some_and(|required| required.value),
         });
         let status_message = rule.task.as_ref().and_then(|task| task.status_message.as_ref());
-        let status_message = status_message.map(|message| shop.words(message.at, message));
+        let status_message = status_message.map(|message| shop.text_template(message.at, message));
         CompiledAnswer {
             delay: rule.delay,
             task,
@@ -68,7 +73,12 @@ impl CompiledAnswer {
     }
 }
 
-fn compile_choice(at: usize, written: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -> ConditionalAnswer {
+fn compile_choice(
+    at: usize,
+    written: &AnswerRule,
+    owner: &RuleOwner<'_>,
+    shop: &mut CompileContext<'_>,
+) -> ConditionalAnswer {
     let when = when(written.when.as_ref(), shop.problems);
     let given = CompiledConditions::compile(written.given.as_ref(), shop.problems);
     let name = rule_name(written, when.as_ref(), &given, at);
@@ -92,16 +102,16 @@ pub(in crate::answer) fn rule_name(
     if words.is_empty() { format!("answer {}", at + 1).into() } else { words.join(", ").into() }
 }
 
-fn compile_body(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -> Option<AnswerBody> {
+fn compile_body(rule: &AnswerRule, owner: &RuleOwner<'_>, shop: &mut CompileContext<'_>) -> Option<AnswerBody> {
     if let Some(error) = &rule.error {
-        let message = shop.words(error.message.at, &error.message);
+        let message = shop.text_template(error.message.at, &error.message);
         let data = error.data.as_ref().map(|data| shop.value(data.at, data));
         return Some(AnswerBody::Error { code: error.code, message, data });
     }
     if let Some(result) = &rule.result {
         return Some(AnswerBody::result(shop.object(result.at, result), WrittenFor::Verbatim));
     }
-    let mut fields = Fields::new();
+    let mut fields = ObjectBuilder::new();
     let mut said = false;
     match owner.kind {
         TargetKind::Tool => {
@@ -111,7 +121,7 @@ fn compile_body(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -
                 fields.draft("content", blocks);
             } else if let Some(text) = &rule.text {
                 said = true;
-                let text = shop.words(text.at, text);
+                let text = shop.text_template(text.at, text);
                 fields.draft("content", TemplateValue::list(vec![text_block(text)]));
             }
             if let Some(structured) = &rule.structured_content {
@@ -132,7 +142,7 @@ fn compile_body(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -
                 fields.draft("messages", messages);
             } else if let Some(text) = &rule.text {
                 said = true;
-                let text = shop.words(text.at, text);
+                let text = shop.text_template(text.at, text);
                 fields.draft("messages", TemplateValue::list(vec![user_message(text)]));
             }
         }
@@ -151,7 +161,7 @@ fn compile_body(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -
                 said = true;
                 let (at, text) = (text.at, text.clone());
                 let mime_type = owner.mime_type.map(str::to_owned);
-                let contents = mock::Contents { uri: None, mime_type, text: Some(text), blob: None, meta: None };
+                let contents = mock::ContentsEntry { uri: None, mime_type, text: Some(text), blob: None, meta: None };
                 let contents = shop.contents(&contents, at, owner.uri);
                 fields.draft("contents", TemplateValue::list(vec![contents]));
             }
@@ -189,45 +199,45 @@ fn user_message(text: TemplateValue) -> TemplateValue {
     ])
 }
 
-fn compile_step(step: &Located<WrittenStep>, shop: &mut Workshop<'_>) -> Step {
+fn compile_step(step: &Located<WrittenStep>, shop: &mut CompileContext<'_>) -> CompiledStep {
     let at = step.at;
-    let values = |fields: &serde_json::Map<String, Value>, shop: &mut Workshop<'_>| {
+    let values = |fields: &serde_json::Map<String, Value>, shop: &mut CompileContext<'_>| {
         fields.iter().map(|(key, value)| (key.clone(), shop.value(at, value))).collect()
     };
     match &step.value {
-        WrittenStep::Wait(delay) => Step::Wait(*delay),
-        WrittenStep::Progress(it) => Step::Progress {
+        WrittenStep::Wait(delay) => CompiledStep::Wait(*delay),
+        WrittenStep::Progress(it) => CompiledStep::Progress {
             progress: it.progress,
             total: it.total,
-            message: it.message.as_ref().map(|message| shop.words(message.at, message)),
+            message: it.message.as_ref().map(|message| shop.text_template(message.at, message)),
         },
         WrittenStep::Log { level, logger, data } => {
-            Step::Log { level: *level, logger: logger.clone(), data: shop.value(data.at, data) }
+            CompiledStep::Log { level: *level, logger: logger.clone(), data: shop.value(data.at, data) }
         }
-        WrittenStep::Notify { method, params } => Step::Notify {
+        WrittenStep::Notify { method, params } => CompiledStep::Notify {
             method: method.as_str().into(),
             params: params.as_ref().map(|params| shop.object(at, params)),
         },
-        WrittenStep::Changed(changed) => Step::Change(match changed {
-            mock::Changed::Tools => CompiledChange::Fixed(ChangeNotice::Tools),
-            mock::Changed::Prompts => CompiledChange::Fixed(ChangeNotice::Prompts),
-            mock::Changed::Resources => CompiledChange::Fixed(ChangeNotice::Resources),
-            mock::Changed::Resource(uri) => CompiledChange::Resource(shop.words(at, uri)),
+        WrittenStep::Changed(changed) => CompiledStep::Change(match changed {
+            mock::ChangedEntry::Tools => CompiledChange::Fixed(ChangeNotice::Tools),
+            mock::ChangedEntry::Prompts => CompiledChange::Fixed(ChangeNotice::Prompts),
+            mock::ChangedEntry::Resources => CompiledChange::Fixed(ChangeNotice::Resources),
+            mock::ChangedEntry::Resource(uri) => CompiledChange::Resource(shop.text_template(at, uri)),
         }),
-        WrittenStep::Ask(questions) => Step::Ask(compile_questions(questions, at, shop), OnDecline::Fails),
-        WrittenStep::TryAsk(questions) => Step::Ask(compile_questions(questions, at, shop), OnDecline::IsNull),
-        WrittenStep::Again(_) => Step::EmptyRound,
-        WrittenStep::Set(fields) => Step::Set(values(fields, shop)),
-        WrittenStep::Append(fields) => Step::Append(values(fields, shop)),
-        WrittenStep::Delete(keys) => Step::Delete(keys.iter().map(ToString::to_string).collect()),
-        WrittenStep::CloseStream { retry } => Step::CloseStream { retry: *retry },
+        WrittenStep::Ask(questions) => CompiledStep::Ask(compile_questions(questions, at, shop), OnDecline::Fails),
+        WrittenStep::TryAsk(questions) => CompiledStep::Ask(compile_questions(questions, at, shop), OnDecline::IsNull),
+        WrittenStep::Again(_) => CompiledStep::EmptyRound,
+        WrittenStep::Set(fields) => CompiledStep::Set(values(fields, shop)),
+        WrittenStep::Append(fields) => CompiledStep::Append(values(fields, shop)),
+        WrittenStep::Delete(keys) => CompiledStep::Delete(keys.iter().map(ToString::to_string).collect()),
+        WrittenStep::CloseStream { retry } => CompiledStep::CloseStream { retry: *retry },
     }
 }
 
 fn compile_questions(
-    questions: &[(String, mock::Ask)],
+    questions: &[(String, mock::InputRequestEntry)],
     at: Span,
-    shop: &mut Workshop<'_>,
+    shop: &mut CompileContext<'_>,
 ) -> Vec<InputRequestTemplate> {
     questions.iter().map(|(name, ask)| InputRequestTemplate::compile(name, ask, at, shop)).collect()
 }

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::compile::{Owner, rule_name};
-use super::content::{Fields, Workshop, annotations, icons, ordered, tool_annotations};
+use super::compile::{RuleOwner, rule_name};
+use super::content::{CompileContext, ObjectBuilder, annotations, icons, ordered, tool_annotations};
 use super::given::{CompiledConditions, meant, when};
-use super::rule::{InTurn, Rule, Rules};
-use super::target::{Argument, Details, ResourceTemplate, Target, TargetKind, Tool};
+use super::rule::{CompiledRule, CompiledRules, SequencedAnswer};
+use super::target::{AnswerTarget, CompiledArgument, CompiledTemplate, CompiledTool, Details, TargetKind};
 use super::template::TemplateValue;
 use super::uri_template::UriTemplate;
 use crate::answer::fault::FaultRules;
 use crate::answer::protocol::ListedForm;
 use crate::answer::respond::CompiledAnswer;
 use crate::matcher::Schema;
-use crate::script::mock::{self, AnswerRule, Contents, FaultRule, MockFile, TaskSupport, Validate};
-use crate::script::{InOrder, Located, Problem};
+use crate::script::mock::{self, AnswerRule, ContentsEntry, FaultRule, MockFile, TaskSupport, Validate};
+use crate::script::{Located, ScriptProblem, WithKeyOrder};
 
 /// Compiles the targets of a file.
-pub(super) fn compile_targets(file: &MockFile, shop: &mut Workshop<'_>) -> Vec<(TargetKind, Target)> {
+pub(super) fn compile_targets(file: &MockFile, shop: &mut CompileContext<'_>) -> Vec<(TargetKind, AnswerTarget)> {
     let validate = file.validate.unwrap_or_default();
     let mut all = Vec::new();
     all.extend(file.tools.iter().map(|it| (TargetKind::Tool, tool(it, validate, shop))));
@@ -31,7 +31,7 @@ pub(super) fn compile_targets(file: &MockFile, shop: &mut Workshop<'_>) -> Vec<(
     all
 }
 
-pub(super) fn faults(written: &[FaultRule], shop: &mut Workshop<'_>) -> FaultRules {
+pub(super) fn faults(written: &[FaultRule], shop: &mut CompileContext<'_>) -> FaultRules {
     FaultRules::compile(written, &mut shop.numbers.faults, shop.problems)
 }
 
@@ -41,7 +41,7 @@ fn next(number: &mut usize) -> usize {
 }
 
 fn listed_form<T>(
-    written: &InOrder<T>,
+    written: &WithKeyOrder<T>,
     listed: Map<String, Value>,
     verbatim: &Option<Located<Map<String, Value>>>,
     hidden: bool,
@@ -53,7 +53,7 @@ fn listed_form<T>(
     }
 }
 
-fn rules(written: &[AnswerRule], owner: &Owner<'_>, shop: &mut Workshop<'_>) -> Rules {
+fn rules(written: &[AnswerRule], owner: &RuleOwner<'_>, shop: &mut CompileContext<'_>) -> CompiledRules {
     let (mut rules, mut turns) = (Vec::with_capacity(written.len() + 1), Vec::with_capacity(written.len() + 1));
     for (at, rule) in written.iter().enumerate() {
         let when = when(rule.when.as_ref(), shop.problems);
@@ -69,19 +69,26 @@ fn rules(written: &[AnswerRule], owner: &Owner<'_>, shop: &mut Workshop<'_>) -> 
             };
             until = until.saturating_add(answer.times.as_ref().map_or(1, |times| times.value));
             let answer = CompiledAnswer::compile(answer, owner, shop).into();
-            turns.push(InTurn { rule: number, until, name, answer });
+            turns.push(SequencedAnswer { rule: number, until, name, answer });
         }
         let times = rule.times();
-        rules.push(Rule { number, name, when, given, times, turns: start..turns.len() });
+        rules.push(CompiledRule { number, name, when, given, times, turns: start..turns.len() });
     }
     if let Some(fixed) = &owner.otherwise {
         let (number, name): (_, Arc<str>) = (next(&mut shop.numbers.rules), "its contents".into());
         let only = turns.len()..turns.len() + 1;
         let answer = CompiledAnswer::only(fixed.clone()).into();
-        turns.push(InTurn { rule: number, until: u64::MAX, name: Arc::clone(&name), answer });
-        rules.push(Rule { number, name, when: None, given: CompiledConditions::default(), times: None, turns: only });
+        turns.push(SequencedAnswer { rule: number, until: u64::MAX, name: Arc::clone(&name), answer });
+        rules.push(CompiledRule {
+            number,
+            name,
+            when: None,
+            given: CompiledConditions::default(),
+            times: None,
+            turns: only,
+        });
     }
-    Rules::new(rules, turns)
+    CompiledRules::new(rules, turns)
 }
 
 fn insert(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
@@ -90,7 +97,7 @@ fn insert(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Va
     }
 }
 
-fn tool(written: &InOrder<mock::Tool>, validate: Validate, shop: &mut Workshop<'_>) -> Target {
+fn tool(written: &WithKeyOrder<mock::ToolEntry>, validate: Validate, shop: &mut CompileContext<'_>) -> AnswerTarget {
     let id = written.name.value.clone();
     // What is listed exactly need not be usable: its schemas may be those of another server.
     let exactly = |key: &str| Schema::compile(written.listed.as_ref()?.get(key)?).ok();
@@ -114,20 +121,24 @@ fn tool(written: &InOrder<mock::Tool>, validate: Validate, shop: &mut Workshop<'
         TaskSupport::Required => "required",
     });
     insert(&mut listed, "execution", support.map(|support| json!({"taskSupport": support})));
-    Target {
+    AnswerTarget {
         label: format!("tool {id}").into(),
         id,
         number: next(&mut shop.numbers.targets),
         listed: listed_form(written, listed, &written.listed, written.hidden),
         needs: written.needs.as_ref().and_then(|needs| meant(needs, shop.problems)),
         validate: written.validate.unwrap_or(validate),
-        rules: rules(&written.answers, &Owner::new(TargetKind::Tool), shop),
+        rules: rules(&written.answers, &RuleOwner::new(TargetKind::Tool), shop),
         faults: faults(&written.faults, shop),
-        details: Details::Tool(Tool { input, output, task_support: written.task_support }),
+        details: Details::Tool(CompiledTool { input, output, task_support: written.task_support }),
     }
 }
 
-fn resource(written: &InOrder<mock::Resource>, validate: Validate, shop: &mut Workshop<'_>) -> Target {
+fn resource(
+    written: &WithKeyOrder<mock::ResourceEntry>,
+    validate: Validate,
+    shop: &mut CompileContext<'_>,
+) -> AnswerTarget {
     let id = written.uri.value.clone();
     let mut listed = Map::new();
     listed.insert("uri".to_owned(), id.as_str().into());
@@ -140,13 +151,13 @@ fn resource(written: &InOrder<mock::Resource>, validate: Validate, shop: &mut Wo
     insert(&mut listed, "size", written.size);
     insert(&mut listed, "icons", icons(&written.icons));
     insert(&mut listed, "_meta", written.meta.clone());
-    let owner = Owner {
+    let owner = RuleOwner {
         uri: Some(&id),
         mime_type: written.mime_type.as_deref(),
         otherwise: fixed_contents(written, shop),
-        ..Owner::new(TargetKind::Resource)
+        ..RuleOwner::new(TargetKind::Resource)
     };
-    Target {
+    AnswerTarget {
         label: format!("resource {id}").into(),
         number: next(&mut shop.numbers.targets),
         listed: listed_form(written, listed, &written.listed, written.hidden),
@@ -160,17 +171,17 @@ fn resource(written: &InOrder<mock::Resource>, validate: Validate, shop: &mut Wo
 }
 
 /// The contents of a resource that has some of its own.
-fn fixed_contents(written: &InOrder<mock::Resource>, shop: &mut Workshop<'_>) -> Option<TemplateValue> {
+fn fixed_contents(written: &WithKeyOrder<mock::ResourceEntry>, shop: &mut CompileContext<'_>) -> Option<TemplateValue> {
     let at = written.uri.at;
     let mime_type = written.mime_type.clone();
     let contents = match (&written.text, &written.blob, &written.file) {
         (None, None, None) => return None,
         (None, None, Some(file)) => {
             let bytes = (shop.read_file)(&file.value).unwrap_or_else(|why| {
-                shop.problems.push(Problem::new(file.at, format!("cannot read {}: {why}", file.value)));
+                shop.problems.push(ScriptProblem::new(file.at, format!("cannot read {}: {why}", file.value)));
                 Vec::new()
             });
-            let mut fields = Fields::new();
+            let mut fields = ObjectBuilder::new();
             fields.fixed("uri", written.uri.value.as_str());
             fields.optional("mimeType", mime_type);
             // A file is what it is, and never a template.
@@ -181,7 +192,7 @@ fn fixed_contents(written: &InOrder<mock::Resource>, shop: &mut Workshop<'_>) ->
             fields.finish()
         }
         (text, blob, _) => {
-            let contents = Contents { uri: None, mime_type, text: text.clone(), blob: blob.clone(), meta: None };
+            let contents = ContentsEntry { uri: None, mime_type, text: text.clone(), blob: blob.clone(), meta: None };
             shop.contents(&contents, at, Some(&written.uri.value))
         }
     };
@@ -193,14 +204,18 @@ fn contents_of(contents: TemplateValue) -> TemplateValue {
     TemplateValue::fields(vec![("contents".to_owned(), TemplateValue::list(vec![contents]))])
 }
 
-fn template(written: &InOrder<mock::ResourceTemplate>, validate: Validate, shop: &mut Workshop<'_>) -> Option<Target> {
+fn template(
+    written: &WithKeyOrder<mock::ResourceTemplateEntry>,
+    validate: Validate,
+    shop: &mut CompileContext<'_>,
+) -> Option<AnswerTarget> {
     let (id, at) = (written.uri_template.value.clone(), written.uri_template.at);
     let pattern = match UriTemplate::read(&id) {
         Ok(pattern) => pattern,
         // What is listed exactly need not be usable.
         Err(_) if written.listed.is_some() => UriTemplate::nothing(),
         Err(why) => {
-            shop.problems.push(Problem::new(at, why));
+            shop.problems.push(ScriptProblem::new(at, why));
             return None;
         }
     };
@@ -215,12 +230,12 @@ fn template(written: &InOrder<mock::ResourceTemplate>, validate: Validate, shop:
     insert(&mut listed, "_meta", written.meta.clone());
     let fixed = (written.text.is_some() || written.blob.is_some()).then(|| {
         let (mime_type, text, blob) = (written.mime_type.clone(), written.text.clone(), written.blob.clone());
-        contents_of(shop.contents(&Contents { uri: None, mime_type, text, blob, meta: None }, at, None))
+        contents_of(shop.contents(&ContentsEntry { uri: None, mime_type, text, blob, meta: None }, at, None))
     });
     let mime_type = written.mime_type.as_deref();
-    let owner = Owner { mime_type, otherwise: fixed, ..Owner::new(TargetKind::ResourceTemplate) };
+    let owner = RuleOwner { mime_type, otherwise: fixed, ..RuleOwner::new(TargetKind::ResourceTemplate) };
     let complete = written.complete.iter().map(|(name, values)| (name.to_string(), values.clone())).collect();
-    Some(Target {
+    Some(AnswerTarget {
         label: format!("resource template {id}").into(),
         id,
         number: next(&mut shop.numbers.targets),
@@ -229,11 +244,15 @@ fn template(written: &InOrder<mock::ResourceTemplate>, validate: Validate, shop:
         validate,
         rules: rules(&written.answers, &owner, shop),
         faults: FaultRules::default(),
-        details: Details::ResourceTemplate(ResourceTemplate { pattern, complete }),
+        details: Details::ResourceTemplate(CompiledTemplate { pattern, complete }),
     })
 }
 
-fn prompt(written: &InOrder<mock::Prompt>, validate: Validate, shop: &mut Workshop<'_>) -> Target {
+fn prompt(
+    written: &WithKeyOrder<mock::PromptEntry>,
+    validate: Validate,
+    shop: &mut CompileContext<'_>,
+) -> AnswerTarget {
     let id = written.name.value.clone();
     let mut listed = Map::new();
     listed.insert("name".to_owned(), id.as_str().into());
@@ -246,19 +265,19 @@ fn prompt(written: &InOrder<mock::Prompt>, validate: Validate, shop: &mut Worksh
     insert(&mut listed, "_meta", written.meta.clone());
     let description = written.description.as_deref();
     let fixed = written.messages.as_ref().map(|messages| {
-        let mut fields = Fields::new();
+        let mut fields = ObjectBuilder::new();
         fields.optional("description", description);
         let messages = shop.messages(messages);
         fields.draft("messages", messages);
         fields.finish()
     });
-    let owner = Owner { description, otherwise: fixed, ..Owner::new(TargetKind::Prompt) };
-    let arguments = written.arguments.iter().map(|argument| Argument {
+    let owner = RuleOwner { description, otherwise: fixed, ..RuleOwner::new(TargetKind::Prompt) };
+    let arguments = written.arguments.iter().map(|argument| CompiledArgument {
         name: argument.name.value.clone(),
         required: argument.required.unwrap_or(false),
         complete: argument.complete.clone(),
     });
-    Target {
+    AnswerTarget {
         label: format!("prompt {id}").into(),
         id,
         number: next(&mut shop.numbers.targets),
@@ -271,7 +290,7 @@ fn prompt(written: &InOrder<mock::Prompt>, validate: Validate, shop: &mut Worksh
     }
 }
 
-fn listed_argument(argument: &InOrder<mock::Argument>) -> Value {
+fn listed_argument(argument: &WithKeyOrder<mock::ArgumentEntry>) -> Value {
     let mut object = Map::new();
     object.insert("name".to_owned(), argument.name.value.as_str().into());
     insert(&mut object, "title", argument.title.as_deref());
@@ -280,16 +299,16 @@ fn listed_argument(argument: &InOrder<mock::Argument>) -> Value {
     ordered(argument, object)
 }
 
-fn method(written: &mock::Request, shop: &mut Workshop<'_>) -> Target {
+fn method(written: &mock::RequestEntry, shop: &mut CompileContext<'_>) -> AnswerTarget {
     let id = written.method.value.clone();
-    Target {
+    AnswerTarget {
         label: id.as_str().into(),
         id,
         number: next(&mut shop.numbers.targets),
         listed: ListedForm::Hidden(Value::Null),
         needs: None,
         validate: Validate::Off,
-        rules: rules(&written.answers, &Owner::new(TargetKind::Method), shop),
+        rules: rules(&written.answers, &RuleOwner::new(TargetKind::Method), shop),
         faults: FaultRules::default(),
         details: Details::Method,
     }

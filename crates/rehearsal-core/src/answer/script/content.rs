@@ -6,54 +6,54 @@ use serde_json::{Map, Value, json};
 
 use super::template::{TemplateValue, Templates};
 use crate::script::mock::{
-    Annotations, ContentBlock, ContentKind, Contents, Icon, PromptMessage, Role, ToolAnnotations,
+    Annotations, ContentBlock, ContentKind, ContentsEntry, Icon, PromptMessage, Role, ToolAnnotations,
 };
-use crate::script::{InOrder, Located, Problem, Span};
+use crate::script::{Located, ScriptProblem, Span, WithKeyOrder};
 
 /// Reads a file beside the mock file.
 pub(in crate::answer) type ReadFile<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 /// What compiling needs: templates to add to, files to read, problems to tell.
-pub(in crate::answer) struct Workshop<'a> {
+pub(in crate::answer) struct CompileContext<'a> {
     pub(in crate::answer) templates: &'a mut Templates,
     pub(in crate::answer) read_file: ReadFile<'a>,
-    pub(in crate::answer) problems: &'a mut Vec<Problem>,
-    pub(super) numbers: &'a mut Numbers,
+    pub(in crate::answer) problems: &'a mut Vec<ScriptProblem>,
+    pub(super) numbers: &'a mut IdCounter,
 }
 
 /// How many targets, rules and rules for faults are compiled. They are numbered in this order.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct IdCounter {
     pub(super) targets: usize,
     pub(super) rules: usize,
     pub(super) faults: usize,
 }
 
-impl Workshop<'_> {
+impl CompileContext<'_> {
     /// A draft, or nothing and a problem.
-    pub(in crate::answer) fn take(&mut self, at: Span, draft: Result<TemplateValue, String>) -> TemplateValue {
+    pub(in crate::answer) fn or_report(&mut self, at: Span, draft: Result<TemplateValue, String>) -> TemplateValue {
         draft.unwrap_or_else(|problem| {
-            self.problems.push(Problem::new(at, problem));
+            self.problems.push(ScriptProblem::new(at, problem));
             TemplateValue::Fixed(Value::Null)
         })
     }
 
     /// A text that may be a template.
-    pub(in crate::answer) fn words(&mut self, at: Span, text: &str) -> TemplateValue {
+    pub(in crate::answer) fn text_template(&mut self, at: Span, text: &str) -> TemplateValue {
         let draft = TemplateValue::words(text, self.templates);
-        self.take(at, draft)
+        self.or_report(at, draft)
     }
 
     /// A value that may have templates in it.
     pub(in crate::answer) fn value(&mut self, at: Span, value: &Value) -> TemplateValue {
         let draft = TemplateValue::of(value, self.templates);
-        self.take(at, draft)
+        self.or_report(at, draft)
     }
 
     /// An object that may have templates in it.
     pub(in crate::answer) fn object(&mut self, at: Span, fields: &Map<String, Value>) -> TemplateValue {
         let draft = TemplateValue::object(fields, self.templates);
-        self.take(at, draft)
+        self.or_report(at, draft)
     }
 
     /// The bytes of a file, in base64.
@@ -61,7 +61,7 @@ impl Workshop<'_> {
         match (self.read_file)(&file.value) {
             Ok(bytes) => BASE64.encode(bytes),
             Err(why) => {
-                self.problems.push(Problem::new(file.at, format!("cannot read {}: {why}", file.value)));
+                self.problems.push(ScriptProblem::new(file.at, format!("cannot read {}: {why}", file.value)));
                 String::new()
             }
         }
@@ -77,17 +77,19 @@ impl Workshop<'_> {
             ContentKind::Resource => "resource",
             ContentKind::ResourceLink => "resource_link",
         };
-        let mut fields = Fields::new();
+        let mut fields = ObjectBuilder::new();
         fields.fixed("type", kind);
         match *block.kind {
             ContentKind::Text => {
-                let text =
-                    block.text.as_ref().map_or(TemplateValue::Fixed("".into()), |text| self.words(text.at, text));
+                let text = block
+                    .text
+                    .as_ref()
+                    .map_or(TemplateValue::Fixed("".into()), |text| self.text_template(text.at, text));
                 fields.draft("text", text);
             }
             ContentKind::Image | ContentKind::Audio => {
                 let data = match (&block.data, &block.file) {
-                    (Some(data), _) => self.words(data.at, data),
+                    (Some(data), _) => self.text_template(data.at, data),
                     (None, Some(file)) => TemplateValue::Fixed(self.file(file).into()),
                     (None, None) => TemplateValue::Fixed("".into()),
                 };
@@ -100,10 +102,10 @@ impl Workshop<'_> {
                 fields.draft("resource", resource.unwrap_or(TemplateValue::Fixed(json!({}))));
             }
             ContentKind::ResourceLink => {
-                let uri = self.words(at, block.uri.as_deref().unwrap_or_default());
+                let uri = self.text_template(at, block.uri.as_deref().unwrap_or_default());
                 fields.draft("uri", uri);
                 let name = block.name.as_deref().or(block.uri.as_deref()).unwrap_or_default();
-                let name = self.words(at, name);
+                let name = self.text_template(at, name);
                 fields.draft("name", name);
                 fields.optional("title", block.title.as_deref());
                 fields.optional("description", block.description.as_deref());
@@ -125,19 +127,24 @@ impl Workshop<'_> {
     }
 
     /// What was read; `uri` is that of the resource where it has one of its own.
-    pub(in crate::answer) fn contents(&mut self, contents: &Contents, at: Span, uri: Option<&str>) -> TemplateValue {
-        let mut fields = Fields::new();
+    pub(in crate::answer) fn contents(
+        &mut self,
+        contents: &ContentsEntry,
+        at: Span,
+        uri: Option<&str>,
+    ) -> TemplateValue {
+        let mut fields = ObjectBuilder::new();
         let written = contents.uri.as_deref().or(uri);
-        let uri = self.words(at, written.unwrap_or("{{ uri }}"));
+        let uri = self.text_template(at, written.unwrap_or("{{ uri }}"));
         fields.draft("uri", uri);
         fields.optional("mimeType", contents.mime_type.as_deref());
         match (&contents.text, &contents.blob) {
             (Some(text), _) => {
-                let text = self.words(text.at, text);
+                let text = self.text_template(text.at, text);
                 fields.draft("text", text);
             }
             (None, Some(blob)) => {
-                let blob = self.words(blob.at, blob);
+                let blob = self.text_template(blob.at, blob);
                 fields.draft("blob", blob);
             }
             (None, None) => fields.fixed("text", ""),
@@ -164,11 +171,11 @@ impl Workshop<'_> {
 }
 
 /// The fields of an object, in order.
-pub(in crate::answer) struct Fields(Vec<(String, TemplateValue)>);
+pub(in crate::answer) struct ObjectBuilder(Vec<(String, TemplateValue)>);
 
-impl Fields {
-    pub(in crate::answer) fn new() -> Fields {
-        Fields(Vec::new())
+impl ObjectBuilder {
+    pub(in crate::answer) fn new() -> ObjectBuilder {
+        ObjectBuilder(Vec::new())
     }
 
     pub(in crate::answer) fn draft(&mut self, key: &str, draft: TemplateValue) {
@@ -198,7 +205,7 @@ fn role(role: Role) -> &'static str {
 }
 
 /// What a key of a mock file is called on the wire: `input_schema` is `inputSchema`.
-pub(in crate::answer) fn on_the_wire(key: &str) -> String {
+pub(in crate::answer) fn wire_key(key: &str) -> String {
     match key {
         "meta" => "_meta".to_owned(),
         "task_support" => "execution".to_owned(),
@@ -214,13 +221,13 @@ pub(in crate::answer) fn on_the_wire(key: &str) -> String {
 }
 
 /// An object in the order of the file.
-pub(in crate::answer) fn ordered<T>(written: &InOrder<T>, mut object: Map<String, Value>) -> Value {
-    written.order(&mut object, on_the_wire);
+pub(in crate::answer) fn ordered<T>(written: &WithKeyOrder<T>, mut object: Map<String, Value>) -> Value {
+    written.order(&mut object, wire_key);
     object.into()
 }
 
 /// Who something is for, on the wire.
-pub(in crate::answer) fn annotations(written: &InOrder<Annotations>) -> Value {
+pub(in crate::answer) fn annotations(written: &WithKeyOrder<Annotations>) -> Value {
     let mut object = Map::new();
     if let Some(audience) = &written.audience {
         object.insert("audience".to_owned(), audience.iter().map(|it| role(*it)).collect());
@@ -235,7 +242,7 @@ pub(in crate::answer) fn annotations(written: &InOrder<Annotations>) -> Value {
 }
 
 /// What a tool does, on the wire.
-pub(in crate::answer) fn tool_annotations(written: &InOrder<ToolAnnotations>) -> Value {
+pub(in crate::answer) fn tool_annotations(written: &WithKeyOrder<ToolAnnotations>) -> Value {
     let mut object = Map::new();
     if let Some(title) = &written.title {
         object.insert("title".to_owned(), title.as_str().into());
@@ -254,8 +261,8 @@ pub(in crate::answer) fn tool_annotations(written: &InOrder<ToolAnnotations>) ->
 }
 
 /// Pictures, on the wire.
-pub(in crate::answer) fn icons(written: &[InOrder<Icon>]) -> Option<Value> {
-    let icon = |icon: &InOrder<Icon>| {
+pub(in crate::answer) fn icons(written: &[WithKeyOrder<Icon>]) -> Option<Value> {
+    let icon = |icon: &WithKeyOrder<Icon>| {
         let mut object = Map::from_iter([("src".to_owned(), icon.src.as_str().into())]);
         let more = [
             ("mimeType", icon.mime_type.as_deref().map(Value::from)),

@@ -6,7 +6,7 @@ use super::mock::{Mock, MockSource};
 use crate::answer::protocol::ListKind;
 use crate::protocol::Revision;
 use crate::script::ScriptError;
-use crate::script::mock::write::{Draft, Offer};
+use crate::script::mock::write::{DraftItem, MockDraft};
 use crate::script::mock::{MissingAnswers, parse};
 
 /// The same draft, but a mock of it lists for clients of this version exactly what is in it, byte for byte, and says that
@@ -14,11 +14,11 @@ use crate::script::mock::{MissingAnswers, parse};
 ///
 /// The words of a file, and what a version knows, cannot say everything that a server may list; where they do not, the
 /// file has the element as it was on the wire.
-pub fn faithful(
-    mut draft: Draft,
+pub fn keep_listed_forms(
+    mut draft: MockDraft,
     capabilities: &Map<String, Value>,
     revision: Revision,
-) -> Result<Draft, Vec<ScriptError>> {
+) -> Result<MockDraft, Vec<ScriptError>> {
     draft.capabilities = capabilities.clone();
     // What cannot be read again in the words of the file is written as it was.
     let mock = match compiled(&draft) {
@@ -39,22 +39,22 @@ pub fn faithful(
     let more = said.as_object().into_iter().flat_map(Map::keys).filter(|key| !capabilities.contains_key(*key));
     draft.capabilities.extend(more.map(|key| (key.clone(), Value::Null)));
     // What goes without saying is not said.
-    let without = Draft { capabilities: Map::new(), ..draft.clone() };
+    let without = MockDraft { capabilities: Map::new(), ..draft.clone() };
     let [wanted, follows] = [Value::Object(capabilities.clone()), compiled(&without)?.capabilities(revision)];
     let [wanted, follows] = [wanted, follows].map(|it| it.to_string());
     Ok(if wanted == follows { without } else { draft })
 }
 
 /// The same draft, but a mock of it declares these capabilities: the draft names those that do not follow from what it offers.
-pub fn declaring(draft: Draft, declared: &Map<String, Value>) -> Draft {
+pub fn declaring(draft: MockDraft, declared: &Map<String, Value>) -> MockDraft {
     let follows = compiled(&draft).map(|mock| mock.capabilities).unwrap_or_default();
     let named = declared.iter().filter(|(key, value)| follows.get(*key) != Some(value));
     let named = named.map(|(key, value)| (key.clone(), value.clone()));
     let absent = follows.keys().filter(|key| !declared.contains_key(*key)).map(|key| (key.clone(), Value::Null));
-    Draft { capabilities: named.chain(absent).collect(), ..draft }
+    MockDraft { capabilities: named.chain(absent).collect(), ..draft }
 }
 
-fn lists(draft: &mut Draft) -> [(ListKind, &mut Vec<Offer>); 4] {
+fn lists(draft: &mut MockDraft) -> [(ListKind, &mut Vec<DraftItem>); 4] {
     [
         (ListKind::Tools, &mut draft.tools),
         (ListKind::Resources, &mut draft.resources),
@@ -63,7 +63,7 @@ fn lists(draft: &mut Draft) -> [(ListKind, &mut Vec<Offer>); 4] {
     ]
 }
 
-fn compiled(draft: &Draft) -> Result<Mock, Vec<ScriptError>> {
+fn compiled(draft: &MockDraft) -> Result<Mock, Vec<ScriptError>> {
     let file = parse("the draft", &draft.written(), MissingAnswers::Refused).map_err(|error| vec![error])?;
     let no_files = |_: &str, _: &str| Err("a draft has no files".to_owned());
     Mock::compile(&[MockSource { file: "the draft", mock: &file }], &no_files)

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::request_context::IncomingRequest;
 use crate::matcher::{Matcher, Mismatch};
-use crate::script::{Located, Meaning, Meant, Problem, When, mock};
+use crate::script::{Located, ParseValue, Parsed, ScriptProblem, When, mock};
 
 /// What the conditions of a rule may look at.
 #[derive(Clone, Copy, Debug)]
@@ -19,12 +19,12 @@ pub(in crate::answer) struct RuleInput<'a> {
 /// Matchers for everything but the arguments.
 #[derive(Clone, Debug, Default)]
 pub(in crate::answer) struct CompiledConditions {
-    wanted: Vec<(Fact, Matcher)>,
+    wanted: Vec<(ConditionKey, Matcher)>,
 }
 
 /// What can be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fact {
+enum ConditionKey {
     Headers,
     Client,
     Capabilities,
@@ -34,36 +34,39 @@ enum Fact {
     State,
 }
 
-impl Fact {
+impl ConditionKey {
     fn name(self) -> &'static str {
         match self {
-            Fact::Headers => "headers",
-            Fact::Client => "client",
-            Fact::Capabilities => "capabilities",
-            Fact::Meta => "meta",
-            Fact::Call => "call",
-            Fact::Version => "version",
-            Fact::State => "state",
+            ConditionKey::Headers => "headers",
+            ConditionKey::Client => "client",
+            ConditionKey::Capabilities => "capabilities",
+            ConditionKey::Meta => "meta",
+            ConditionKey::Call => "call",
+            ConditionKey::Version => "version",
+            ConditionKey::State => "state",
         }
     }
 }
 
 impl CompiledConditions {
     /// Compiles what was written; problems go to the list.
-    pub(in crate::answer) fn compile(written: Option<&mock::Given>, problems: &mut Vec<Problem>) -> CompiledConditions {
+    pub(in crate::answer) fn compile(
+        written: Option<&mock::Conditions>,
+        problems: &mut Vec<ScriptProblem>,
+    ) -> CompiledConditions {
         let Some(written) = written else { return CompiledConditions::default() };
         let all = [
-            (Fact::Headers, &written.headers),
-            (Fact::Client, &written.client),
-            (Fact::Capabilities, &written.capabilities),
-            (Fact::Meta, &written.meta),
-            (Fact::Call, &written.call),
-            (Fact::Version, &written.version),
-            (Fact::State, &written.state),
+            (ConditionKey::Headers, &written.headers),
+            (ConditionKey::Client, &written.client),
+            (ConditionKey::Capabilities, &written.capabilities),
+            (ConditionKey::Meta, &written.meta),
+            (ConditionKey::Call, &written.call),
+            (ConditionKey::Version, &written.version),
+            (ConditionKey::State, &written.state),
         ];
         let wanted = all.into_iter().filter_map(|(fact, written)| {
             let matcher = meant(written.as_ref()?, problems)?;
-            Some((fact, if fact == Fact::Headers { in_lower_case(matcher) } else { matcher }))
+            Some((fact, if fact == ConditionKey::Headers { in_lower_case(matcher) } else { matcher }))
         });
         CompiledConditions { wanted: wanted.collect() }
     }
@@ -75,24 +78,24 @@ impl CompiledConditions {
 
     /// Whether it looks at headers.
     pub(in crate::answer) fn reads_headers(&self) -> bool {
-        self.wanted.iter().any(|(fact, _)| *fact == Fact::Headers)
+        self.wanted.iter().any(|(fact, _)| *fact == ConditionKey::Headers)
     }
 
     /// Whether everything is as wanted.
     pub(in crate::answer) fn holds(&self, input: &RuleInput<'_>) -> bool {
-        self.wanted.iter().all(|(fact, matcher)| look(*fact, input, |value| matcher.matches_optional(value)))
+        self.wanted.iter().all(|(fact, matcher)| with_value(*fact, input, |value| matcher.matches_optional(value)))
     }
 
     /// How far it is from what is wanted.
     pub(in crate::answer) fn distance(&self, input: &RuleInput<'_>) -> usize {
         let distances = self.wanted.iter();
-        distances.map(|(fact, matcher)| look(*fact, input, |value| matcher.distance_optional(value))).sum()
+        distances.map(|(fact, matcher)| with_value(*fact, input, |value| matcher.distance_optional(value))).sum()
     }
 
     /// What is not as wanted: `headers: $.x: expected …`
     pub(in crate::answer) fn mismatches(&self, input: &RuleInput<'_>) -> Vec<String> {
-        let said = |(fact, matcher): &(Fact, Matcher)| {
-            let mismatches: Vec<Mismatch> = look(*fact, input, |value| matcher.check_optional(value));
+        let said = |(fact, matcher): &(ConditionKey, Matcher)| {
+            let mismatches: Vec<Mismatch> = with_value(*fact, input, |value| matcher.check_optional(value));
             mismatches.into_iter().map(|mismatch| format!("{} {mismatch}", fact.name())).collect::<Vec<_>>()
         };
         self.wanted.iter().flat_map(said).collect()
@@ -119,35 +122,38 @@ fn in_lower_case(matcher: Matcher) -> Matcher {
     }
 }
 
-fn look<T>(fact: Fact, input: &RuleInput<'_>, judge: impl FnOnce(Option<&Value>) -> T) -> T {
+fn with_value<T>(fact: ConditionKey, input: &RuleInput<'_>, judge: impl FnOnce(Option<&Value>) -> T) -> T {
     match fact {
-        Fact::Headers => judge(Some(&input.request.headers)),
-        Fact::Client => judge(Some(&input.request.context.client)),
-        Fact::Capabilities => judge(Some(&input.request.context.capabilities)),
-        Fact::Meta => judge(Some(input.request.meta()).filter(|meta| !meta.is_null())),
-        Fact::Call => judge(Some(&input.call.into())),
-        Fact::Version => judge(Some(&input.request.context.revision.as_str().into())),
+        ConditionKey::Headers => judge(Some(&input.request.headers)),
+        ConditionKey::Client => judge(Some(&input.request.context.client)),
+        ConditionKey::Capabilities => judge(Some(&input.request.context.capabilities)),
+        ConditionKey::Meta => judge(Some(input.request.meta()).filter(|meta| !meta.is_null())),
+        ConditionKey::Call => judge(Some(&input.call.into())),
+        ConditionKey::Version => judge(Some(&input.request.context.revision.as_str().into())),
         // A copy, for the few rules that look at it.
-        Fact::State => judge(Some(&Value::Object(input.state.clone()))),
+        ConditionKey::State => judge(Some(&Value::Object(input.state.clone()))),
     }
 }
 
 /// What something that was written means; why it means nothing goes to the list.
-pub(in crate::answer) fn meant<T: Meaning + Clone>(
-    written: &Located<Meant<T>>,
-    problems: &mut Vec<Problem>,
+pub(in crate::answer) fn meant<T: ParseValue + Clone>(
+    written: &Located<Parsed<T>>,
+    problems: &mut Vec<ScriptProblem>,
 ) -> Option<T> {
-    match written.meaning() {
+    match written.parsed() {
         Ok(meaning) => Some(meaning.clone()),
         Err(error) => {
-            problems.push(Problem::new(written.at, error.to_string()));
+            problems.push(ScriptProblem::new(written.at, error.to_string()));
             None
         }
     }
 }
 
 /// The matcher of a `when`.
-pub(in crate::answer) fn when(written: Option<&Located<Meant<When>>>, problems: &mut Vec<Problem>) -> Option<Matcher> {
+pub(in crate::answer) fn when(
+    written: Option<&Located<Parsed<When>>>,
+    problems: &mut Vec<ScriptProblem>,
+) -> Option<Matcher> {
     meant(written?, problems).map(|When(matcher)| matcher)
 }
 

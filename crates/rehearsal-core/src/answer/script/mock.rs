@@ -7,21 +7,21 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::compile_target::{compile_targets, faults as compile_faults};
-use super::content::{Numbers, Workshop, icons, ordered};
-use super::rule::Rules;
-use super::state::State;
-use super::target::{Target, TargetKind};
+use super::content::{CompileContext, IdCounter, icons, ordered};
+use super::rule::CompiledRules;
+use super::state::MockState;
+use super::target::{AnswerTarget, TargetKind};
 use super::template::Templates;
 use crate::answer::adapt::{strip_capabilities, strip_implementation};
 use crate::answer::fault::FaultRules;
 use crate::answer::protocol::{Introduction, Lists};
 use crate::answer::request_context::IncomingRequest;
-use crate::answer::respond::{CompiledAnswer, Step};
+use crate::answer::respond::{CompiledAnswer, CompiledStep};
 use crate::answer::surface::{HttpNeeds, Surface};
 use crate::message::{ErrorReply, Method};
 use crate::protocol::{Revision, meta};
 use crate::script::mock::{FaultKind, Implementation, MockFile};
-use crate::script::{InOrder, Located, Problem, ScriptError};
+use crate::script::{Located, ScriptError, ScriptProblem, WithKeyOrder};
 
 /// A mock file that was read.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub struct MockSource<'a> {
 }
 
 /// Reads a file that a mock file names: the mock file, and what it says.
-pub type ReadBeside<'a> = &'a dyn Fn(&str, &str) -> Result<Vec<u8>, String>;
+pub type ReadSibling<'a> = &'a dyn Fn(&str, &str) -> Result<Vec<u8>, String>;
 
 /// A mock, ready to answer. It never changes; what changes is in the state of its source.
 #[derive(Debug)]
@@ -49,8 +49,8 @@ pub struct Mock {
     pub(in crate::answer) revisions: Vec<Revision>,
     pub(in crate::answer) initial: Arc<Map<String, Value>>,
     /// The tools, resources, resource templates, prompts and methods, in the order of the files.
-    targets: [Vec<Arc<Target>>; 5],
-    by_id: [HashMap<String, Arc<Target>>; 5],
+    targets: [Vec<Arc<AnswerTarget>>; 5],
+    by_id: [HashMap<String, Arc<AnswerTarget>>; 5],
     lists: Arc<Lists>,
     pub(super) target_count: usize,
     pub(in crate::answer) rules: usize,
@@ -65,23 +65,23 @@ pub struct Mock {
 
 impl Mock {
     /// Compiles files into one mock. Of what can only be said once, the first file counts.
-    pub fn compile(sources: &[MockSource<'_>], read: ReadBeside<'_>) -> Result<Mock, Vec<ScriptError>> {
+    pub fn compile(sources: &[MockSource<'_>], read: ReadSibling<'_>) -> Result<Mock, Vec<ScriptError>> {
         let mut errors = Vec::new();
         let mut templates = Templates::new();
-        let mut numbers = Numbers::default();
-        let (mut targets, mut faults): ([Vec<Arc<Target>>; 5], _) = (Default::default(), Vec::new());
+        let mut numbers = IdCounter::default();
+        let (mut targets, mut faults): ([Vec<Arc<AnswerTarget>>; 5], _) = (Default::default(), Vec::new());
         let mut files: HashMap<(TargetKind, &str), &str> = HashMap::new();
         for MockSource { file, mock } in sources {
             let mut problems = Vec::new();
             for (kind, id) in unique_ids(mock) {
                 if let Some(other) = files.insert((kind, &id.value), file) {
                     let place = if other == *file { String::new() } else { format!(" (the other one is in {other})") };
-                    problems.push(Problem::new(id.at, format!("a second {} `{}`{place}", kind.name(), id.value)));
+                    problems.push(ScriptProblem::new(id.at, format!("a second {} `{}`{place}", kind.name(), id.value)));
                 }
             }
             let read_file = &|path: &str| read(file, path);
             let (templates, numbers) = (&mut templates, &mut numbers);
-            let mut shop = Workshop { templates, read_file, problems: &mut problems, numbers };
+            let mut shop = CompileContext { templates, read_file, problems: &mut problems, numbers };
             for (kind, target) in compile_targets(mock, &mut shop) {
                 targets[kind as usize].push(Arc::new(target));
             }
@@ -115,7 +115,7 @@ impl Mock {
             is_named,
             instructions: sources.iter().find_map(|source| source.mock.instructions.clone()),
             capabilities: Map::new(),
-            refuses: refuses(sources),
+            refuses: method_errors(sources),
             revisions,
             initial: Arc::new(initial),
             by_id: targets.each_ref().map(|targets| by_id(targets)),
@@ -132,7 +132,7 @@ impl Mock {
         mock.capabilities = capabilities(&mock, sources);
         mock.fingerprint = mock.fingerprint();
         let in_choice = |answer: &CompiledAnswer| answer.choose.iter().any(|choice| choice.given.reads_headers());
-        let in_rules = mock.all_rules().flat_map(Rules::iter).any(|rule| rule.given.reads_headers());
+        let in_rules = mock.all_rules().flat_map(CompiledRules::iter).any(|rule| rule.given.reads_headers());
         mock.reads_headers = in_rules || mock.any_answer(&in_choice) || mock.templates.reads_headers();
         Ok(mock)
     }
@@ -187,7 +187,7 @@ impl Mock {
     }
 
     /// The target of a kind with this name, URI or method.
-    pub(super) fn find(&self, kind: TargetKind, id: &str) -> Option<&Arc<Target>> {
+    pub(super) fn find(&self, kind: TargetKind, id: &str) -> Option<&Arc<AnswerTarget>> {
         self.by_id[kind as usize].get(id)
     }
 
@@ -197,7 +197,7 @@ impl Mock {
         kind: TargetKind,
         id: &str,
         request: &IncomingRequest,
-    ) -> Option<(&Arc<Target>, Map<String, Value>)> {
+    ) -> Option<(&Arc<AnswerTarget>, Map<String, Value>)> {
         if let Some(target) = self.find(kind, id) {
             return target.is_offered(request).then_some((target, Map::new()));
         }
@@ -206,7 +206,7 @@ impl Mock {
     }
 
     /// What goes wrong with a request: what is said about the tool, resource or prompt first, then about the whole.
-    pub(in crate::answer) fn fault(&self, method: &str, params: &Value, state: &mut State) -> Option<FaultKind> {
+    pub(in crate::answer) fn fault(&self, method: &str, params: &Value, state: &mut MockState) -> Option<FaultKind> {
         if self.fault_rules == 0 {
             return None;
         }
@@ -237,29 +237,29 @@ impl Mock {
         [tools, resources, templates, prompts]
     }
 
-    fn of_kind(&self, kind: TargetKind) -> impl Iterator<Item = &Arc<Target>> {
+    fn of_kind(&self, kind: TargetKind) -> impl Iterator<Item = &Arc<AnswerTarget>> {
         self.targets[kind as usize].iter()
     }
 
-    fn all_rules(&self) -> impl Iterator<Item = &Rules> {
+    fn all_rules(&self) -> impl Iterator<Item = &CompiledRules> {
         self.targets.iter().flatten().map(|target| &target.rules)
     }
 
     /// Whether state that names a rule by its number still means the same rule.
     fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        for turn in self.all_rules().flat_map(Rules::turns) {
+        for turn in self.all_rules().flat_map(CompiledRules::answers) {
             (turn.rule, &turn.name, turn.answer.steps.len(), turn.answer.choose.len()).hash(&mut hasher);
         }
         hasher.finish()
     }
 
     fn any_answer(&self, fulfils: &dyn Fn(&CompiledAnswer) -> bool) -> bool {
-        self.all_rules().flat_map(Rules::turns).any(|turn| turn.answer.any(fulfils))
+        self.all_rules().flat_map(CompiledRules::answers).any(|turn| turn.answer.any(fulfils))
     }
 }
 
-fn by_id(targets: &[Arc<Target>]) -> HashMap<String, Arc<Target>> {
+fn by_id(targets: &[Arc<AnswerTarget>]) -> HashMap<String, Arc<AnswerTarget>> {
     targets.iter().map(|target| (target.id.clone(), Arc::clone(target))).collect()
 }
 
@@ -272,7 +272,7 @@ fn unique_ids(file: &MockFile) -> impl Iterator<Item = (TargetKind, &Located<Str
 }
 
 /// By method; the first file that refuses it counts.
-fn refuses(sources: &[MockSource<'_>]) -> HashMap<String, ErrorReply> {
+fn method_errors(sources: &[MockSource<'_>]) -> HashMap<String, ErrorReply> {
     let mut all = HashMap::new();
     for (method, written) in sources.iter().flat_map(|source| &source.mock.refuses) {
         let error = ErrorReply::new(written.code, written.message.as_str());
@@ -291,7 +291,7 @@ fn revisions(sources: &[MockSource<'_>], errors: &mut Vec<ScriptError>) -> Vec<R
     for version in written.iter() {
         match version.value.parse() {
             Ok(revision) => revisions.push(revision),
-            Err(error) => problems.push(Problem::new(version.at, error.to_string())),
+            Err(error) => problems.push(ScriptProblem::new(version.at, error.to_string())),
         }
     }
     if !problems.is_empty() {
@@ -302,7 +302,7 @@ fn revisions(sources: &[MockSource<'_>], errors: &mut Vec<ScriptError>) -> Vec<R
     if revisions.is_empty() { Revision::ALL.to_vec() } else { revisions }
 }
 
-fn implementation(written: &InOrder<Implementation>) -> Value {
+fn implementation(written: &WithKeyOrder<Implementation>) -> Value {
     let mut info = Map::from_iter([
         ("name".to_owned(), written.name.as_str().into()),
         ("version".to_owned(), written.version.as_str().into()),
@@ -343,7 +343,7 @@ fn capabilities(mock: &Mock, sources: &[MockSource<'_>]) -> Map<String, Value> {
     if prompts > 0 {
         declare("prompts", json!({"listChanged": true}));
     }
-    if mock.any_answer(&|answer| answer.steps.iter().any(|step| matches!(step, Step::Log { .. }))) {
+    if mock.any_answer(&|answer| answer.steps.iter().any(|step| matches!(step, CompiledStep::Log { .. }))) {
         declare("logging", json!({}));
     }
     let has_completions = mock.targets.iter().flatten().any(|target| target.has_completions());

@@ -19,15 +19,15 @@ mod template_limits;
 mod template_rewrite;
 mod uri_template;
 
-pub use faithful::{declaring, faithful};
-pub use mock::{Mock, MockSource, ReadBeside};
+pub use faithful::{declaring, keep_listed_forms};
+pub use mock::{Mock, MockSource, ReadSibling};
 pub use source::ScriptSource;
 pub use uri_template::UriTemplate;
 
 pub(super) use super::respond::TaskOptions;
-pub(super) use content::{Fields, Workshop};
+pub(super) use content::{CompileContext, ObjectBuilder};
 pub(super) use given::{CompiledConditions, RuleInput, meant};
 pub(super) use rule::{no_rule_fits, with_mismatches};
-pub(super) use state::State;
-pub(super) use target::Target;
-pub(super) use template::{Scope, TemplateValue, Templates};
+pub(super) use state::MockState;
+pub(super) use target::AnswerTarget;
+pub(super) use template::{TemplateScope, TemplateValue, Templates};

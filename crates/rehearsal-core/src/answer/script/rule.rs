@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::given::{CompiledConditions, RuleInput};
-use super::state::State;
+use super::state::MockState;
 use crate::answer::respond::CompiledAnswer;
 use crate::matcher::{MAX_MISMATCHES, Matcher, first_mismatches};
 use crate::message::ErrorReply;
@@ -20,7 +20,7 @@ use crate::protocol::code;
 
 /// When something is answered, and where the answers are.
 #[derive(Debug)]
-pub(in crate::answer) struct Rule {
+pub(in crate::answer) struct CompiledRule {
     /// Its number among all rules of the mock; counts are kept by it.
     pub(in crate::answer) number: usize,
     /// What to call it in reports.
@@ -37,7 +37,7 @@ pub(in crate::answer) struct Rule {
 
 /// One answer, ready to be given.
 #[derive(Debug)]
-pub(in crate::answer) struct InTurn {
+pub(in crate::answer) struct SequencedAnswer {
     /// The number of its rule.
     pub(in crate::answer) rule: usize,
     /// How often its rule is given before the next answer has its turn.
@@ -48,8 +48,8 @@ pub(in crate::answer) struct InTurn {
     pub(in crate::answer) answer: Arc<CompiledAnswer>,
 }
 
-impl Rule {
-    fn fits(&self, arguments: &Value, input: &RuleInput<'_>, state: &State) -> bool {
+impl CompiledRule {
+    fn fits(&self, arguments: &Value, input: &RuleInput<'_>, state: &MockState) -> bool {
         self.times.is_none_or(|times| state.times_used(self.number) < times)
             && self.given.holds(input)
             && self.when.as_ref().is_none_or(|when| when.matches(arguments))
@@ -61,14 +61,14 @@ impl Rule {
 /// Ten thousand rules that differ in one argument are looked up, not tried: rules that want a literal at the most
 /// common key are found by it, and only those that do not are tried as well.
 #[derive(Debug, Default)]
-pub(in crate::answer) struct Rules {
-    rules: Vec<Rule>,
-    turns: Vec<InTurn>,
-    index: Option<Index>,
+pub(in crate::answer) struct CompiledRules {
+    rules: Vec<CompiledRule>,
+    turns: Vec<SequencedAnswer>,
+    index: Option<LiteralIndex>,
 }
 
 #[derive(Debug)]
-struct Index {
+struct LiteralIndex {
     key: String,
     /// Positions of the rules that want this literal there, in order.
     by_literal: HashMap<Literal, Vec<usize>>,
@@ -110,9 +110,9 @@ impl Literal {
     }
 }
 
-impl Index {
+impl LiteralIndex {
     /// An index by the key at which most rules want a literal; none for a handful of rules.
-    fn of(rules: &[Rule]) -> Option<Index> {
+    fn of(rules: &[CompiledRule]) -> Option<LiteralIndex> {
         if rules.len() < 8 {
             return None;
         }
@@ -135,34 +135,34 @@ impl Index {
                 None => others.push(position),
             }
         }
-        Some(Index { key, by_literal, others })
+        Some(LiteralIndex { key, by_literal, others })
     }
 }
 
-impl Rules {
+impl CompiledRules {
     /// Rules in the order in which they are tried, and what they answer.
-    pub(in crate::answer) fn new(rules: Vec<Rule>, turns: Vec<InTurn>) -> Rules {
-        let index = Index::of(&rules);
-        Rules { rules, turns, index }
+    pub(in crate::answer) fn new(rules: Vec<CompiledRule>, turns: Vec<SequencedAnswer>) -> CompiledRules {
+        let index = LiteralIndex::of(&rules);
+        CompiledRules { rules, turns, index }
     }
 
     /// The answer at a position.
-    pub(in crate::answer) fn get(&self, position: usize) -> Option<&InTurn> {
+    pub(in crate::answer) fn get(&self, position: usize) -> Option<&SequencedAnswer> {
         self.turns.get(position)
     }
 
     /// Every rule.
-    pub(in crate::answer) fn iter(&self) -> impl Iterator<Item = &Rule> {
+    pub(in crate::answer) fn iter(&self) -> impl Iterator<Item = &CompiledRule> {
         self.rules.iter()
     }
 
     /// Every answer.
-    pub(in crate::answer) fn turns(&self) -> impl Iterator<Item = &InTurn> {
+    pub(in crate::answer) fn answers(&self) -> impl Iterator<Item = &SequencedAnswer> {
         self.turns.iter()
     }
 
     /// The position of the answer whose turn it is in the first rule that fits.
-    pub(in crate::answer) fn find(&self, arguments: &Value, input: &RuleInput<'_>, state: &State) -> Option<usize> {
+    pub(in crate::answer) fn find(&self, arguments: &Value, input: &RuleInput<'_>, state: &MockState) -> Option<usize> {
         let rule = &self.rules[self.first_that_fits(arguments, input, state)?];
         let given = state.times_used(rule.number);
         let passed = self.turns[rule.turns.clone()].partition_point(|turn| turn.until <= given);
@@ -170,7 +170,7 @@ impl Rules {
         Some((rule.turns.start + passed).min(rule.turns.end - 1))
     }
 
-    fn first_that_fits(&self, arguments: &Value, input: &RuleInput<'_>, state: &State) -> Option<usize> {
+    fn first_that_fits(&self, arguments: &Value, input: &RuleInput<'_>, state: &MockState) -> Option<usize> {
         let fits = |position: &usize| self.rules[*position].fits(arguments, input, state);
         let Some(index) = &self.index else {
             return (0..self.rules.len()).find(fits);
@@ -188,9 +188,9 @@ impl Rules {
         &self,
         arguments: &Value,
         input: &RuleInput<'_>,
-        state: &State,
-    ) -> Option<(&Rule, Vec<String>)> {
-        let distance = |rule: &&Rule| {
+        state: &MockState,
+    ) -> Option<(&CompiledRule, Vec<String>)> {
+        let distance = |rule: &&CompiledRule| {
             let used_up = usize::from(rule.times.is_some_and(|times| state.times_used(rule.number) >= times));
             let when = rule.when.as_ref().map_or(0, |when| when.distance(arguments));
             when.saturating_add(rule.given.distance(input)).saturating_add(used_up)

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::given::RuleInput;
 use super::mock::Mock;
 use super::rule::no_rule_fits;
-use super::state::State;
-use super::target::{self, Details, Target, TargetKind};
+use super::state::MockState;
+use super::target::{self, AnswerTarget, Details, TargetKind};
 use crate::answer::answer::{Answer, Provenance, WrittenFor};
 use crate::answer::protocol::{invalid, no_resource, text_param};
 use crate::answer::request_context::IncomingRequest;
@@ -26,12 +26,12 @@ use crate::suggest::closest;
 #[derive(Debug)]
 pub struct ScriptSource {
     mock: Arc<Mock>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MockState>>,
 }
 
 /// A request for a tool, prompt or resource of the mock, or for a method with rules of its own.
 struct Found {
-    target: Arc<Target>,
+    target: Arc<AnswerTarget>,
     arguments: Value,
     /// Why the arguments are wrong, if the mock answers all the same.
     remarks: Vec<String>,
@@ -52,7 +52,7 @@ impl From<ErrorReply> for NotFound {
 impl ScriptSource {
     /// A source that answers from this mock.
     pub fn new(mock: Arc<Mock>) -> ScriptSource {
-        let state = Arc::new(Mutex::new(State::new(&mock)));
+        let state = Arc::new(Mutex::new(MockState::new(&mock)));
         ScriptSource { mock, state }
     }
 
@@ -61,7 +61,7 @@ impl ScriptSource {
         &self.mock
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MockState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,7 +111,7 @@ impl ScriptSource {
     fn responder(
         &self,
         request: &Arc<IncomingRequest>,
-        target: Arc<Target>,
+        target: Arc<AnswerTarget>,
         arguments: Value,
         rule: usize,
         call: u64,
@@ -253,7 +253,7 @@ impl AnswerSource for ScriptSource {
     }
 
     fn reset(&self) {
-        *self.state() = State::new(&self.mock);
+        *self.state() = MockState::new(&self.mock);
     }
 }
 

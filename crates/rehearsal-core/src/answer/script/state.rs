@@ -9,7 +9,7 @@ use super::mock::Mock;
 /// The state of a mock while it serves: the values that answers read and change, and how often each target was requested
 /// and each rule used.
 #[derive(Clone, Debug, Default)]
-pub(in crate::answer) struct State {
+pub(in crate::answer) struct MockState {
     values: Arc<Map<String, Value>>,
     /// How often each tool, resource and prompt was requested.
     calls: Vec<u64>,
@@ -19,10 +19,10 @@ pub(in crate::answer) struct State {
     faults: Vec<u64>,
 }
 
-impl State {
+impl MockState {
     /// The state at the start.
-    pub(in crate::answer) fn new(mock: &Mock) -> State {
-        State {
+    pub(in crate::answer) fn new(mock: &Mock) -> MockState {
+        MockState {
             values: Arc::clone(&mock.initial),
             calls: vec![0; mock.target_count],
             given: vec![0; mock.rules],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::mock::Mock;
-use super::rule::Rules;
+use super::rule::CompiledRules;
 use super::uri_template::UriTemplate;
 use crate::answer::fault::FaultRules;
 use crate::answer::protocol::{ListItem, ListKind, ListedForm, invalid};
@@ -16,7 +16,7 @@ use crate::script::mock::{TaskSupport, Validate};
 
 /// What a request names: a tool, resource, resource template, prompt or method, and the rules that answer it.
 #[derive(Debug)]
-pub(in crate::answer) struct Target {
+pub(in crate::answer) struct AnswerTarget {
     /// Its name, URI, URI template or method.
     pub(in crate::answer) id: String,
     /// `tool get_forecast`
@@ -28,7 +28,7 @@ pub(in crate::answer) struct Target {
     pub(super) needs: Option<Matcher>,
     /// What happens if its arguments, results or input responses are invalid.
     pub(in crate::answer) validate: Validate,
-    pub(in crate::answer) rules: Rules,
+    pub(in crate::answer) rules: CompiledRules,
     pub(super) faults: FaultRules,
     pub(super) details: Details,
 }
@@ -36,17 +36,17 @@ pub(in crate::answer) struct Target {
 /// What only targets of one kind have.
 #[derive(Debug)]
 pub(super) enum Details {
-    Tool(Tool),
+    Tool(CompiledTool),
     Resource,
-    ResourceTemplate(ResourceTemplate),
+    ResourceTemplate(CompiledTemplate),
     /// The arguments of a prompt.
-    Prompt(Vec<Argument>),
+    Prompt(Vec<CompiledArgument>),
     Method,
 }
 
 /// What only a tool has.
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct CompiledTool {
     /// `None` accepts any object.
     pub(super) input: Option<Schema>,
     pub(super) output: Option<Schema>,
@@ -55,7 +55,7 @@ pub(super) struct Tool {
 
 /// What only a resource template has.
 #[derive(Debug)]
-pub(super) struct ResourceTemplate {
+pub(super) struct CompiledTemplate {
     pub(super) pattern: UriTemplate,
     /// The completions of each variable.
     pub(super) complete: Vec<(String, Vec<String>)>,
@@ -63,7 +63,7 @@ pub(super) struct ResourceTemplate {
 
 /// An argument of a prompt.
 #[derive(Debug)]
-pub(super) struct Argument {
+pub(super) struct CompiledArgument {
     pub(super) name: String,
     pub(super) required: bool,
     pub(super) complete: Vec<String>,
@@ -101,7 +101,7 @@ impl TargetKind {
     }
 }
 
-impl Target {
+impl AnswerTarget {
     /// Its element in a list.
     pub(super) fn item(&self) -> ListItem {
         ListItem { id: self.id.clone(), form: self.listed.clone(), needs: self.needs.clone() }
@@ -112,7 +112,7 @@ impl Target {
         self.needs.as_ref().is_none_or(|needs| needs.matches(&request.context.capabilities))
     }
 
-    pub(super) fn as_tool(&self) -> Option<&Tool> {
+    pub(super) fn as_tool(&self) -> Option<&CompiledTool> {
         if let Details::Tool(tool) = &self.details { Some(tool) } else { None }
     }
 
@@ -134,7 +134,7 @@ impl Target {
     pub(super) fn has_tasks(&self) -> bool {
         self.as_tool().is_some_and(|tool| {
             let supports = matches!(tool.task_support, Some(TaskSupport::Optional | TaskSupport::Required));
-            supports || self.rules.turns().any(|turn| turn.answer.any(&|answer| answer.task.is_some()))
+            supports || self.rules.answers().any(|turn| turn.answer.any(&|answer| answer.task.is_some()))
         })
     }
 

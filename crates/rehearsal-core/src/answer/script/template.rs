@@ -16,7 +16,7 @@ const FUEL: u64 = 200_000;
 
 /// What templates can read.
 #[derive(Debug)]
-pub(in crate::answer) struct Scope<'a> {
+pub(in crate::answer) struct TemplateScope<'a> {
     /// What the tool was called with, what the prompt was given, or the variables of the resource's pattern.
     pub(in crate::answer) arguments: &'a Value,
     /// What earlier answers left behind.
@@ -40,10 +40,10 @@ pub(in crate::answer) struct Scope<'a> {
 }
 
 /// What a template may name.
-const ROOTS: [&str; 10] =
+const ROOT_NAMES: [&str; 10] =
     ["arguments", "state", "call", "client", "capabilities", "headers", "meta", "answers", "uri", "version"];
 
-impl Scope<'_> {
+impl TemplateScope<'_> {
     fn word(&self, root: &str) -> Word {
         match root {
             "arguments" => Word::from(Serde(self.arguments)),
@@ -76,13 +76,13 @@ pub(in crate::answer) struct Templates {
 #[derive(Clone, Debug)]
 pub(in crate::answer) struct Template {
     name: Arc<str>,
-    gives: Gives,
+    gives: TemplateOutput,
     /// What of the scope it reads.
     roots: Arc<[&'static str]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gives {
+enum TemplateOutput {
     /// Text.
     Text,
     /// The value of its one expression, whatever its type.
@@ -90,7 +90,7 @@ enum Gives {
 }
 
 /// What holds the value of a template that is one whole expression.
-const WHOLE: &str = "__whole";
+const WHOLE_FILTER: &str = "__whole";
 
 impl Templates {
     pub(in crate::answer) fn new() -> Templates {
@@ -111,31 +111,31 @@ impl Templates {
             return Ok(None);
         }
         let (source, gives) = match whole_expression(text) {
-            Some(expression) => (format!("{{% set {WHOLE} = ({expression}) %}}"), Gives::Value),
-            None => (text.to_owned(), Gives::Text),
+            Some(expression) => (format!("{{% set {WHOLE_FILTER} = ({expression}) %}}"), TemplateOutput::Value),
+            None => (text.to_owned(), TemplateOutput::Text),
         };
         let name = self.count.to_string();
         let mut added = self.compile(&name, &source);
         let mut gives = gives;
-        if added.is_err() && gives == Gives::Value {
+        if added.is_err() && gives == TemplateOutput::Value {
             // `{{ a }} and {{ b }}` looks like one expression from both ends.
-            gives = Gives::Text;
+            gives = TemplateOutput::Text;
             added = self.compile(&name, text);
         }
         added.map_err(|error| in_words(&error))?;
         self.count += 1;
         let template = self.environment.get_template(&name).map_err(|error| in_words(&error))?;
         let used = template.undeclared_variables(false);
-        if let Some(unknown) = used.iter().find(|used| !ROOTS.contains(&used.as_str()) && !self.is_global(used)) {
-            let hint = crate::suggest::closest(unknown, ROOTS).map(|meant| format!("; did you mean `{meant}`?"));
-            let hint = hint.unwrap_or_else(|| format!("; there are {}", ROOTS.join(", ")));
+        if let Some(unknown) = used.iter().find(|used| !ROOT_NAMES.contains(&used.as_str()) && !self.is_global(used)) {
+            let hint = crate::suggest::closest(unknown, ROOT_NAMES).map(|meant| format!("; did you mean `{meant}`?"));
+            let hint = hint.unwrap_or_else(|| format!("; there are {}", ROOT_NAMES.join(", ")));
             return Err(format!("a template knows no `{unknown}`{hint}"));
         }
         if let Some(unknown) = filters(text).into_iter().find(|filter| !self.has_filter(filter)) {
             return Err(format!("a template knows no filter `{unknown}`"));
         }
         self.reads_headers |= used.contains("headers");
-        let roots = ROOTS.into_iter().filter(|root| used.contains(*root)).collect();
+        let roots = ROOT_NAMES.into_iter().filter(|root| used.contains(*root)).collect();
         Ok(Some(Template { name: name.into(), gives, roots }))
     }
 
@@ -159,7 +159,7 @@ impl Templates {
     }
 
     /// The value of a template and its length as text.
-    fn render(&self, template: &Template, scope: &Scope<'_>) -> Result<(Value, usize), String> {
+    fn render(&self, template: &Template, scope: &TemplateScope<'_>) -> Result<(Value, usize), String> {
         let compiled = self.environment.get_template(&template.name).map_err(|error| in_words(&error))?;
         let context = Word::from_pairs(template.roots.iter().map(|root| (*root, scope.word(root))));
         let absent = || {
@@ -173,14 +173,14 @@ impl Templates {
             _ => in_words(&error),
         };
         match template.gives {
-            Gives::Text => {
+            TemplateOutput::Text => {
                 let text = compiled.render(context).map_err(in_words)?;
                 let length = text.len();
                 Ok((Value::from(text), length))
             }
-            Gives::Value => {
+            TemplateOutput::Value => {
                 let captured = compiled.render_captured(context).map_err(in_words)?;
-                match captured.state().lookup(WHOLE) {
+                match captured.state().lookup(WHOLE_FILTER) {
                     Some(word) if word.is_undefined() => Err(absent()),
                     Some(word) => {
                         let length = written_length(&word).ok_or(WRITES_TOO_MUCH)?;
@@ -199,7 +199,7 @@ fn value_of(word: &Word) -> Result<Value, serde_json::Error> {
 }
 
 /// Whether nothing stands at a path such as `arguments.city`.
-fn is_absent(path: &str, scope: &Scope<'_>) -> bool {
+fn is_absent(path: &str, scope: &TemplateScope<'_>) -> bool {
     let mut keys = path.split('.');
     let root = keys.next().map_or(Word::UNDEFINED, |root| scope.word(root));
     keys.try_fold(root, |word, key| word.get_attr(key)).is_ok_and(|word| word.is_undefined())
@@ -332,10 +332,12 @@ impl TemplateValue {
     pub(in crate::answer) fn words(text: &str, templates: &mut Templates) -> Result<TemplateValue, String> {
         Ok(match templates.add(text)? {
             // Text in front makes it a text whatever the expression is.
-            Some(template) if template.gives == Gives::Value => match templates.add(&format!("{{{{ '' }}}}{text}"))? {
-                Some(template) => TemplateValue::Template(template),
-                None => TemplateValue::Fixed(text.into()),
-            },
+            Some(template) if template.gives == TemplateOutput::Value => {
+                match templates.add(&format!("{{{{ '' }}}}{text}"))? {
+                    Some(template) => TemplateValue::Template(template),
+                    None => TemplateValue::Fixed(text.into()),
+                }
+            }
             Some(template) => TemplateValue::Template(template),
             None => TemplateValue::Fixed(text.into()),
         })
@@ -347,12 +349,17 @@ impl TemplateValue {
     }
 
     /// The value for one request.
-    pub(in crate::answer) fn render(&self, templates: &Templates, scope: &Scope<'_>) -> Result<Value, String> {
+    pub(in crate::answer) fn render(&self, templates: &Templates, scope: &TemplateScope<'_>) -> Result<Value, String> {
         self.render_within(templates, scope, &mut { WRITTEN_LIMIT })
     }
 
     /// The value for one request, whose templates may write `room` bytes together.
-    fn render_within(&self, templates: &Templates, scope: &Scope<'_>, room: &mut usize) -> Result<Value, String> {
+    fn render_within(
+        &self,
+        templates: &Templates,
+        scope: &TemplateScope<'_>,
+        room: &mut usize,
+    ) -> Result<Value, String> {
         match self {
             TemplateValue::Fixed(value) => Ok(value.clone()),
             TemplateValue::Template(template) => {
@@ -382,7 +389,7 @@ mod tests {
         let mut templates = Templates::new();
         let draft = TemplateValue::of(&written, &mut templates)?;
         let (empty, nothing) = (Map::new(), json!({}));
-        let scope = Scope {
+        let scope = TemplateScope {
             arguments: &arguments,
             state: &empty,
             call: 3,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::message::ErrorReply;
-use crate::script::mock::write::{Draft, DraftAnswer, DraftQuestion, DraftStep, Offer, Says};
+use crate::script::mock::write::{DraftAnswer, DraftBody, DraftItem, DraftQuestion, DraftStep, MockDraft};
 
-fn offer(listed: Value, result: Value) -> Offer {
-    Offer::new(listed, vec![DraftAnswer::new(Says::Result(result))])
+fn offer(listed: Value, result: Value) -> DraftItem {
+    DraftItem::new(listed, vec![DraftAnswer::new(DraftBody::Result(result))])
 }
 
 fn text(text: &str) -> Value {
@@ -33,7 +33,7 @@ fn unusual() -> Vec<Value> {
 
 #[test]
 fn whatever_is_listed_is_listed_again_byte_for_byte() {
-    let draft = Draft {
+    let draft = MockDraft {
         server: Some(json!({"version": "1", "name": "n", "title": "N"})),
         tools: unusual().into_iter().map(|listed| offer(listed, text("x"))).collect(),
         resources: vec![
@@ -57,12 +57,12 @@ fn whatever_is_listed_is_listed_again_byte_for_byte() {
             ),
             offer(json!({"name": "q", "arguments": []}), json!({"description": "other", "messages": []})),
         ],
-        ..Draft::default()
+        ..MockDraft::default()
     };
     let capabilities =
         json!({"prompts": {}, "tools": {"listChanged": false}, "resources": {}, "experimental": {"x": {}}});
     for revision in Revision::ALL {
-        let faithful = faithful(draft.clone(), capabilities.as_object().unwrap(), revision).unwrap();
+        let faithful = keep_listed_forms(draft.clone(), capabilities.as_object().unwrap(), revision).unwrap();
         let mock = mock(&faithful.written());
         let lists = [
             (ListKind::Tools, &draft.tools),
@@ -84,8 +84,8 @@ fn whatever_is_listed_is_listed_again_byte_for_byte() {
 fn a_capability_that_looks_like_a_slip_is_written_as_a_comment() {
     let capabilities = json!({"tols": {}, "sampling": {}});
     let latest = Revision::ALL[Revision::ALL.len() - 1];
-    let draft = Draft { server: Some(json!({"name": "n", "version": "1"})), ..Draft::default() };
-    let written = faithful(draft, capabilities.as_object().unwrap(), latest).unwrap().written();
+    let draft = MockDraft { server: Some(json!({"name": "n", "version": "1"})), ..MockDraft::default() };
+    let written = keep_listed_forms(draft, capabilities.as_object().unwrap(), latest).unwrap().written();
     assert!(written.contains("# It also declares, in words that are nearly the protocol's: $.tols\n"), "{written}");
     assert_eq!(mock(&written).capabilities(latest), json!({"sampling": {}}), "{written}");
 }
@@ -107,7 +107,7 @@ fn whatever_was_said_is_said_again() {
     ];
     for result in results {
         let listed = json!({"name": "t", "inputSchema": {"type": "object"}});
-        let draft = Draft { tools: vec![offer(listed, result.clone())], ..Draft::default() };
+        let draft = MockDraft { tools: vec![offer(listed, result.clone())], ..MockDraft::default() };
         let file = draft.written();
         let mut fixture = Fixture::legacy(&file, Revision::V2025_11_25);
         assert_eq!(fixture.result("tools/call", json!({"name": "t", "arguments": {}})), result, "{file}");
@@ -151,26 +151,26 @@ fn everything_that_an_answer_can_have_is_written() {
                 question("vendor", "vendor/ask", json!({"about": "{{"})),
             ]),
         ],
-        says: Says::Template(text("{{ answers.form.action }}")),
+        says: DraftBody::Template(text("{{ answers.form.action }}")),
     };
-    let error = DraftAnswer::new(Says::Error(ErrorReply::new(-32000, "no").with_data(&json!({"why": "{{"}))));
+    let error = DraftAnswer::new(DraftBody::Error(ErrorReply::new(-32000, "no").with_data(&json!({"why": "{{"}))));
     let listed = json!({"name": "t", "inputSchema": {"type": "object"}});
-    let tool = Offer { comment: "A tool".to_owned(), ..Offer::new(listed, vec![answer, error]) };
-    let prompt = Offer {
+    let tool = DraftItem { comment: "A tool".to_owned(), ..DraftItem::new(listed, vec![answer, error]) };
+    let prompt = DraftItem {
         complete: vec![("who".to_owned(), vec!["Ada".to_owned()])],
         ..offer(
             json!({"name": "greet", "arguments": [{"name": "who", "required": true}]}),
             json!({"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}]}),
         )
     };
-    let draft = Draft {
+    let draft = MockDraft {
         comment: "A draft\n\nof two lines".to_owned(),
         server: Some(json!({"name": "s", "version": "1"})),
         instructions: Some("Be kind.\nBe brief.".to_owned()),
         versions: vec![Revision::V2025_11_25],
         tools: vec![tool],
         prompts: vec![prompt],
-        ..Draft::default()
+        ..MockDraft::default()
     };
     let file = draft.written();
     insta::assert_snapshot!(file);
@@ -195,11 +195,14 @@ fn bytes_of_a_resource_are_an_answer_like_any_other() {
             contents["mimeType"] = kind.clone();
         }
         let result = json!({"contents": [contents]});
-        let named = DraftAnswer { name: Some("first".into()), ..DraftAnswer::new(Says::Result(result.clone())) };
-        let in_turn =
-            DraftAnswer::new(Says::InTurn(vec![DraftAnswer::new(Says::Result(result.clone())), named.clone()]));
-        for answer in [DraftAnswer::new(Says::Result(result.clone())), named, in_turn] {
-            let draft = Draft { resources: vec![Offer::new(listed.clone(), vec![answer])], ..Draft::default() };
+        let named = DraftAnswer { name: Some("first".into()), ..DraftAnswer::new(DraftBody::Result(result.clone())) };
+        let in_turn = DraftAnswer::new(DraftBody::InTurn(vec![
+            DraftAnswer::new(DraftBody::Result(result.clone())),
+            named.clone(),
+        ]));
+        for answer in [DraftAnswer::new(DraftBody::Result(result.clone())), named, in_turn] {
+            let draft =
+                MockDraft { resources: vec![DraftItem::new(listed.clone(), vec![answer])], ..MockDraft::default() };
             let mut fixture = Fixture::new(&draft.written());
             let said = fixture.result("resources/read", json!({"uri": "a:b"}));
             assert_eq!(said["contents"], result["contents"], "{}", draft.written());

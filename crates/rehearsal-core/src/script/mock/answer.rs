@@ -5,9 +5,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-use super::{ContentBlock, Contents, FaultKind, PromptMessage, Step, TaskAnswer};
+use super::{ContentBlock, ContentsEntry, FaultKind, PromptMessage, Step, TaskAnswer};
 use crate::matcher::Matcher;
-use crate::script::{Located, Meant, When};
+use crate::script::{Located, Parsed, When};
 
 /// One answer and when it is given.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -16,9 +16,9 @@ pub struct AnswerRule {
     /// What to call it in reports; made up from `when` unless given.
     pub name: Option<Located<String>>,
     /// A matcher for the arguments; without one, whatever is asked fits.
-    pub when: Option<Located<Meant<When>>>,
+    pub when: Option<Located<Parsed<When>>>,
     /// Matchers for everything but the arguments.
-    pub given: Option<Given>,
+    pub given: Option<Conditions>,
     /// How often it is given before the next rule has its turn; for ever unless said.
     pub times: Option<Located<u64>>,
     /// How long to wait before anything is sent.
@@ -40,7 +40,7 @@ pub struct AnswerRule {
     /// The messages of a prompt.
     pub messages: Option<Located<Vec<PromptMessage>>>,
     /// The contents of a resource.
-    pub contents: Option<Located<Vec<Contents>>>,
+    pub contents: Option<Located<Vec<ContentsEntry>>>,
     /// The whole result exactly as it goes on the wire, in every version; strings in it are templates.
     pub result: Option<Located<Map<String, Value>>>,
     /// A JSON-RPC error instead of a result.
@@ -79,21 +79,21 @@ impl AnswerRule {
 /// Matchers for everything but the arguments.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct Conditions {
     /// HTTP headers, by their names in any case; none over stdio.
-    pub headers: Option<Located<Meant<Matcher>>>,
+    pub headers: Option<Located<Parsed<Matcher>>>,
     /// `name` and `version` of the client.
-    pub client: Option<Located<Meant<Matcher>>>,
+    pub client: Option<Located<Parsed<Matcher>>>,
     /// What the client declared, as it stands on the wire.
-    pub capabilities: Option<Located<Meant<Matcher>>>,
+    pub capabilities: Option<Located<Parsed<Matcher>>>,
     /// `_meta` of the request.
-    pub meta: Option<Located<Meant<Matcher>>>,
+    pub meta: Option<Located<Parsed<Matcher>>>,
     /// How often this tool, prompt or resource has been asked for, from 1.
-    pub call: Option<Located<Meant<Matcher>>>,
+    pub call: Option<Located<Parsed<Matcher>>>,
     /// The protocol version.
-    pub version: Option<Located<Meant<Matcher>>>,
+    pub version: Option<Located<Parsed<Matcher>>>,
     /// The state.
-    pub state: Option<Located<Meant<Matcher>>>,
+    pub state: Option<Located<Parsed<Matcher>>>,
 }
 
 /// A JSON-RPC error.
@@ -105,12 +105,12 @@ pub struct ErrorAnswer {
     /// What happened, for people; a template.
     pub message: Located<String>,
     /// Whatever else there is to say; strings in it are templates.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "present_value")]
     pub data: Option<Located<Value>>,
 }
 
 /// A value that is `null` differs from an absent value.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Located<Value>>, D::Error> {
+fn present_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Located<Value>>, D::Error> {
     Located::deserialize(deserializer).map(Some)
 }
 

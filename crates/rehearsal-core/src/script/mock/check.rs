@@ -11,27 +11,27 @@ use crate::protocol::Revision;
 use crate::script::mock::names::{has_scheme, is_tool_name, variables};
 use crate::script::mock::parse::{has_property, properties};
 use crate::script::mock::{
-    AnswerRule, Ask, ContentBlock, ContentKind, Contents, ElicitationMode, FaultKind, FaultRule, MissingAnswers,
-    MockFile, Prompt, Request, Resource, Step, Tool, Validate,
+    AnswerRule, ContentBlock, ContentKind, ContentsEntry, ElicitationMode, FaultKind, FaultRule, InputRequestEntry,
+    MissingAnswers, MockFile, PromptEntry, RequestEntry, ResourceEntry, Step, ToolEntry, Validate,
 };
-use crate::script::{Located, Meaning, Meant, Problem, Span, When};
-use crate::shape::misspelt;
+use crate::script::{Located, ParseValue, Parsed, ScriptProblem, Span, When};
+use crate::shape::misspelled_keys;
 use crate::suggest::closest;
 
 /// Another correction for an item without an answer.
-const OR_MADE_UP: &str = "or have answers made up with --schema-fill";
+const SCHEMA_FILL_HINT: &str = "or have answers made up with --schema-fill";
 
 /// A problem whose place is a path inside a located value.
 #[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) problem: Problem,
+pub(crate) struct NestedProblem {
+    pub(crate) problem: ScriptProblem,
     pub(crate) path: Path,
-    pub(crate) about: About,
+    pub(crate) about: ProblemTarget,
 }
 
 /// The part of a place that a problem refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum ProblemTarget {
     /// The value.
     Value,
     /// The key of the value.
@@ -42,29 +42,37 @@ pub(crate) enum About {
 #[derive(Debug)]
 pub(crate) struct Checker {
     missing: MissingAnswers,
-    found: Vec<Inner>,
+    found: Vec<NestedProblem>,
 }
 
 /// Checks a mock file for a use, and returns every problem.
-pub(crate) fn check(mock: &MockFile, missing: MissingAnswers) -> Vec<Inner> {
+pub(crate) fn check(mock: &MockFile, missing: MissingAnswers) -> Vec<NestedProblem> {
     let mut checker = Checker { missing, found: Vec::new() };
     checker.file(mock);
     checker.found
 }
 
 impl Checker {
-    pub(super) fn say(&mut self, at: Span, message: impl Into<String>) -> &mut Problem {
-        self.found.push(Inner { problem: Problem::new(at, message), path: Path::root(), about: About::Value });
+    pub(super) fn problem(&mut self, at: Span, message: impl Into<String>) -> &mut ScriptProblem {
+        self.found.push(NestedProblem {
+            problem: ScriptProblem::new(at, message),
+            path: Path::root(),
+            about: ProblemTarget::Value,
+        });
         &mut self.found.last_mut().expect("one was just put there").problem
     }
 
-    pub(super) fn advise(&mut self, at: Span, message: impl Into<String>, hint: impl Into<String>) {
-        self.say(at, message).hint = Some(hint.into());
+    pub(super) fn problem_with_hint(&mut self, at: Span, message: impl Into<String>, hint: impl Into<String>) {
+        self.problem(at, message).hint = Some(hint.into());
     }
 
     /// Adds a problem at a path inside a located value.
     pub(super) fn inside(&mut self, at: Span, path: Path, message: String, hint: String) {
-        self.found.push(Inner { problem: Problem::new(at, message).hint(hint), path, about: About::Value });
+        self.found.push(NestedProblem {
+            problem: ScriptProblem::new(at, message).hint(hint),
+            path,
+            about: ProblemTarget::Value,
+        });
     }
 
     fn file(&mut self, mock: &MockFile) {
@@ -76,13 +84,13 @@ impl Checker {
         if let Some(versions) = &mock.versions
             && versions.is_empty()
         {
-            self.say(Span::START, "`versions` is empty: nothing could be served");
+            self.problem(Span::START, "`versions` is empty: nothing could be served");
         }
         self.capabilities(&mock.capabilities);
         if let Some(size) = &mock.page_size
             && size.value == 0
         {
-            self.say(size.at, "a page must have at least one entry");
+            self.problem(size.at, "a page must have at least one entry");
         }
         self.unique("tool", mock.tools.iter().map(|tool| &tool.name));
         self.unique("prompt", mock.prompts.iter().map(|prompt| &prompt.name));
@@ -90,7 +98,7 @@ impl Checker {
         for tool in &mock.tools {
             self.tool(tool);
             let validate = tool.validate.or(mock.validate).unwrap_or_default();
-            self.against_schemas(tool, validate);
+            self.check_schemas(tool, validate);
             if validate == Validate::Strict {
                 self.against_input(tool);
             }
@@ -105,15 +113,15 @@ impl Checker {
             let sources = [template.text.is_some(), template.blob.is_some(), !template.answers.is_empty()];
             self.one_source(template.uri_template.at, &sources, "`text`, `blob` or `answers`");
             self.base64(template.blob.as_ref());
-            self.answers(&template.answers, Kind::Resource);
+            self.answers(&template.answers, ResultKind::Resource);
         }
         self.unique("method", mock.requests.iter().map(|request| &request.method));
         for request in &mock.requests {
-            if let Some(why) = Request::objection(&request.method) {
+            if let Some(why) = RequestEntry::rule_conflict(&request.method) {
                 let message = format!("`{}` is not answered here", request.method.value);
-                self.advise(request.method.at, message, why);
+                self.problem_with_hint(request.method.at, message, why);
             }
-            self.answers(&request.answers, Kind::Request);
+            self.answers(&request.answers, ResultKind::Request);
         }
         mock.faults.iter().for_each(|fault| self.fault(fault));
         let own = || mock.requests.iter().map(|request| request.method.value.as_str());
@@ -123,18 +131,22 @@ impl Checker {
 
     fn unknown_version(&mut self, version: &str, at: Span) {
         let known = Revision::ALL.map(Revision::as_str).join(", ");
-        self.advise(at, format!("unknown protocol version `{version}`"), format!("known are {known}"));
+        self.problem_with_hint(at, format!("unknown protocol version `{version}`"), format!("known are {known}"));
     }
 
     /// A capability that is nearly one of the protocol's is reported; others are the server's own.
     fn capabilities(&mut self, capabilities: &Map<String, Value>) {
         let capabilities = Value::Object(capabilities.clone());
-        for (path, meant) in misspelt("ServerCapabilities", &capabilities) {
+        for (path, meant) in misspelled_keys("ServerCapabilities", &capabilities) {
             let Some(Segment::Key(key)) = path.segments().last() else { continue };
             let message = format!("unknown capability `{key}`");
             let hint = format!("did you mean `{meant}`? What is your own belongs under `experimental` or `extensions`");
             let path = Path::root().join("capabilities").concat(&path);
-            self.found.push(Inner { problem: Problem::new(Span::START, message).hint(hint), path, about: About::Key });
+            self.found.push(NestedProblem {
+                problem: ScriptProblem::new(Span::START, message).hint(hint),
+                path,
+                about: ProblemTarget::Key,
+            });
         }
     }
 
@@ -142,7 +154,10 @@ impl Checker {
         let mut seen = BTreeMap::new();
         for name in names {
             if let Some(line) = seen.insert(name.value.as_str(), name.at.line) {
-                self.say(name.at, format!("there are two of the {kind} `{}`; the first is on line {line}", name.value));
+                self.problem(
+                    name.at,
+                    format!("there are two of the {kind} `{}`; the first is on line {line}", name.value),
+                );
             }
         }
     }
@@ -153,14 +168,14 @@ impl Checker {
             && listed.get(key).and_then(Value::as_str) != Some(&name.value)
         {
             let message = format!("what is listed has another `{key}`");
-            self.advise(listed.at, message, format!("it is `{}` on line {}", name.value, name.at.line));
+            self.problem_with_hint(listed.at, message, format!("it is `{}` on line {}", name.value, name.at.line));
         }
     }
 
-    fn tool(&mut self, tool: &Tool) {
+    fn tool(&mut self, tool: &ToolEntry) {
         if tool.listed.is_none() && !is_tool_name(&tool.name) {
             let message = format!("`{}` is no name for a tool", tool.name.value);
-            self.advise(tool.name.at, message, "1 to 128 letters, digits, `_`, `-` and `.`");
+            self.problem_with_hint(tool.name.at, message, "1 to 128 letters, digits, `_`, `-` and `.`");
         }
         self.listed("name", &tool.name, tool.listed.as_ref());
         for schema in [&tool.input_schema, &tool.output_schema].into_iter().flatten() {
@@ -169,40 +184,44 @@ impl Checker {
         if let Some(schema) = &tool.input_schema
             && schema.written.get("type").is_some_and(|kind| kind != "object")
         {
-            self.advise(schema.at, "the arguments of a tool are an object", "write `type: object`");
+            self.problem_with_hint(schema.at, "the arguments of a tool are an object", "write `type: object`");
         }
         if let Some(needs) = &tool.needs {
             self.meant(needs);
         }
         if tool.answers.is_empty() && self.missing == MissingAnswers::Refused {
             let message = format!("the tool `{}` has no answer", tool.name.value);
-            self.advise(tool.name.at, message, format!("add `answers: [{{ text: … }}]`, {OR_MADE_UP}"));
+            self.problem_with_hint(
+                tool.name.at,
+                message,
+                format!("add `answers: [{{ text: … }}]`, {SCHEMA_FILL_HINT}"),
+            );
         }
-        self.answers(&tool.answers, Kind::Tool);
+        self.answers(&tool.answers, ResultKind::Tool);
         tool.faults.iter().for_each(|fault| self.fault(fault));
     }
 
-    fn prompt(&mut self, prompt: &Prompt) {
+    fn prompt(&mut self, prompt: &PromptEntry) {
         self.listed("name", &prompt.name, prompt.listed.as_ref());
         self.unique("argument", prompt.arguments.iter().map(|argument| &argument.name));
         let sources = [prompt.messages.is_some(), !prompt.answers.is_empty()];
         self.one_source(prompt.name.at, &sources, "`messages` or `answers`");
         prompt.messages.iter().flatten().for_each(|message| self.content(&message.content));
-        self.answers(&prompt.answers, Kind::Prompt);
+        self.answers(&prompt.answers, ResultKind::Prompt);
         prompt.faults.iter().for_each(|fault| self.fault(fault));
     }
 
-    fn resource(&mut self, resource: &Resource) {
+    fn resource(&mut self, resource: &ResourceEntry) {
         self.listed("uri", &resource.uri, resource.listed.as_ref());
         if resource.listed.is_none() && !has_scheme(&resource.uri) {
             let message = format!("`{}` is no URI", resource.uri.value);
-            self.advise(resource.uri.at, message, "a URI has a scheme: `file:///notes.md`, `notes://today`");
+            self.problem_with_hint(resource.uri.at, message, "a URI has a scheme: `file:///notes.md`, `notes://today`");
         }
         let sources =
             [resource.text.is_some(), resource.blob.is_some(), resource.file.is_some(), !resource.answers.is_empty()];
         self.one_source(resource.uri.at, &sources, "`text`, `blob`, `file` or `answers`");
         self.base64(resource.blob.as_ref());
-        self.answers(&resource.answers, Kind::Resource);
+        self.answers(&resource.answers, ResultKind::Resource);
         resource.faults.iter().for_each(|fault| self.fault(fault));
     }
 
@@ -210,36 +229,44 @@ impl Checker {
         match (sources.iter().filter(|given| **given).count(), self.missing) {
             (1, _) | (0, MissingAnswers::Allowed) => {}
             (0, MissingAnswers::Refused) => {
-                self.advise(at, "nothing says what this answers", format!("add {names}, {OR_MADE_UP}"));
+                self.problem_with_hint(
+                    at,
+                    "nothing says what this answers",
+                    format!("add {names}, {SCHEMA_FILL_HINT}"),
+                );
             }
             (_, MissingAnswers::Refused | MissingAnswers::Allowed) => {
-                self.advise(at, "several things say what this answers", format!("keep one of {names}"));
+                self.problem_with_hint(at, "several things say what this answers", format!("keep one of {names}"));
             }
         }
     }
 
     fn uri_template(&mut self, template: &Located<String>, complete: &BTreeMap<String, Vec<String>>) {
         let Some(variables) = variables(template) else {
-            self.say(template.at, "a `{` without its `}`");
+            self.problem(template.at, "a `{` without its `}`");
             return;
         };
         if variables.is_empty() {
             let message = "a template without variables is a resource";
-            self.advise(template.at, message, "write `{name}` where it varies, or list it under `resources`");
+            self.problem_with_hint(
+                template.at,
+                message,
+                "write `{name}` where it varies, or list it under `resources`",
+            );
         }
         for name in complete.keys().filter(|name| !variables.contains(name.as_str())) {
-            self.say(template.at, format!("`complete` has `{name}`, which is no variable of the template"));
+            self.problem(template.at, format!("`complete` has `{name}`, which is no variable of the template"));
         }
     }
 
-    fn answers(&mut self, answers: &[AnswerRule], kind: Kind) {
+    fn answers(&mut self, answers: &[AnswerRule], kind: ResultKind) {
         // The rules after one that always matches can never be used.
         let mut hides: Option<Span> = None;
         for answer in answers {
             let place = self.answer(answer, kind);
             if let Some(hidden_by) = hides {
                 let message = format!("this is never given: the answer on line {} always fits", hidden_by.line);
-                self.advise(place, message, "move the answer without `when` to the end, or give it `times`");
+                self.problem_with_hint(place, message, "move the answer without `when` to the end, or give it `times`");
                 hides = None;
             }
             if answer.when.is_none() && answer.given.is_none() && answer.times().is_none() {
@@ -249,12 +276,12 @@ impl Checker {
     }
 
     /// Checks one answer; returns a place to refer to it.
-    pub(super) fn answer(&mut self, answer: &AnswerRule, kind: Kind) -> Span {
+    pub(super) fn answer(&mut self, answer: &AnswerRule, kind: ResultKind) -> Span {
         let bodies = bodies(answer);
         let place = place_of(answer).unwrap_or(Span::START);
         for (name, at) in &bodies {
             if !kind.takes(name) {
-                self.advise(
+                self.problem_with_hint(
                     *at,
                     format!("{} has no `{name}`", kind.name()),
                     format!("it has {}", kind.bodies().join(", ")),
@@ -265,19 +292,27 @@ impl Checker {
         if let [(first, _), .., (second, at)] = &bodies[..]
             && !(together(first) && together(second))
         {
-            self.say(*at, format!("`{second}` beside `{first}`: an answer is one or the other"));
+            self.problem(*at, format!("`{second}` beside `{first}`: an answer is one or the other"));
         }
         self.text_is_sent(answer);
         if bodies.is_empty() && answer.choose.is_empty() && answer.in_turn.is_empty() && answer.fault.is_none() {
-            self.advise(place, "an answer that says nothing", format!("give it {}", kind.bodies().join(", ")));
+            self.problem_with_hint(
+                place,
+                "an answer that says nothing",
+                format!("give it {}", kind.bodies().join(", ")),
+            );
         }
         if !bodies.is_empty() && !answer.choose.is_empty() {
-            self.advise(place, "an answer beside `choose`", "put it into `choose`, without `when`, as the last");
+            self.problem_with_hint(
+                place,
+                "an answer beside `choose`",
+                "put it into `choose`, without `when`, as the last",
+            );
         }
         if let Some(times) = &answer.times
             && times.value == 0
         {
-            self.say(times.at, "`times: 0` is never given");
+            self.problem(times.at, "`times: 0` is never given");
         }
         if let Some(when) = &answer.when {
             self.when(when);
@@ -300,13 +335,13 @@ impl Checker {
         answer.contents.iter().flat_map(|contents| &contents.value).for_each(|contents| self.contents(contents, place));
         answer.steps.iter().for_each(|step| self.step(step));
         answer.fault.iter().for_each(|fault| self.fault_kind(fault));
-        if !answer.choose.is_empty() && answer.steps.iter().all(|step| step.value.questions().is_empty()) {
-            self.advise(place, "`choose` without a question", "add `steps: [{ ask: … }]`");
+        if !answer.choose.is_empty() && answer.steps.iter().all(|step| step.value.input_requests().is_empty()) {
+            self.problem_with_hint(place, "`choose` without a question", "add `steps: [{ ask: … }]`");
         }
         self.answers(&answer.choose, kind);
         for choice in answer.choose.iter().filter(|choice| !choice.in_turn.is_empty()) {
             let place = place_of(choice).unwrap_or(place);
-            self.advise(place, "`in_turn` in `choose`", "what is given in turn has no questions before it");
+            self.problem_with_hint(place, "`in_turn` in `choose`", "what is given in turn has no questions before it");
         }
         self.in_turn(answer, place, kind);
         place
@@ -316,33 +351,33 @@ impl Checker {
         if let Step::Ask(questions) | Step::TryAsk(questions) = &step.value
             && questions.is_empty()
         {
-            self.say(step.at, "`ask` without a question");
+            self.problem(step.at, "`ask` without a question");
         }
-        for (_, question) in step.value.questions() {
+        for (_, question) in step.value.input_requests() {
             match question {
-                Ask::Elicitation(form) => {
+                InputRequestEntry::Elicitation(form) => {
                     match (&form.requested_schema, &form.url) {
                         (Some(schema), None) => self.meant(schema),
                         (None, Some(_)) => {}
                         (None, None) | (Some(_), Some(_)) => {
-                            self.say(form.message.at, "an elicitation has `requested_schema` or `url`");
+                            self.problem(form.message.at, "an elicitation has `requested_schema` or `url`");
                         }
                     };
                     let is_url = |mode: &Located<ElicitationMode>| mode.value == ElicitationMode::Url;
                     if let Some(mode) = form.mode.as_ref().filter(|mode| is_url(mode) != form.url.is_some()) {
-                        self.say(mode.at, "`mode` is `form` with a `requested_schema` and `url` with a `url`");
+                        self.problem(mode.at, "`mode` is `form` with a `requested_schema` and `url` with a `url`");
                     }
                 }
-                Ask::Sampling(sampling) => {
+                InputRequestEntry::Sampling(sampling) => {
                     if sampling.messages.is_some() == sampling.prompt.is_some() {
-                        self.say(step.at, "sampling has `messages` or `prompt`");
+                        self.problem(step.at, "sampling has `messages` or `prompt`");
                     }
                 }
-                Ask::Request { method, .. } if method.trim().is_empty() => {
+                InputRequestEntry::Request { method, .. } if method.trim().is_empty() => {
                     let hint = "write `elicitation/create`, `sampling/createMessage` or `roots/list`";
-                    self.advise(method.at, "a request has a method", hint);
+                    self.problem_with_hint(method.at, "a request has a method", hint);
                 }
-                Ask::Roots | Ask::Request { .. } => {}
+                InputRequestEntry::Roots | InputRequestEntry::Request { .. } => {}
             }
         }
     }
@@ -354,35 +389,35 @@ impl Checker {
         if let Some(probability) = &rule.probability
             && !(0.0..=1.0).contains(&probability.value)
         {
-            self.say(probability.at, "`probability` is from 0 to 1");
+            self.problem(probability.at, "`probability` is from 0 to 1");
         }
         self.fault_kind(&rule.fault);
     }
 
     fn fault_kind(&mut self, fault: &Located<FaultKind>) {
         if let Err(what) = fault.check() {
-            self.say(fault.at, what);
+            self.problem(fault.at, what);
         }
     }
 
-    fn meant<T: Meaning>(&mut self, written: &Located<Meant<T>>) {
-        if let Err(error) = written.meaning() {
+    fn meant<T: ParseValue>(&mut self, written: &Located<Parsed<T>>) {
+        if let Err(error) = written.parsed() {
             self.inner(written.at, error.clone());
         }
     }
 
-    fn when(&mut self, written: &Located<Meant<When>>) {
+    fn when(&mut self, written: &Located<Parsed<When>>) {
         if written.written.is_object() {
             self.meant(written);
         } else {
-            self.advise(written.at, "`when` has a key for each argument", "write `when: { city: Oslo }`");
+            self.problem_with_hint(written.at, "`when` has a key for each argument", "write `when: { city: Oslo }`");
         }
     }
 
     fn inner(&mut self, at: Span, error: MatcherError) {
-        let about = if error.is_about_key() { About::Key } else { About::Value };
-        let problem = Problem { at, message: error.problem.to_string(), hint: error.hint };
-        self.found.push(Inner { problem, path: error.path, about });
+        let about = if error.is_about_key() { ProblemTarget::Key } else { ProblemTarget::Value };
+        let problem = ScriptProblem { at, message: error.problem.to_string(), hint: error.hint };
+        self.found.push(NestedProblem { problem, path: error.path, about });
     }
 }
 
@@ -416,29 +451,29 @@ fn place_of(answer: &AnswerRule) -> Option<Span> {
 
 /// The kind of item that an answer belongs to.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum ResultKind {
     Tool,
     Prompt,
     Resource,
     Request,
 }
 
-impl Kind {
+impl ResultKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Tool => "the answer of a tool",
-            Kind::Prompt => "the answer of a prompt",
-            Kind::Resource => "the answer of a resource",
-            Kind::Request => "the answer of another method",
+            ResultKind::Tool => "the answer of a tool",
+            ResultKind::Prompt => "the answer of a prompt",
+            ResultKind::Resource => "the answer of a resource",
+            ResultKind::Request => "the answer of another method",
         }
     }
 
     fn bodies(self) -> &'static [&'static str] {
         match self {
-            Kind::Tool => &["text", "content", "structured_content", "result", "error"],
-            Kind::Prompt => &["messages", "text", "result", "error"],
-            Kind::Resource => &["contents", "text", "result", "error"],
-            Kind::Request => &["result", "error"],
+            ResultKind::Tool => &["text", "content", "structured_content", "result", "error"],
+            ResultKind::Prompt => &["messages", "text", "result", "error"],
+            ResultKind::Resource => &["contents", "text", "result", "error"],
+            ResultKind::Request => &["result", "error"],
         }
     }
 
@@ -466,31 +501,31 @@ impl Checker {
             ContentKind::ResourceLink => ("resource_link", &["uri", "name"]),
         };
         for needed in needs.iter().filter(|needed| !has(needed)) {
-            self.say(at, format!("a block of type `{kind}` needs `{needed}`"));
+            self.problem(at, format!("a block of type `{kind}` needs `{needed}`"));
         }
         let only_others = ["text", "data", "resource", "uri"];
         for other in only_others.iter().filter(|other| !needs.contains(other) && has(other)) {
-            self.say(at, format!("a block of type `{kind}` has no `{other}`"));
+            self.problem(at, format!("a block of type `{kind}` has no `{other}`"));
         }
         self.base64(block.data.as_ref());
         if let Some(resource) = &block.resource {
             self.contents(resource, at);
             if resource.uri.is_none() {
-                self.say(at, "an embedded resource needs `uri`");
+                self.problem(at, "an embedded resource needs `uri`");
             }
         }
         if let Some(priority) = block.annotations.as_ref().and_then(|it| it.priority.as_ref())
             && !priority.value.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it))
         {
-            self.say(priority.at, "`priority` is from 0 to 1");
+            self.problem(priority.at, "`priority` is from 0 to 1");
         }
     }
 
-    pub(super) fn contents(&mut self, contents: &Contents, at: Span) {
+    pub(super) fn contents(&mut self, contents: &ContentsEntry, at: Span) {
         match (&contents.text, &contents.blob) {
             (Some(_), None) | (None, Some(_)) => {}
             (None, None) | (Some(_), Some(_)) => {
-                self.say(at, "contents have `text` or `blob`");
+                self.problem(at, "contents have `text` or `blob`");
             }
         }
         self.base64(contents.blob.as_ref());
@@ -500,14 +535,14 @@ impl Checker {
         let Some(data) = data.filter(|data| !data.contains("{{")) else { return };
         if let Err(error) = base64::engine::general_purpose::STANDARD.decode(data.as_bytes()) {
             let hint = "broken base64 on purpose is `fault: invalid_base64`; bytes of a file are `file: picture.png`";
-            self.advise(data.at, format!("not base64: {error}"), hint);
+            self.problem_with_hint(data.at, format!("not base64: {error}"), hint);
         }
     }
 }
 
 impl Checker {
     /// Checks answers in turn: the rule has the conditions, and each answer has a body.
-    pub(super) fn in_turn(&mut self, rule: &AnswerRule, place: Span, kind: Kind) {
+    pub(super) fn in_turn(&mut self, rule: &AnswerRule, place: Span, kind: ResultKind) {
         if rule.in_turn.is_empty() {
             return;
         }
@@ -524,7 +559,7 @@ impl Checker {
             ("`meta`", rule.meta.as_ref().map(|_| place)),
         ];
         for (what, at) in own.into_iter().filter_map(|(what, at)| Some((what, at?))) {
-            self.advise(at, format!("{what} beside `in_turn`"), "put it into the answers that it is for");
+            self.problem_with_hint(at, format!("{what} beside `in_turn`"), "put it into the answers that it is for");
         }
         for answer in &rule.in_turn {
             let place = self.answer(answer, kind);
@@ -535,7 +570,7 @@ impl Checker {
             ];
             for (what, _) in wanted.into_iter().filter(|(_, given)| *given) {
                 let hint = "put it beside `in_turn`, or make it a rule of its own";
-                self.advise(place, format!("{what} in `in_turn`"), hint);
+                self.problem_with_hint(place, format!("{what} in `in_turn`"), hint);
             }
         }
     }
@@ -543,7 +578,7 @@ impl Checker {
 
 impl Checker {
     /// Checks a tool's answers and conditions against its schemas.
-    pub(super) fn against_schemas(&mut self, tool: &Tool, validate: Validate) {
+    pub(super) fn check_schemas(&mut self, tool: &ToolEntry, validate: Validate) {
         let input = tool.input_schema.as_ref().map(|schema| &schema.written);
         for answer in &tool.answers {
             if let Some(when) = &answer.when {
@@ -555,15 +590,15 @@ impl Checker {
             }
         }
         if let (Validate::Strict, Some(schema)) = (validate, &tool.output_schema)
-            && let Ok(schema) = schema.meaning()
+            && let Ok(schema) = schema.parsed()
         {
             tool.answers.iter().for_each(|answer| self.fits_output(answer, schema));
         }
     }
 
     /// Reports a `when` for an argument that the schema does not allow.
-    fn names_in_schema(&mut self, when: &Located<Meant<When>>, schema: &Value) {
-        let Ok(When(Matcher::Object(wanted))) = when.meaning() else { return };
+    fn names_in_schema(&mut self, when: &Located<Parsed<When>>, schema: &Value) {
+        let Ok(When(Matcher::Object(wanted))) = when.parsed() else { return };
         let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
             && schema.get("patternProperties").is_none()
             && ["allOf", "anyOf", "oneOf", "$ref"].iter().all(|word| schema.get(word).is_none());
@@ -582,7 +617,7 @@ impl Checker {
     }
 
     /// Reports an object whose only key is nearly an operator.
-    fn misspelled(&mut self, when: &Located<Meant<When>>, written: &Value, path: &Path, schema: Option<&Value>) {
+    fn misspelled(&mut self, when: &Located<Parsed<When>>, written: &Value, path: &Path, schema: Option<&Value>) {
         let Value::Object(fields) = written else { return };
         for (key, value) in fields {
             let inner = path.clone().join(key.as_str());
@@ -621,7 +656,7 @@ impl Checker {
                     self.inside(content.at, mismatch.path, message, hint);
                 }
             }
-            (None, Some(at)) => self.advise(
+            (None, Some(at)) => self.problem_with_hint(
                 at,
                 "the tool has an output_schema, and this answer has no structured content",
                 "give it `structured_content`, or `is_error: true` where it failed",

@@ -4,8 +4,8 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
-use super::Contents;
-use crate::script::{InOrder, Located, Span};
+use super::ContentsEntry;
+use crate::script::{Located, Span, WithKeyOrder};
 
 /// A piece of an answer; which keys it takes depends on its `type`. A text alone is a block of text.
 ///
@@ -41,7 +41,7 @@ pub struct ContentBlock {
     /// `resource_link`: how many bytes.
     pub size: Option<u64>,
     /// Who it is for and how much it matters.
-    pub annotations: Option<InOrder<Annotations>>,
+    pub annotations: Option<WithKeyOrder<Annotations>>,
     /// `_meta`, as it goes on the wire.
     #[serde(alias = "_meta")]
     pub meta: Option<Map<String, Value>>,
@@ -130,7 +130,7 @@ pub enum ContentKind {
 }
 
 /// A resource inside an answer.
-pub type EmbeddedResource = Contents;
+pub type EmbeddedResource = ContentsEntry;
 
 /// Who something is for and how much it matters.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::Delay;
 use crate::matcher::Matcher;
-use crate::script::{Located, Meant};
+use crate::script::{Located, Parsed};
 
 /// A fault and when it happens.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -16,9 +16,9 @@ pub struct FaultRule {
     /// What goes wrong.
     pub fault: Located<FaultKind>,
     /// A matcher for the method; any request unless given.
-    pub method: Option<Located<Meant<Matcher>>>,
+    pub method: Option<Located<Parsed<Matcher>>>,
     /// A matcher for the number of the request, from 1.
-    pub call: Option<Located<Meant<Matcher>>>,
+    pub call: Option<Located<Parsed<Matcher>>>,
     /// How likely, from 0 to 1; certain unless given.
     pub probability: Option<Located<f64>>,
     /// What the chance depends on; the same seed gives the same faults.
@@ -104,8 +104,8 @@ impl FaultKind {
                 Err(format!("an exit status is from 0 to 255, and {status} is not"))
             }
             FaultKind::SlowDrip { bytes: 0, .. } => Err("a drip has at least one byte".to_owned()),
-            FaultKind::Oversize(bytes) | FaultKind::FloodOfStderr(bytes) if *bytes > LARGEST => {
-                Err(format!("{bytes} bytes are more than the limit of {LARGEST}"))
+            FaultKind::Oversize(bytes) | FaultKind::FloodOfStderr(bytes) if *bytes > MAX_NOISE => {
+                Err(format!("{bytes} bytes are more than the limit of {MAX_NOISE}"))
             }
             FaultKind::ContentType(text) if !is_header_value(text) => {
                 Err(format!("{text:?} cannot be the value of a header"))
@@ -189,7 +189,7 @@ impl FaultKind {
 }
 
 /// Maximum size of noise and padding: 1 GiB.
-const LARGEST: u64 = 1 << 30;
+const MAX_NOISE: u64 = 1 << 30;
 
 impl HttpFault {
     fn check(&self) -> Result<(), String> {

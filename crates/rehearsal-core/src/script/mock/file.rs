@@ -6,15 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{AnswerRule, FaultRule, Icon, Prompt, Resource, ResourceTemplate, Tool};
-use crate::script::{InOrder, Located};
+use super::{AnswerRule, FaultRule, Icon, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry};
+use crate::script::{Located, WithKeyOrder};
 
 /// A mock file: what the server is called, what it offers and how it answers.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MockFile {
     /// Who the server says it is. Of several files the first that says so counts.
-    pub server: Option<Located<InOrder<Implementation>>>,
+    pub server: Option<Located<WithKeyOrder<Implementation>>>,
     /// What the server tells the model about itself.
     pub instructions: Option<String>,
     /// Capabilities, as they go on the wire; those that are not spoken of follow from what is offered.
@@ -22,7 +22,7 @@ pub struct MockFile {
     pub capabilities: Map<String, Value>,
     /// By method: the error that it is refused with, whatever is asked.
     #[serde(default)]
-    pub refuses: BTreeMap<String, Refusal>,
+    pub refuses: BTreeMap<String, MethodError>,
     /// The protocol versions that are served; all of them unless given.
     pub versions: Option<Vec<Located<String>>>,
     /// What happens to arguments and answers that do not fit their schema.
@@ -34,19 +34,19 @@ pub struct MockFile {
     pub state: Map<String, Value>,
     /// What can be called.
     #[serde(default)]
-    pub tools: Vec<InOrder<Tool>>,
+    pub tools: Vec<WithKeyOrder<ToolEntry>>,
     /// What can be read.
     #[serde(default)]
-    pub resources: Vec<InOrder<Resource>>,
+    pub resources: Vec<WithKeyOrder<ResourceEntry>>,
     /// What can be read by pattern.
     #[serde(default)]
-    pub resource_templates: Vec<InOrder<ResourceTemplate>>,
+    pub resource_templates: Vec<WithKeyOrder<ResourceTemplateEntry>>,
     /// What can be asked to be phrased.
     #[serde(default)]
-    pub prompts: Vec<InOrder<Prompt>>,
+    pub prompts: Vec<WithKeyOrder<PromptEntry>>,
     /// How requests of other methods are answered.
     #[serde(default)]
-    pub requests: Vec<Request>,
+    pub requests: Vec<RequestEntry>,
     /// What goes wrong, whatever is asked.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
@@ -69,7 +69,7 @@ pub struct Implementation {
     pub website_url: Option<String>,
     /// Pictures.
     #[serde(default)]
-    pub icons: Vec<InOrder<Icon>>,
+    pub icons: Vec<WithKeyOrder<Icon>>,
 }
 
 fn first_version() -> String {
@@ -113,7 +113,7 @@ pub enum MissingAnswers {
 /// A JSON-RPC error as it goes on the wire.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Refusal {
+pub struct MethodError {
     /// What kind of failure, for programs.
     pub code: i64,
     /// What happened, for people.
@@ -131,7 +131,7 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D:
 /// How requests of a method are answered that are no calls of tools, prompts or resources.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct RequestEntry {
     /// Which, such as `completion/complete`, or one of the server's own.
     pub method: Located<String>,
     /// The answers, each a `result` or an `error`; their `when` is a matcher for the params without `_meta`. Where none fits,
@@ -139,9 +139,9 @@ pub struct Request {
     pub answers: Vec<AnswerRule>,
 }
 
-impl Request {
+impl RequestEntry {
     /// Why rules cannot answer this method; `None` if they can.
-    pub fn objection(method: &str) -> Option<&'static str> {
+    pub fn rule_conflict(method: &str) -> Option<&'static str> {
         Some(match method {
             "tools/call" => "tools have their own `answers`",
             "prompts/get" => "prompts have their own `answers`",

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use super::{Annotations, AnswerRule, FaultRule, Icon, PromptMessage, Validate};
 use crate::matcher::{Matcher, Schema};
-use crate::script::{InOrder, Located, Meant};
+use crate::script::{Located, Parsed, WithKeyOrder};
 
 /// Something that can be called.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Tool {
+pub struct ToolEntry {
     /// Unique among the tools.
     pub name: Located<String>,
     /// For people.
@@ -19,14 +19,14 @@ pub struct Tool {
     /// For the model.
     pub description: Option<String>,
     /// What arguments it takes: any JSON Schema; any object unless given.
-    pub input_schema: Option<Located<Meant<Schema>>>,
+    pub input_schema: Option<Located<Parsed<Schema>>>,
     /// What structured content it gives: any JSON Schema.
-    pub output_schema: Option<Located<Meant<Schema>>>,
+    pub output_schema: Option<Located<Parsed<Schema>>>,
     /// Hints about what it does.
-    pub annotations: Option<InOrder<ToolAnnotations>>,
+    pub annotations: Option<WithKeyOrder<ToolAnnotations>>,
     /// Pictures.
     #[serde(default)]
-    pub icons: Vec<InOrder<Icon>>,
+    pub icons: Vec<WithKeyOrder<Icon>>,
     /// `_meta`, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
     /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
@@ -37,7 +37,7 @@ pub struct Tool {
     /// Whether it may run as a task (2025-11-25).
     pub task_support: Option<TaskSupport>,
     /// Listed only for clients that declared these capabilities.
-    pub needs: Option<Located<Meant<Matcher>>>,
+    pub needs: Option<Located<Parsed<Matcher>>>,
     /// Overrides the `validate` of the file.
     pub validate: Option<Validate>,
     /// What it answers: the first that fits.
@@ -79,7 +79,7 @@ pub struct ToolAnnotations {
 /// Something that can be read.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Resource {
+pub struct ResourceEntry {
     /// Unique among the resources.
     pub uri: Located<String>,
     /// For programs; the end of the URI unless given.
@@ -93,10 +93,10 @@ pub struct Resource {
     /// How many bytes.
     pub size: Option<u64>,
     /// Who it is for and how much it matters.
-    pub annotations: Option<InOrder<Annotations>>,
+    pub annotations: Option<WithKeyOrder<Annotations>>,
     /// Pictures.
     #[serde(default)]
-    pub icons: Vec<InOrder<Icon>>,
+    pub icons: Vec<WithKeyOrder<Icon>>,
     /// `_meta`, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
     /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
@@ -121,7 +121,7 @@ pub struct Resource {
 /// Resources by pattern: `notes://{id}/text`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ResourceTemplate {
+pub struct ResourceTemplateEntry {
     /// RFC 6570, simple expansions.
     pub uri_template: Located<String>,
     /// For programs; the pattern unless given.
@@ -133,10 +133,10 @@ pub struct ResourceTemplate {
     /// What kind of contents.
     pub mime_type: Option<String>,
     /// Who it is for and how much it matters.
-    pub annotations: Option<InOrder<Annotations>>,
+    pub annotations: Option<WithKeyOrder<Annotations>>,
     /// Pictures.
     #[serde(default)]
-    pub icons: Vec<InOrder<Icon>>,
+    pub icons: Vec<WithKeyOrder<Icon>>,
     /// `_meta`, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
     /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
@@ -159,7 +159,7 @@ pub struct ResourceTemplate {
 /// What was read.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Contents {
+pub struct ContentsEntry {
     /// What was asked for unless given.
     pub uri: Option<String>,
     /// What kind.
@@ -175,7 +175,7 @@ pub struct Contents {
 /// Something that can be phrased.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Prompt {
+pub struct PromptEntry {
     /// Unique among the prompts.
     pub name: Located<String>,
     /// For people.
@@ -184,10 +184,10 @@ pub struct Prompt {
     pub description: Option<String>,
     /// What it takes.
     #[serde(default)]
-    pub arguments: Vec<InOrder<Argument>>,
+    pub arguments: Vec<WithKeyOrder<ArgumentEntry>>,
     /// Pictures.
     #[serde(default)]
-    pub icons: Vec<InOrder<Icon>>,
+    pub icons: Vec<WithKeyOrder<Icon>>,
     /// `_meta`, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
     /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
@@ -208,7 +208,7 @@ pub struct Prompt {
 /// What a prompt takes.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Argument {
+pub struct ArgumentEntry {
     /// Unique in its prompt.
     pub name: Located<String>,
     /// For people.

@@ -26,10 +26,15 @@ mod parse;
 mod step;
 pub mod write;
 
-pub use answer::{AnswerRule, Delay, ErrorAnswer, Given};
+pub use answer::{AnswerRule, Conditions, Delay, ErrorAnswer};
 pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon, PromptMessage, Role};
 pub use fault::{FaultKind, FaultRule, HttpFault};
-pub use file::{Implementation, MissingAnswers, MockFile, Refusal, Request, Validate, json_schema};
-pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
+pub use file::{Implementation, MethodError, MissingAnswers, MockFile, RequestEntry, Validate, json_schema};
+pub use listed::{
+    ArgumentEntry, ContentsEntry, PromptEntry, ResourceEntry, ResourceTemplateEntry, TaskSupport, ToolAnnotations,
+    ToolEntry,
+};
 pub use parse::parse;
-pub use step::{Again, Ask, Changed, Elicitation, ElicitationMode, Progress, Sampling, Step, TaskAnswer};
+pub use step::{
+    Again, ChangedEntry, Elicitation, ElicitationMode, InputRequestEntry, ProgressEntry, Sampling, Step, TaskAnswer,
+};

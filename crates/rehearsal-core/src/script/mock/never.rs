@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::check::Checker;
 use super::parse::{has_property, properties};
-use super::{AnswerRule, FaultRule, Tool};
-use crate::json::{Kind, Path};
+use super::{AnswerRule, FaultRule, ToolEntry};
+use crate::json::{JsonType, Path};
 use crate::matcher::{Matcher, Schema};
 use crate::message::Method;
 use crate::protocol::Revision;
-use crate::script::{Located, Meant, Span, When};
+use crate::script::{Located, Parsed, Span, When};
 use crate::suggest::closest;
 
 /// The operators for a string, a number or a list.
@@ -19,11 +19,11 @@ const OPERATORS: [&str; 9] = ["matches", "contains", "any_of", "not", "type", "l
 impl Checker {
     /// Compares a `when` and the templates of a tool's answers with the `input_schema`: a call that does not match the
     /// schema is refused before its answers are evaluated.
-    pub(super) fn against_input(&mut self, tool: &Tool) {
+    pub(super) fn against_input(&mut self, tool: &ToolEntry) {
         let Some(schema) = tool.input_schema.as_ref().map(|schema| &schema.written) else { return };
         for answer in &tool.answers {
             if let Some(when) = &answer.when
-                && let Ok(When(Matcher::Object(wanted))) = when.meaning()
+                && let Ok(When(Matcher::Object(wanted))) = when.parsed()
             {
                 self.fields_fit(when, wanted, schema, &Path::root());
             }
@@ -33,7 +33,7 @@ impl Checker {
         }
     }
 
-    fn fields_fit(&mut self, when: &Located<Meant<When>>, wanted: &[(String, Matcher)], schema: &Value, path: &Path) {
+    fn fields_fit(&mut self, when: &Located<Parsed<When>>, wanted: &[(String, Matcher)], schema: &Value, path: &Path) {
         for (key, matcher) in wanted {
             let Some(property) = schema.get("properties").and_then(|properties| properties.get(key)) else { continue };
             let path = path.clone().join(key.as_str());
@@ -65,23 +65,23 @@ impl Checker {
     }
 
     /// Reports a matcher for the version that matches no protocol version.
-    pub(super) fn version_exists(&mut self, version: &Located<Meant<Matcher>>) {
-        let Ok(matcher) = version.meaning() else { return };
+    pub(super) fn version_exists(&mut self, version: &Located<Parsed<Matcher>>) {
+        let Ok(matcher) = version.parsed() else { return };
         if !Revision::ALL.iter().any(|revision| matcher.matches(&revision.as_str().into())) {
             let known = Revision::ALL.map(Revision::as_str).join(", ");
-            self.advise(version.at, "no protocol version fits this", format!("known are {known}"));
+            self.problem_with_hint(version.at, "no protocol version fits this", format!("known are {known}"));
         }
     }
 
     /// Reports a method of a fault that is nearly one of the protocol's, and that no request of the file has.
     pub(super) fn method_exists<'a>(&mut self, fault: &FaultRule, own: impl IntoIterator<Item = &'a str>) {
         let Some(method) = &fault.method else { return };
-        let Ok(Matcher::Exact(Value::String(name))) = method.meaning() else { return };
+        let Ok(Matcher::Exact(Value::String(name))) = method.parsed() else { return };
         if Method::KNOWN.contains(&name.as_str()) || own.into_iter().any(|own| own == name) {
             return;
         }
         if let Some(meant) = closest(name, Method::KNOWN.iter().copied()) {
-            self.advise(method.at, format!("unknown method `{name}`"), format!("did you mean `{meant}`?"));
+            self.problem_with_hint(method.at, format!("unknown method `{name}`"), format!("did you mean `{meant}`?"));
         }
     }
 
@@ -89,7 +89,7 @@ impl Checker {
     pub(super) fn text_is_sent(&mut self, answer: &AnswerRule) {
         if let (Some(text), Some(_)) = (&answer.text, &answer.content) {
             let hint = "`content` is the whole content: put the text into it, as a block of type `text`";
-            self.advise(text.at, "`text` beside `content` is never sent", hint);
+            self.problem_with_hint(text.at, "`text` beside `content` is never sent", hint);
         }
     }
 }
@@ -107,8 +107,9 @@ fn objection(key: &str, matcher: &Matcher, schema: &Value) -> Option<(String, St
     }
     let kinds = kinds(schema)?;
     let wanted = kind(matcher)?;
-    let overlaps = |kind: &Kind| {
-        *kind == wanted || matches!((*kind, wanted), (Kind::Integer, Kind::Number) | (Kind::Number, Kind::Integer))
+    let overlaps = |kind: &JsonType| {
+        *kind == wanted
+            || matches!((*kind, wanted), (JsonType::Integer, JsonType::Number) | (JsonType::Number, JsonType::Integer))
     };
     if kinds.iter().any(overlaps) {
         return None;
@@ -127,8 +128,8 @@ fn objection(key: &str, matcher: &Matcher, schema: &Value) -> Option<(String, St
 }
 
 /// The JSON types that a schema names.
-fn kinds(schema: &Value) -> Option<Vec<Kind>> {
-    let kind = |name: &Value| Kind::ALL.into_iter().find(|kind| Some(kind.name()) == name.as_str());
+fn kinds(schema: &Value) -> Option<Vec<JsonType>> {
+    let kind = |name: &Value| JsonType::ALL.into_iter().find(|kind| Some(kind.name()) == name.as_str());
     match schema.get("type")? {
         Value::Array(names) => names.iter().map(kind).collect(),
         name => Some(vec![kind(name)?]),
@@ -136,12 +137,12 @@ fn kinds(schema: &Value) -> Option<Vec<Kind>> {
 }
 
 /// The only JSON type that matches a matcher, if there is one.
-fn kind(matcher: &Matcher) -> Option<Kind> {
+fn kind(matcher: &Matcher) -> Option<JsonType> {
     match matcher {
-        Matcher::Object(_) => Some(Kind::Object),
-        Matcher::Array(_) | Matcher::Each(_) => Some(Kind::Array),
-        Matcher::Pattern(_) => Some(Kind::String),
-        Matcher::Range(_) => Some(Kind::Number),
+        Matcher::Object(_) => Some(JsonType::Object),
+        Matcher::Array(_) | Matcher::Each(_) => Some(JsonType::Array),
+        Matcher::Pattern(_) => Some(JsonType::String),
+        Matcher::Range(_) => Some(JsonType::Number),
         Matcher::Type(kind) => Some(*kind),
         Matcher::AllOf(all) => all.iter().find_map(kind),
         Matcher::Any

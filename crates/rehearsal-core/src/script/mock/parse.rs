@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::names::variables;
 use super::{AnswerRule, MissingAnswers, MockFile, check};
-use crate::script::tree::Tree;
-use crate::script::{Problem, ScriptError, Span, read};
+use crate::script::tree::SpanTree;
+use crate::script::{ScriptError, ScriptProblem, Span, read};
 
 /// The hint for an empty file.
 const EMPTY: &str =
@@ -14,7 +14,7 @@ const EMPTY: &str =
 /// Parses and checks a mock file for a use; all problems are returned at once, in the order of the file.
 pub fn parse(file: &str, text: &str, missing: MissingAnswers) -> Result<MockFile, ScriptError> {
     if is_empty(text) {
-        let problem = Problem::new(Span::START, "nothing stands in this file").hint(EMPTY);
+        let problem = ScriptProblem::new(Span::START, "nothing stands in this file").hint(EMPTY);
         return Err(ScriptError { file: file.to_owned(), problems: vec![problem] });
     }
     let mock: MockFile = read(file, text)?;
@@ -23,13 +23,13 @@ pub fn parse(file: &str, text: &str, missing: MissingAnswers) -> Result<MockFile
     if found.is_empty() {
         return Ok(mock);
     }
-    let tree = Tree::of(text);
+    let tree = SpanTree::of(text);
     let mut problems: Vec<_> = found
         .into_iter()
-        .map(|check::Inner { mut problem, path, about }| {
-            let exact = |tree: &Tree| match about {
-                check::About::Value => tree.find(problem.at, &path),
-                check::About::Key => tree.find_key(problem.at, &path),
+        .map(|check::NestedProblem { mut problem, path, about }| {
+            let exact = |tree: &SpanTree| match about {
+                check::ProblemTarget::Value => tree.find(problem.at, &path),
+                check::ProblemTarget::Key => tree.find_key(problem.at, &path),
             };
             problem.at = tree.as_ref().map_or(problem.at, exact);
             problem
@@ -71,10 +71,10 @@ pub(super) fn name_arguments(mock: &MockFile) {
 fn name(answers: &[AnswerRule], is_name: &dyn Fn(&str) -> bool) {
     for answer in answers {
         if let Some(when) = &answer.when {
-            when.with_names(is_name);
+            when.set_argument_names(is_name);
         }
         let asked =
-            |key: &str| answer.steps.iter().flat_map(|step| step.value.questions()).any(|(name, _)| *name == key);
+            |key: &str| answer.steps.iter().flat_map(|step| step.value.input_requests()).any(|(name, _)| *name == key);
         name(&answer.choose, &asked);
         name(&answer.in_turn, is_name);
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::Delay;
 use crate::matcher::Schema;
 use crate::protocol::LogLevel;
-use crate::script::{Located, Meant, Named};
+use crate::script::{Located, NamedMap, Parsed};
 
 /// One thing that is done before the answer.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub enum Step {
     /// Nothing happens for a while.
     Wait(Delay),
     /// `notifications/progress`, if the client asked for it.
-    Progress(Progress),
+    Progress(ProgressEntry),
     /// `notifications/message`, if the client wants that level.
     Log {
         /// How much it matters.
@@ -34,13 +34,13 @@ pub enum Step {
         params: Option<Map<String, Value>>,
     },
     /// Something else changed, and those who want to know are told.
-    Changed(Changed),
+    Changed(ChangedEntry),
     /// The client is asked: before 2026-07-28 by requests, since then by one `input_required` round.
     ///
     /// Each question has a name, under which its answer is found in `answers` of templates and in the `when` of `choose`.
-    Ask(Named<Ask>),
+    Ask(NamedMap<InputRequestEntry>),
     /// The same, but a client that refuses, or that cannot be asked, has answered `null`.
-    TryAsk(Named<Ask>),
+    TryAsk(NamedMap<InputRequestEntry>),
     /// Since 2026-07-28 the client is sent away and comes back at once, with state but no question; before, nothing.
     Again(Again),
     /// Keys of the state are set; strings in the values are templates.
@@ -58,7 +58,7 @@ pub enum Step {
 
 impl Step {
     /// The input requests of the step.
-    pub fn questions(&self) -> &[(String, Ask)] {
+    pub fn input_requests(&self) -> &[(String, InputRequestEntry)] {
         match self {
             Step::Ask(questions) | Step::TryAsk(questions) => questions,
             Step::Wait(_)
@@ -83,7 +83,7 @@ pub struct Again {}
 /// How far something has come.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Progress {
+pub struct ProgressEntry {
     /// So far.
     pub progress: f64,
     /// Of how much.
@@ -95,7 +95,7 @@ pub struct Progress {
 /// What changed.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Changed {
+pub enum ChangedEntry {
     /// The list of tools.
     Tools,
     /// The list of prompts.
@@ -109,7 +109,7 @@ pub enum Changed {
 /// A question to the client.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Ask {
+pub enum InputRequestEntry {
     /// A form, or a URL to visit.
     Elicitation(Elicitation),
     /// Words from the client's model.
@@ -134,7 +134,7 @@ pub struct Elicitation {
     /// Says in so many words that it is a form or a URL (2025-11-25); of a form nothing is said unless given.
     pub mode: Option<Located<ElicitationMode>>,
     /// The form, as JSON Schema.
-    pub requested_schema: Option<Located<Meant<Schema>>>,
+    pub requested_schema: Option<Located<Parsed<Schema>>>,
     /// Instead of a form: where to go.
     pub url: Option<String>,
     /// Of a URL (2025-11-25).

@@ -6,50 +6,54 @@
 use std::io::{self, Read, Seek, Write};
 use std::time::Duration;
 
-use super::super::{Entry, HttpHead, Part, What};
+use super::super::{Entry, EntryBody, HttpHead, Part};
 use super::python_time::in_milliseconds;
-use super::session::{Session, message_tree, said};
-use super::sorter::{Key, Sorted, Sorter};
-use super::tree::Tree;
+use super::session::{SessionInfo, message_tree, messages};
+use super::sorter::{ExternalSorter, SortKey, Sorted};
+use super::tree::JsonTree;
 use crate::exchange::Side;
 
 /// The kinds of pieces of an exchange, in the order in which they are written.
-const ASKED: u64 = 0;
-const ANSWERED: u64 = 1;
-const SENT: u64 = 2;
-const RECEIVED: u64 = 3;
+const REQUEST_HEAD: u64 = 0;
+const RESPONSE_HEAD: u64 = 1;
+const REQUEST_BODY: u64 = 2;
+const RESPONSE_BODY: u64 = 3;
 
 /// Placeholder for a value that is written later. No text contains it, because JSON escapes it.
-const LATER: char = '\0';
+const PLACEHOLDER: char = '\0';
 
 /// An archive that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Archive {
+pub(super) struct HarArchive {
     /// Whether any message of this session was sent over HTTP.
     http: bool,
     /// Whether an entry was written.
     begun: bool,
 }
 
-impl Archive {
+impl HarArchive {
     /// Stores the pieces of a part, by the channel that carried them.
-    pub(super) fn part<S: Read + Write + Seek>(&mut self, part: &Part, pieces: &mut Sorter<S>) -> io::Result<()> {
-        if let Part::Entry(Entry { at, what: What::Http { from, channel, head }, .. }) = part {
+    pub(super) fn part<S: Read + Write + Seek>(
+        &mut self,
+        part: &Part,
+        pieces: &mut ExternalSorter<S>,
+    ) -> io::Result<()> {
+        if let Part::Entry(Entry { at, what: EntryBody::Http { from, channel, head }, .. }) = part {
             self.http = true;
             let kind = match from {
-                Side::Client => ASKED,
-                Side::Server => ANSWERED,
+                Side::Client => REQUEST_HEAD,
+                Side::Server => RESPONSE_HEAD,
             };
             pieces.push([channel.0, kind, 0, 0], timed(*at, &head_tree(head).to_string()))?;
         }
-        for said in said(part) {
+        for said in messages(part) {
             let kind = match said.from {
-                Side::Client => SENT,
-                Side::Server => RECEIVED,
+                Side::Client => REQUEST_BODY,
+                Side::Server => RESPONSE_BODY,
             };
             let text = match message_tree(said.message) {
-                tree @ (Tree::Object(_) | Tree::List(_)) => tree.to_string(),
-                Tree::Leaf(_) => said.message.text().into_owned(),
+                tree @ (JsonTree::Object(_) | JsonTree::List(_)) => tree.to_string(),
+                JsonTree::Leaf(_) => said.message.text().into_owned(),
             };
             let [seq, item, ..] = said.key();
             pieces.push([said.channel.0, kind, seq, item], timed(said.at, &text))?;
@@ -60,7 +64,7 @@ impl Archive {
     /// Writes the entries of a session; `false` if it did not use HTTP.
     pub(super) fn write<S: Read + Seek>(
         &mut self,
-        session: &Session,
+        session: &SessionInfo,
         mut pieces: Sorted<'_, S>,
         out: &mut impl Write,
     ) -> io::Result<bool> {
@@ -68,8 +72,8 @@ impl Archive {
             return Ok(false);
         }
         while let Some([channel, ..]) = pieces.peek() {
-            let mut carried = Carried { channel, pieces: &mut pieces };
-            let (asked, answered) = (carried.head(ASKED)?, carried.head(ANSWERED)?);
+            let mut carried = ChannelPieces { channel, pieces: &mut pieces };
+            let (asked, answered) = (carried.head(REQUEST_HEAD)?, carried.head(RESPONSE_HEAD)?);
             if let Some(asked) = asked {
                 let before = if std::mem::replace(&mut self.begun, true) { "," } else { &frame().0 };
                 out.write_all(before.as_bytes())?;
@@ -93,37 +97,39 @@ impl Archive {
 
 /// The text before and after the entries.
 fn frame() -> (String, String) {
-    let creator =
-        Tree::object([("name", Tree::string("rehearse")), ("version", Tree::string(env!("CARGO_PKG_VERSION")))]);
-    let log = [("version", Tree::string("1.2")), ("creator", creator), ("entries", Tree::List(vec![later()]))];
+    let creator = JsonTree::object([
+        ("name", JsonTree::string("rehearse")),
+        ("version", JsonTree::string(env!("CARGO_PKG_VERSION"))),
+    ]);
+    let log = [("version", JsonTree::string("1.2")), ("creator", creator), ("entries", JsonTree::List(vec![later()]))];
     let mut text = String::new();
-    Tree::object([("log", Tree::object(log))]).pretty(&mut text, 0);
-    let (before, after) = text.split_once(LATER).unwrap_or_default();
+    JsonTree::object([("log", JsonTree::object(log))]).pretty(&mut text, 0);
+    let (before, after) = text.split_once(PLACEHOLDER).unwrap_or_default();
     (before.trim_end().to_owned(), format!("{after}\n"))
 }
 
-fn later() -> Tree {
-    Tree::Leaf(LATER.to_string())
+fn later() -> JsonTree {
+    JsonTree::Leaf(PLACEHOLDER.to_string())
 }
 
 /// An HTTP head and its time.
 struct Head {
     at: Duration,
-    tree: Tree,
+    tree: JsonTree,
 }
 
 /// The pieces that one channel carried.
-struct Carried<'c, 's, S> {
+struct ChannelPieces<'c, 's, S> {
     channel: u64,
     pieces: &'c mut Sorted<'s, S>,
 }
 
-impl<S: Read + Seek> Carried<'_, '_, S> {
+impl<S: Read + Seek> ChannelPieces<'_, '_, S> {
     /// The last head of a kind; others, such as `100 Continue`, may come before it.
     fn head(&mut self, kind: u64) -> io::Result<Option<Head>> {
         let mut head = None;
         while let Some((at, text)) = self.next(kind)? {
-            head = Some(Head { at, tree: Tree::known(&text) });
+            head = Some(Head { at, tree: JsonTree::known(&text) });
         }
         Ok(head)
     }
@@ -133,7 +139,7 @@ impl<S: Read + Seek> Carried<'_, '_, S> {
         self.pieces.peek().is_some_and(|key| self.is(key, kind))
     }
 
-    fn is(&self, key: Key, kind: u64) -> bool {
+    fn is(&self, key: SortKey, kind: u64) -> bool {
         key[..2] == [self.channel, kind]
     }
 
@@ -154,7 +160,7 @@ impl<S: Read + Seek> Carried<'_, '_, S> {
         let (mut bytes, mut last, mut first) = (0, None, true);
         let mut put = |text: &str| {
             bytes += text.len() as u64;
-            let quoted = Tree::string(text).to_string();
+            let quoted = JsonTree::string(text).to_string();
             out.write_all(&quoted.as_bytes()[1..quoted.len() - 1])
         };
         let mut batch = false;
@@ -181,38 +187,38 @@ impl<S: Read + Seek> Carried<'_, '_, S> {
 
 /// Writes one entry.
 fn entry<S: Read + Seek>(
-    session: &Session,
+    session: &SessionInfo,
     asked: &Head,
     answered: Option<&Head>,
-    carried: &mut Carried<'_, '_, S>,
+    carried: &mut ChannelPieces<'_, '_, S>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let first = answered.map_or(asked.at, |head| head.at);
     let wait = in_milliseconds(first.saturating_sub(asked.at));
     let kind = answered.and_then(|head| header(&head.tree, "content-type")).unwrap_or("application/json".to_owned());
-    let sends = carried.has(SENT);
-    let entry = Tree::object([
+    let sends = carried.has(REQUEST_BODY);
+    let entry = JsonTree::object([
         ("startedDateTime", session.time(asked.at)),
         ("request", request_of(session, &asked.tree, sends)),
         ("response", response_of(answered.map(|head| &head.tree), &kind)),
-        ("cache", Tree::Object(Vec::new())),
-        ("timings", Tree::object([("send", Tree::from(0)), ("wait", wait), ("receive", later())])),
+        ("cache", JsonTree::Object(Vec::new())),
+        ("timings", JsonTree::object([("send", JsonTree::from(0)), ("wait", wait), ("receive", later())])),
         ("time", later()),
     ]);
     let mut text = String::from("\n      ");
     entry.pretty(&mut text, 6);
-    let mut texts = text.split(LATER);
+    let mut texts = text.split(PLACEHOLDER);
     let mut rest =
         |out: &mut _| -> io::Result<()> { Write::write_all(out, texts.next().unwrap_or_default().as_bytes()) };
     rest(out)?;
     let mut size = 0;
     if sends {
-        (size, _) = carried.body(SENT, false, out)?;
+        (size, _) = carried.body(REQUEST_BODY, false, out)?;
         rest(out)?;
     }
     write!(out, "{size}")?;
     rest(out)?;
-    let (size, last) = carried.body(RECEIVED, kind.starts_with("text/event-stream"), out)?;
+    let (size, last) = carried.body(RESPONSE_BODY, kind.starts_with("text/event-stream"), out)?;
     rest(out)?;
     write!(out, "{size}")?;
     rest(out)?;
@@ -226,8 +232,8 @@ fn entry<S: Read + Seek>(
 }
 
 /// The request without its body and body size, which are written later.
-fn request_of(session: &Session, head: &Tree, sends: bool) -> Tree {
-    let target = head.get("target").and_then(Tree::text).unwrap_or_else(|| "/".to_owned());
+fn request_of(session: &SessionInfo, head: &JsonTree, sends: bool) -> JsonTree {
+    let target = head.get("target").and_then(JsonTree::text).unwrap_or_else(|| "/".to_owned());
     let origin = session.start.server_info.get("url").and_then(|url| url.as_str()).map(origin).unwrap_or_default();
     let url = format!("{origin}{target}");
     let query = target.split_once('?').map(|(_, query)| query).unwrap_or_default();
@@ -235,37 +241,37 @@ fn request_of(session: &Session, head: &Tree, sends: bool) -> Tree {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         pair_of(name, value)
     });
-    let mut request = Tree::object([
-        ("method", head.some("method").cloned().unwrap_or_else(|| Tree::string("POST"))),
-        ("url", Tree::string(&url)),
-        ("httpVersion", Tree::string("HTTP/1.1")),
-        ("cookies", Tree::List(Vec::new())),
-        ("headers", head.get("headers").cloned().unwrap_or_else(|| Tree::List(Vec::new()))),
-        ("queryString", Tree::List(pairs.collect())),
-        ("headersSize", Tree::Leaf("-1".to_owned())),
+    let mut request = JsonTree::object([
+        ("method", head.some("method").cloned().unwrap_or_else(|| JsonTree::string("POST"))),
+        ("url", JsonTree::string(&url)),
+        ("httpVersion", JsonTree::string("HTTP/1.1")),
+        ("cookies", JsonTree::List(Vec::new())),
+        ("headers", head.get("headers").cloned().unwrap_or_else(|| JsonTree::List(Vec::new()))),
+        ("queryString", JsonTree::List(pairs.collect())),
+        ("headersSize", JsonTree::Leaf("-1".to_owned())),
     ]);
     if sends {
         let kind = header(head, "content-type").unwrap_or_else(|| "application/json".to_owned());
-        let text = Tree::Leaf(format!("\"{LATER}\""));
-        request.set("postData", Tree::object([("mimeType", Tree::string(&kind)), ("text", text)]));
+        let text = JsonTree::Leaf(format!("\"{PLACEHOLDER}\""));
+        request.set("postData", JsonTree::object([("mimeType", JsonTree::string(&kind)), ("text", text)]));
     }
     request.set("bodySize", later());
     request
 }
 
 /// The response without its body and sizes, which are written later.
-fn response_of(head: Option<&Tree>, kind: &str) -> Tree {
-    let text = Tree::Leaf(format!("\"{LATER}\""));
+fn response_of(head: Option<&JsonTree>, kind: &str) -> JsonTree {
+    let text = JsonTree::Leaf(format!("\"{PLACEHOLDER}\""));
     let member = |key: &str| head.and_then(|head| head.some(key)).cloned();
-    Tree::object([
-        ("status", member("status").unwrap_or_else(|| Tree::from(0))),
-        ("statusText", Tree::string("")),
-        ("httpVersion", Tree::string("HTTP/1.1")),
-        ("cookies", Tree::List(Vec::new())),
-        ("headers", member("headers").unwrap_or_else(|| Tree::List(Vec::new()))),
-        ("content", Tree::object([("mimeType", Tree::string(kind)), ("text", text), ("size", later())])),
-        ("redirectURL", Tree::string("")),
-        ("headersSize", Tree::Leaf("-1".to_owned())),
+    JsonTree::object([
+        ("status", member("status").unwrap_or_else(|| JsonTree::from(0))),
+        ("statusText", JsonTree::string("")),
+        ("httpVersion", JsonTree::string("HTTP/1.1")),
+        ("cookies", JsonTree::List(Vec::new())),
+        ("headers", member("headers").unwrap_or_else(|| JsonTree::List(Vec::new()))),
+        ("content", JsonTree::object([("mimeType", JsonTree::string(kind)), ("text", text), ("size", later())])),
+        ("redirectURL", JsonTree::string("")),
+        ("headersSize", JsonTree::Leaf("-1".to_owned())),
         ("bodySize", later()),
     ])
 }
@@ -277,25 +283,26 @@ fn timed(at: Duration, text: &str) -> Vec<u8> {
 }
 
 /// A head with its headers in the form of an archive.
-fn head_tree(head: &HttpHead) -> Tree {
-    let text = |text: &Option<String>| text.as_deref().map_or_else(Tree::null, Tree::string);
+fn head_tree(head: &HttpHead) -> JsonTree {
+    let text = |text: &Option<String>| text.as_deref().map_or_else(JsonTree::null, JsonTree::string);
     let headers = head.headers.iter().map(|(name, value)| pair_of(name, value));
-    Tree::object([
+    JsonTree::object([
         ("method", text(&head.method)),
         ("target", text(&head.target)),
-        ("status", head.status.map_or_else(Tree::null, |status| Tree::from(u64::from(status)))),
-        ("headers", Tree::List(headers.collect())),
+        ("status", head.status.map_or_else(JsonTree::null, |status| JsonTree::from(u64::from(status)))),
+        ("headers", JsonTree::List(headers.collect())),
     ])
 }
 
-fn pair_of(name: &str, value: &str) -> Tree {
-    Tree::object([("name", Tree::string(name)), ("value", Tree::string(value))])
+fn pair_of(name: &str, value: &str) -> JsonTree {
+    JsonTree::object([("name", JsonTree::string(name)), ("value", JsonTree::string(value))])
 }
 
-fn header(head: &Tree, name: &str) -> Option<String> {
-    let headers = head.get("headers").map(Tree::elements).unwrap_or_default();
-    let named =
-        |pair: &&Tree| pair.get("name").and_then(Tree::text).is_some_and(|found| found.eq_ignore_ascii_case(name));
+fn header(head: &JsonTree, name: &str) -> Option<String> {
+    let headers = head.get("headers").map(JsonTree::elements).unwrap_or_default();
+    let named = |pair: &&JsonTree| {
+        pair.get("name").and_then(JsonTree::text).is_some_and(|found| found.eq_ignore_ascii_case(name))
+    };
     headers.iter().find(named)?.get("value")?.text()
 }
 
@@ -307,8 +314,8 @@ fn origin(url: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Call, Format, Placed, Start};
-    use super::super::Writer;
+    use super::super::super::{Format, PlacedMessage, RecordedCall, SessionStart};
+    use super::super::RecordingWriter;
     use super::*;
     use crate::exchange::Channel;
     use crate::message::Message;
@@ -322,16 +329,16 @@ mod tests {
             status,
             headers: [("Content-Type", kind)].into_iter().collect(),
         };
-        let what = What::Http { from, channel: Channel(1), head };
+        let what = EntryBody::Http { from, channel: Channel(1), head };
         Part::Entry(Entry::new(seq, Duration::from_millis(at), what))
     }
 
     fn call(seq: u64, at: u64, id: u64) -> Part {
-        let placed = |seq, at, text: String| Placed {
+        let placed = |seq, at, text: String| PlacedMessage {
             channel: Channel(1),
-            ..Placed::new(seq, Duration::from_millis(at), Message::parse(text))
+            ..PlacedMessage::new(seq, Duration::from_millis(at), Message::parse(text))
         };
-        Part::Call(Box::new(Call {
+        Part::Call(Box::new(RecordedCall {
             asker: Side::Client,
             request: placed(seq, at, format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)),
             response: Some(placed(
@@ -344,13 +351,13 @@ mod tests {
 
     fn archive(parts: &[Part]) -> serde_json::Value {
         let server_info = serde_json::json!({"url": "https://example.com/mcp"});
-        let start = Start {
+        let start = SessionStart {
             session_id: "s".to_owned(),
             server_info: server_info.as_object().unwrap().clone(),
             started_at: Some("2026-07-28T12:00:00Z".parse().unwrap()),
             metadata: serde_json::Map::new(),
         };
-        let mut writer = Writer::new(Format::Har, Vec::new(), Cursor::new(Vec::new())).unwrap();
+        let mut writer = RecordingWriter::new(Format::Har, Vec::new(), Cursor::new(Vec::new())).unwrap();
         writer.part(&Part::Start(start)).unwrap();
         parts.iter().for_each(|part| writer.part(part).unwrap());
         writer.part(&Part::Finish { ended_at: None, end: None }).unwrap();
@@ -358,7 +365,7 @@ mod tests {
         let archive: serde_json::Value = serde_json::from_str(&text).unwrap();
         // Indented, like every file that users read.
         let mut pretty = String::new();
-        Tree::known(&text).pretty(&mut pretty, 0);
+        JsonTree::known(&text).pretty(&mut pretty, 0);
         assert_eq!(text, format!("{pretty}\n"));
         archive
     }

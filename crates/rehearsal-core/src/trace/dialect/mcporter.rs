@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use super::super::{End, Entry, Fold, Part, Start, What};
-use super::python_time::{self, Clock};
-use super::reader::{Dialect, Parts};
+use super::super::{Entry, EntryBody, JournalFold, Part, SessionEnd, SessionStart};
+use super::python_time::{self, PythonClock};
+use super::reader::{ForeignFormat, PartQueue};
 use super::records::Record;
-use super::tree::Tree;
+use super::tree::JsonTree;
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
 
@@ -17,30 +17,30 @@ use crate::message::Message;
 /// read; the complete parts of the others wait.
 #[derive(Debug, Default)]
 pub(super) struct Mcporter {
-    sessions: VecDeque<Reading>,
+    sessions: VecDeque<OpenRecording>,
     count: u64,
 }
 
 #[derive(Debug)]
-struct Reading {
+struct OpenRecording {
     server: String,
-    clock: Clock,
+    clock: PythonClock,
     /// `None` if the session was closed.
-    fold: Option<Fold>,
+    fold: Option<JournalFold>,
     seq: u64,
     parts: Vec<Part>,
 }
 
-impl Dialect for Mcporter {
-    fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String> {
+impl ForeignFormat for Mcporter {
+    fn record(&mut self, record: Record, out: &mut PartQueue) -> Result<(), String> {
         let mut line = match record {
             Record::Item(line) => line,
             Record::Head(_) | Record::End => return Err("a message".to_owned()),
         };
         let meta = line.remove("_meta").ok_or("a message with `_meta`")?;
-        let server = meta.get("server").and_then(Tree::text).unwrap_or_default();
-        let direction = meta.get("dir").and_then(Tree::text).unwrap_or_default();
-        let method = line.get("method").and_then(Tree::text).unwrap_or_default();
+        let server = meta.get("server").and_then(JsonTree::text).unwrap_or_default();
+        let direction = meta.get("dir").and_then(JsonTree::text).unwrap_or_default();
+        let method = line.get("method").and_then(JsonTree::text).unwrap_or_default();
         let known = self.sessions.iter().position(|session| session.fold.is_some() && session.server == server);
         let at = match known {
             Some(at) if method != "$transport/start" => at,
@@ -54,19 +54,19 @@ impl Dialect for Mcporter {
             }
         };
         let taken = self.sessions[at].line(&line, &meta, &direction, &method);
-        self.give(out);
+        self.emit(out);
         taken
     }
 
-    fn finish(&mut self, out: &mut Parts) {
-        self.sessions.iter_mut().for_each(Reading::close);
-        self.give(out);
+    fn finish(&mut self, out: &mut PartQueue) {
+        self.sessions.iter_mut().for_each(OpenRecording::close);
+        self.emit(out);
     }
 }
 
 impl Mcporter {
     /// Returns the complete parts of the first session, and those of the next one once it is closed.
-    fn give(&mut self, out: &mut Parts) {
+    fn emit(&mut self, out: &mut PartQueue) {
         while let Some(first) = self.sessions.front_mut() {
             out.extend(first.parts.drain(..));
             if first.fold.is_some() {
@@ -77,15 +77,15 @@ impl Mcporter {
     }
 }
 
-impl Reading {
-    fn line(&mut self, line: &Tree, meta: &Tree, direction: &str, method: &str) -> Result<(), String> {
+impl OpenRecording {
+    fn line(&mut self, line: &JsonTree, meta: &JsonTree, direction: &str, method: &str) -> Result<(), String> {
         let Some(fold) = &mut self.fold else { return Ok(()) };
         let (seq, time) = (self.seq, self.clock.at(meta.get("ts")));
         let from = match direction {
             "send" => Side::Client,
             "recv" => Side::Server,
             "lifecycle" if method == "$transport/close" => {
-                let end = What::Ended(End::ClientClosed { status: None });
+                let end = EntryBody::Ended(SessionEnd::ClientClosed { status: None });
                 fold.entry(Entry::new(seq, time, end), &mut self.parts);
                 self.close();
                 return Ok(());
@@ -95,25 +95,31 @@ impl Reading {
         };
         self.seq += 1;
         let message = Message::parse(line.to_string());
-        let what = What::Message { from, channel: Channel::MAIN, message, event_id: None };
+        let what = EntryBody::Message { from, channel: Channel::MAIN, message, event_id: None };
         fold.entry(Entry::new(seq, time, what), &mut self.parts);
         Ok(())
     }
 
     fn close(&mut self) {
         if let Some(fold) = self.fold.take() {
-            fold.finish(Some(End::Stopped), &mut self.parts);
+            fold.finish(Some(SessionEnd::Stopped), &mut self.parts);
         }
     }
 }
 
-fn begin(server: String, meta: &Tree, count: u64) -> Reading {
+fn begin(server: String, meta: &JsonTree, count: u64) -> OpenRecording {
     let started_at = meta.get("ts").and_then(python_time::read);
     let mut server_info = serde_json::Map::new();
     server_info.insert("server".to_owned(), server.as_str().into());
     let session_id = format!("mcporter-{count}");
-    let start = Start { session_id, server_info, started_at, metadata: serde_json::Map::new() };
-    Reading { server, clock: Clock::new(started_at), fold: Some(Fold::new(start)), seq: 0, parts: Vec::new() }
+    let start = SessionStart { session_id, server_info, started_at, metadata: serde_json::Map::new() };
+    OpenRecording {
+        server,
+        clock: PythonClock::new(started_at),
+        fold: Some(JournalFold::new(start)),
+        seq: 0,
+        parts: Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -124,7 +130,7 @@ mod tests {
     fn sessions_come_one_after_the_other_though_their_lines_are_mixed() {
         let line = |server: &str, direction: &str, rest: &str| {
             let text = format!(r#"{{"jsonrpc":"2.0",{rest},"_meta":{{"dir":"{direction}","server":"{server}"}}}}"#);
-            Record::Item(Tree::known(&text))
+            Record::Item(JsonTree::known(&text))
         };
         let mut mcporter = Mcporter::default();
         let mut told = Vec::new();
@@ -139,11 +145,11 @@ mod tests {
             line("b", "send", r#""method":"notifications/again""#),
             line("a", "lifecycle", r#""method":"$transport/close""#),
         ] {
-            let mut out = Parts::new();
+            let mut out = PartQueue::new();
             mcporter.record(record, &mut out).unwrap();
             told.push(out.iter().map(kind).collect::<Vec<_>>().join(" "));
         }
-        let mut out = Parts::new();
+        let mut out = PartQueue::new();
         mcporter.finish(&mut out);
         told.push(out.iter().map(kind).collect::<Vec<_>>().join(" "));
         let after = "finish start b call finish";

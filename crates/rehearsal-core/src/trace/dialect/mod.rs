@@ -27,6 +27,6 @@ mod writer;
 
 pub use patch::IMPORTED;
 pub use python_call::is_code_recorded;
-pub use python_trace::odd_calls;
-pub use reader::Reader;
-pub use writer::{WriteError, Writer};
+pub use python_trace::invalid_calls;
+pub use reader::RecordingReader;
+pub use writer::{RecordingWriter, WriteError};

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::{Call, Entry, Placed, What};
+use super::super::{Entry, EntryBody, PlacedMessage, RecordedCall};
 use super::patch;
-use super::python_time::{self, Clock, in_milliseconds};
-use super::python_words::{OF_THE_CLIENT, TELLING, Word, find, uri, wire};
+use super::python_time::{self, PythonClock, in_milliseconds};
+use super::python_words::{CLIENT_ONLY_ARGUMENTS, NOTIFICATION_METHODS, PythonMethod, find, uri, wire};
 use super::session::{message_patch, message_tree, with_patch};
-use super::tree::Tree;
+use super::tree::JsonTree;
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message, Reply};
 use crate::protocol::{Era, Revision, meta};
@@ -27,26 +27,32 @@ const NO_CODE: &str = "-32603";
 const RENAMED: [(&str, &str); 3] =
     [("_meta", "meta"), ("inputResponses", "input_responses"), ("requestState", "request_state")];
 
-fn answer(original: &Tree) -> Option<&Tree> {
+fn answer(original: &JsonTree) -> Option<&JsonTree> {
     original.get("response").filter(|response| response.is_object())
 }
 
 /// Converts the call with this number, from 0, of a session of Python's.
-pub(super) fn import(original: &Tree, number: u64, clock: &mut Clock, agreed: &mut Agreed) -> Call {
+pub(super) fn import(
+    original: &JsonTree,
+    number: u64,
+    clock: &mut PythonClock,
+    agreed: &mut NegotiatedVersion,
+) -> RecordedCall {
     let (id, seq) = (number + 1, number * 2);
     let asked = original.get("request").filter(|request| request.is_object());
     let asked_at = clock.at(asked.and_then(|request| request.get("timestamp")));
     let request = request(asked, id);
     let response = answer(original).map(|response| {
-        let took = original.get("duration_ms").and_then(Tree::number).map(python_time::milliseconds);
+        let took = original.get("duration_ms").and_then(JsonTree::number).map(python_time::milliseconds);
         let at = match response.some("timestamp").filter(|time| python_time::read(time).is_some()) {
             Some(time) => clock.at(Some(time)),
             None => asked_at + took.unwrap_or_default(),
         };
         let method = asked.and_then(|request| request.get("method")?.text()).unwrap_or_default();
-        Placed::new(seq + 1, at, message(&reply(response, &method, id, agreed)))
+        PlacedMessage::new(seq + 1, at, message(&reply(response, &method, id, agreed)))
     });
-    let mut call = Call { asker: Side::Client, request: Placed::new(seq, asked_at, message(&request)), response };
+    let mut call =
+        RecordedCall { asker: Side::Client, request: PlacedMessage::new(seq, asked_at, message(&request)), response };
     if let Some(patch) = patch::difference(&plain(&call, clock.started), original) {
         call.request.message = with_patch(&call.request.message, &patch);
     }
@@ -54,48 +60,49 @@ pub(super) fn import(original: &Tree, number: u64, clock: &mut Clock, agreed: &m
 }
 
 /// Converts a notification that Python recorded as a call of a method without a response; `None` for a call.
-pub(super) fn import_told(original: &Tree, seq: u64, clock: &mut Clock) -> Option<Entry> {
+pub(super) fn import_notification(original: &JsonTree, seq: u64, clock: &mut PythonClock) -> Option<Entry> {
     let asked = original.get("request").filter(|request| request.is_object())?;
     let name = asked.get("method")?.text()?;
-    let (method, params) = match TELLING.iter().find(|word| word.python == name) {
+    let (method, params) = match NOTIFICATION_METHODS.iter().find(|word| word.python == name) {
         Some(word) => (word.wire.to_owned(), params(asked, Some(word))),
         None => {
-            let given = held(asked, "send_notification", "notification")?;
-            (given.get("method")?.text()?, given.some("params").map_or_else(|| Tree::Object(Vec::new()), wire))
+            let given = wrapped_request(asked, "send_notification", "notification")?;
+            (given.get("method")?.text()?, given.some("params").map_or_else(|| JsonTree::Object(Vec::new()), wire))
         }
     };
-    let mut told = Tree::object([("jsonrpc", Tree::string("2.0")), ("method", Tree::string(&method))]);
+    let mut told = JsonTree::object([("jsonrpc", JsonTree::string("2.0")), ("method", JsonTree::string(&method))]);
     if !params.members().is_empty() {
         told.set("params", params.valid());
     }
     let (at, told) = (clock.at(asked.get("timestamp")), message(&told));
-    let ours = plain_told(&told, at, clock.started);
+    let ours = plain_notification(&told, at, clock.started);
     // A message with a patch was one of Python's calls.
-    let patch = patch::difference(&ours, original).unwrap_or_else(|| Tree::Object(Vec::new()));
+    let patch = patch::difference(&ours, original).unwrap_or_else(|| JsonTree::Object(Vec::new()));
     let message = with_patch(&told, &patch);
-    let what = What::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None };
+    let what = EntryBody::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None };
     Some(Entry::new(seq, at, what))
 }
 
 /// The client notification as Python would have written it; `None` if Python does not write it.
-pub(super) fn export_told(entry: &Entry, started: Option<Timestamp>) -> Option<Tree> {
-    let What::Message { from: Side::Client, message, .. } = &entry.what else { return None };
+pub(super) fn export_notification(entry: &Entry, started: Option<Timestamp>) -> Option<JsonTree> {
+    let EntryBody::Message { from: Side::Client, message, .. } = &entry.what else { return None };
     let Body::Notification(_) = message.body() else { return None };
     let patch = message_patch(message)?;
-    let mut tree = plain_told(message, entry.at, started);
+    let mut tree = plain_notification(message, entry.at, started);
     patch::apply(&mut tree, &patch);
     Some(tree)
 }
 
-fn plain_told(message: &Message, at: Duration, started: Option<Timestamp>) -> Tree {
-    let word = message.method().and_then(|method| TELLING.iter().find(|word| word.wire == method.as_str()));
+fn plain_notification(message: &Message, at: Duration, started: Option<Timestamp>) -> JsonTree {
+    let word =
+        message.method().and_then(|method| NOTIFICATION_METHODS.iter().find(|word| word.wire == method.as_str()));
     let mut request = line(message, word);
     request.set("timestamp", timestamp(started, at));
-    Tree::object([("request", request), ("response", Tree::null()), ("duration_ms", Tree::null())])
+    JsonTree::object([("request", request), ("response", JsonTree::null()), ("duration_ms", JsonTree::null())])
 }
 
 /// The call as Python would have written it, with its patch applied.
-pub(super) fn export(call: &Call, started: Option<Timestamp>) -> Tree {
+pub(super) fn export(call: &RecordedCall, started: Option<Timestamp>) -> JsonTree {
     let mut tree = plain(call, started);
     if let Some(patch) = message_patch(&call.request.message) {
         patch::apply(&mut tree, &patch);
@@ -104,8 +111,8 @@ pub(super) fn export(call: &Call, started: Option<Timestamp>) -> Tree {
 }
 
 /// The call as Python would have written it, without the patch.
-fn plain(call: &Call, started: Option<Timestamp>) -> Tree {
-    let time = |placed: &Placed| timestamp(started, placed.at);
+fn plain(call: &RecordedCall, started: Option<Timestamp>) -> JsonTree {
+    let time = |placed: &PlacedMessage| timestamp(started, placed.at);
     let mut request = request_line(&call.request.message);
     request.set("timestamp", time(&call.request));
     let response = call.response.as_ref().map(|response| {
@@ -113,27 +120,36 @@ fn plain(call: &Call, started: Option<Timestamp>) -> Tree {
         tree.set("timestamp", time(response));
         tree
     });
-    let took = call.took().map_or_else(Tree::null, in_milliseconds);
-    Tree::object([("request", request), ("response", response.unwrap_or_else(Tree::null)), ("duration_ms", took)])
+    let took = call.took().map_or_else(JsonTree::null, in_milliseconds);
+    JsonTree::object([
+        ("request", request),
+        ("response", response.unwrap_or_else(JsonTree::null)),
+        ("duration_ms", took),
+    ])
 }
 
 /// A time in Python's form.
-pub(super) fn timestamp(started: Option<Timestamp>, at: Duration) -> Tree {
+pub(super) fn timestamp(started: Option<Timestamp>, at: Duration) -> JsonTree {
     let time = started.and_then(|started| started.checked_add(at).ok());
-    time.map_or_else(Tree::null, python_time::write)
+    time.map_or_else(JsonTree::null, python_time::write)
 }
 
 /// `method`, `args` and `kwargs` of a request.
-pub(super) fn request_line(message: &Message) -> Tree {
+pub(super) fn request_line(message: &Message) -> JsonTree {
     line(message, message.method().and_then(|method| find(method.as_str())))
 }
 
-fn line(message: &Message, word: Option<&Word>) -> Tree {
+fn line(message: &Message, word: Option<&PythonMethod>) -> JsonTree {
     let method = message.method().map(|method| method.as_str()).unwrap_or_default();
-    let mut params = message.params().map_or_else(|| Tree::Object(Vec::new()), |params| Tree::known(params.as_str()));
+    let mut params =
+        message.params().map_or_else(|| JsonTree::Object(Vec::new()), |params| JsonTree::known(params.as_str()));
     let Some(word) = word else {
-        let kwargs = if params.is_object() { params } else { Tree::object([("params", params)]) };
-        return Tree::object([("method", Tree::string(method)), ("args", Tree::List(Vec::new())), ("kwargs", kwargs)]);
+        let kwargs = if params.is_object() { params } else { JsonTree::object([("params", params)]) };
+        return JsonTree::object([
+            ("method", JsonTree::string(method)),
+            ("args", JsonTree::List(Vec::new())),
+            ("kwargs", kwargs),
+        ]);
     };
     // The first argument is positional by convention, the others are named.
     let first = word.positional.first().filter(|name| !["cursor", "ref"].contains(*name));
@@ -143,47 +159,47 @@ fn line(message: &Message, word: Option<&Word>) -> Tree {
             params.set(python, value);
         }
     }
-    let kwargs = if params.is_object() { params } else { Tree::object([("params", params)]) };
-    Tree::object([("method", Tree::string(word.python)), ("args", Tree::List(args)), ("kwargs", kwargs)])
+    let kwargs = if params.is_object() { params } else { JsonTree::object([("params", params)]) };
+    JsonTree::object([("method", JsonTree::string(word.python)), ("args", JsonTree::List(args)), ("kwargs", kwargs)])
 }
 
 /// `success`, `result` and `error` of a response.
-pub(super) fn response_line(message: &Message, request: &Message) -> Tree {
+pub(super) fn response_line(message: &Message, request: &Message) -> JsonTree {
     let (success, result, error) = match message.body() {
         Body::Response(response) => match &response.reply {
-            Reply::Result(result) => (true, typed(Tree::known(result.as_str()), request), Tree::null()),
+            Reply::Result(result) => (true, typed(JsonTree::known(result.as_str()), request), JsonTree::null()),
             Reply::Error(_) => {
-                let error = message_tree(message).remove("error").unwrap_or_else(Tree::null);
-                (false, Tree::null(), error)
+                let error = message_tree(message).remove("error").unwrap_or_else(JsonTree::null);
+                (false, JsonTree::null(), error)
             }
         },
         Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => {
-            (false, Tree::null(), Tree::string(&message.text()))
+            (false, JsonTree::null(), JsonTree::string(&message.text()))
         }
     };
-    Tree::object([("success", success.into()), ("result", result), ("error", error)])
+    JsonTree::object([("success", success.into()), ("result", result), ("error", error)])
 }
 
 /// A result with the name of its class as its first member.
-fn typed(result: Tree, request: &Message) -> Tree {
+fn typed(result: JsonTree, request: &Message) -> JsonTree {
     let class = request.method().and_then(|method| find(method.as_str())).map(|word| word.result);
     match (result, class) {
-        (Tree::Object(members), Some(class)) => {
-            let first = ("_type".to_owned(), Tree::string(class));
-            Tree::Object(std::iter::once(first).chain(members).collect())
+        (JsonTree::Object(members), Some(class)) => {
+            let first = ("_type".to_owned(), JsonTree::string(class));
+            JsonTree::Object(std::iter::once(first).chain(members).collect())
         }
         (result, _) => result,
     }
 }
 
 /// Builds the request in its wire form.
-pub(super) fn request(request: Option<&Tree>, id: u64) -> Tree {
-    let request = request.map(|request| held(request, "send_request", "request").unwrap_or(request));
+pub(super) fn request(request: Option<&JsonTree>, id: u64) -> JsonTree {
+    let request = request.map(|request| wrapped_request(request, "send_request", "request").unwrap_or(request));
     let name = request.and_then(|request| request.get("method")?.text()).unwrap_or_else(|| "unknown".to_owned());
     let word = find(&name);
-    let mut message = Tree::object([("jsonrpc", Tree::string("2.0")), ("id", id.into())]);
-    message.set("method", Tree::string(word.map_or(name.as_str(), |word| word.wire)));
-    let params = request.map_or_else(|| Tree::Object(Vec::new()), |request| params(request, word));
+    let mut message = JsonTree::object([("jsonrpc", JsonTree::string("2.0")), ("id", id.into())]);
+    message.set("method", JsonTree::string(word.map_or(name.as_str(), |word| word.wire)));
+    let params = request.map_or_else(|| JsonTree::Object(Vec::new()), |request| params(request, word));
     if !params.members().is_empty() || word.is_some_and(|word| word.wire == "initialize") {
         message.set("params", params.valid());
     }
@@ -192,7 +208,7 @@ pub(super) fn request(request: Option<&Tree>, id: u64) -> Tree {
 
 /// The message that was passed to `send_request` as its `request`, or to a similar method. Python sends methods this
 /// way that it has no function for.
-fn held<'t>(request: &'t Tree, sends: &str, named: &str) -> Option<&'t Tree> {
+fn wrapped_request<'t>(request: &'t JsonTree, sends: &str, named: &str) -> Option<&'t JsonTree> {
     request.get("method")?.text().filter(|name| name == sends)?;
     let args = request.get("args").and_then(|args| args.elements().first().or_else(|| args.get(named)));
     let given = args.or_else(|| request.get("kwargs")?.get(named))?;
@@ -201,12 +217,12 @@ fn held<'t>(request: &'t Tree, sends: &str, named: &str) -> Option<&'t Tree> {
 }
 
 /// The params, from positional or named arguments, or from the sent message.
-fn params(request: &Tree, word: Option<&Word>) -> Tree {
+fn params(request: &JsonTree, word: Option<&PythonMethod>) -> JsonTree {
     if let Some(params) = request.some("params").filter(|params| params.is_object()) {
         return wire(params);
     }
-    let mut params = Tree::Object(Vec::new());
-    let args = request.some("args").cloned().unwrap_or_else(Tree::null);
+    let mut params = JsonTree::Object(Vec::new());
+    let args = request.some("args").cloned().unwrap_or_else(JsonTree::null);
     let positional = word.map(|word| word.positional).unwrap_or_default();
     for (name, value) in positional.iter().zip(args.elements()) {
         bind(&mut params, name, value, word);
@@ -217,7 +233,7 @@ fn params(request: &Tree, word: Option<&Word>) -> Tree {
     // Some tools write keyword arguments, or the arguments of the tool, where others write positional ones.
     let named = [Some(&args), request.some("kwargs"), Some(request)];
     for (at, source) in named.into_iter().enumerate() {
-        for (name, value) in source.map(Tree::members).unwrap_or_default() {
+        for (name, value) in source.map(JsonTree::members).unwrap_or_default() {
             let own =
                 ["method", "args", "kwargs", "timestamp", "type", "params", "_type", "id"].contains(&name.as_str());
             let stray = at == 2 && (own || !positional.contains(&name.as_str()));
@@ -229,24 +245,24 @@ fn params(request: &Tree, word: Option<&Word>) -> Tree {
     params
 }
 
-fn bind(params: &mut Tree, name: &str, value: &Tree, word: Option<&Word>) {
+fn bind(params: &mut JsonTree, name: &str, value: &JsonTree, word: Option<&PythonMethod>) {
     match name {
-        _ if word.is_some() && (name == "_type" || OF_THE_CLIENT.contains(&name)) => {}
+        _ if word.is_some() && (name == "_type" || CLIENT_ONLY_ARGUMENTS.contains(&name)) => {}
         "params" if word.is_some() => {
             wire(value).members().iter().for_each(|(key, value)| params.set(key, value.clone()));
         }
         _ if value.is_null() && word.is_some() => {}
         "meta" if word.is_some() => params.set("_meta", value.clone()),
         "version" if word.is_some_and(|word| word.python == "send_discover") => {
-            params.set("_meta", Tree::object([(meta::PROTOCOL_VERSION, value.clone())]));
+            params.set("_meta", JsonTree::object([(meta::PROTOCOL_VERSION, value.clone())]));
         }
         "context_arguments" if word.is_some_and(|word| word.wire == "completion/complete") => {
-            params.set("context", Tree::object([("arguments", value.clone())]));
+            params.set("context", JsonTree::object([("arguments", value.clone())]));
         }
         "arguments" => params.set(name, value.clone()),
         "uri" if word.is_some() => params.set(name, uri(value)),
         _ if word.is_some() => {
-            wire(&Tree::object([(name, value.clone())]))
+            wire(&JsonTree::object([(name, value.clone())]))
                 .members()
                 .iter()
                 .for_each(|(key, value)| params.set(key, value.clone()));
@@ -258,10 +274,10 @@ fn bind(params: &mut Tree, name: &str, value: &Tree, word: Option<&Word>) {
 /// The negotiated version of a session, if known. Python's models write the members of every version with their default
 /// values. Members with default values that the session's version does not have were not sent by the server.
 #[derive(Debug, Default)]
-pub(super) struct Agreed(Option<Revision>);
+pub(super) struct NegotiatedVersion(Option<Revision>);
 
-impl Agreed {
-    fn heard(&mut self, mut result: Tree, word: Option<&Word>) -> Tree {
+impl NegotiatedVersion {
+    fn strip_defaults(&mut self, mut result: JsonTree, word: Option<&PythonMethod>) -> JsonTree {
         if word.is_some_and(|word| word.wire == "initialize") {
             self.0 = result.get("protocolVersion").and_then(|version| version.text()?.parse().ok());
         }
@@ -273,12 +289,12 @@ impl Agreed {
 }
 
 /// Builds the response in its wire form.
-pub(super) fn reply(response: &Tree, method: &str, id: u64, agreed: &mut Agreed) -> Tree {
-    let mut message = Tree::object([("jsonrpc", Tree::string("2.0")), ("id", id.into())]);
+pub(super) fn reply(response: &JsonTree, method: &str, id: u64, agreed: &mut NegotiatedVersion) -> JsonTree {
+    let mut message = JsonTree::object([("jsonrpc", JsonTree::string("2.0")), ("id", id.into())]);
     let error = response.some("error");
     let failed = match response.get("success") {
-        Some(Tree::Leaf(word)) if word == "true" => false,
-        Some(Tree::Leaf(word)) if word == "false" => true,
+        Some(JsonTree::Leaf(word)) if word == "true" => false,
+        Some(JsonTree::Leaf(word)) if word == "false" => true,
         // Without a statement about success, an error member decides.
         Some(_) | None => error.is_some(),
     };
@@ -288,56 +304,57 @@ pub(super) fn reply(response: &Tree, method: &str, id: u64, agreed: &mut Agreed)
     match (failed, said) {
         (true, None) => message.set("error", wire_error(error).valid()),
         (true, Some(_)) | (false, _) => match wire_result(result, find(method)) {
-            Ok(result) => message.set("result", agreed.heard(result, find(method)).valid()),
-            Err(unusable) => message.set("error", wire_error(Some(&Tree::string(&unusable)))),
+            Ok(result) => message.set("result", agreed.strip_defaults(result, find(method)).valid()),
+            Err(unusable) => message.set("error", wire_error(Some(&JsonTree::string(&unusable)))),
         },
     }
     message
 }
 
 /// The result in its wire form; `Err` if no client could use it.
-fn wire_result(result: Option<&Tree>, word: Option<&Word>) -> Result<Tree, String> {
+fn wire_result(result: Option<&JsonTree>, word: Option<&PythonMethod>) -> Result<JsonTree, String> {
     let list = word.map(|word| word.list).unwrap_or_default();
-    let block = |text: Tree| Tree::object([("type", Tree::string("text")), ("text", text)]);
+    let block = |text: JsonTree| JsonTree::object([("type", JsonTree::string("text")), ("text", text)]);
     let mut wired = match (result, list) {
-        (None, _) => Tree::Object(Vec::new()),
-        (Some(result @ Tree::Object(_)), _) => wire(result),
-        (Some(elements @ Tree::List(_)), name) if !name.is_empty() => Tree::object([(name, wire(elements))]),
-        (Some(leaf @ Tree::Leaf(written)), "content") => {
-            let text = if written.starts_with('"') { leaf.clone() } else { Tree::string(written) };
-            Tree::object([("content", Tree::List(vec![block(text)]))])
+        (None, _) => JsonTree::Object(Vec::new()),
+        (Some(result @ JsonTree::Object(_)), _) => wire(result),
+        (Some(elements @ JsonTree::List(_)), name) if !name.is_empty() => JsonTree::object([(name, wire(elements))]),
+        (Some(leaf @ JsonTree::Leaf(written)), "content") => {
+            let text = if written.starts_with('"') { leaf.clone() } else { JsonTree::string(written) };
+            JsonTree::object([("content", JsonTree::List(vec![block(text)]))])
         }
-        (Some(text @ Tree::Leaf(written)), "messages") if written.starts_with('"') => {
-            let message = Tree::object([("role", Tree::string("user")), ("content", block(text.clone()))]);
-            Tree::object([("messages", Tree::List(vec![message]))])
+        (Some(text @ JsonTree::Leaf(written)), "messages") if written.starts_with('"') => {
+            let message = JsonTree::object([("role", JsonTree::string("user")), ("content", block(text.clone()))]);
+            JsonTree::object([("messages", JsonTree::List(vec![message]))])
         }
         (Some(other), _) if word.is_none() => wire(other),
         (Some(other), _) => return Err(format!("what was recorded is no result: {other}")),
     };
-    let beside_content = |(key, _): &(String, Tree)| ["structuredContent", "isError", "_meta"].contains(&key.as_str());
+    let beside_content =
+        |(key, _): &(String, JsonTree)| ["structuredContent", "isError", "_meta"].contains(&key.as_str());
     if list == "content" && wired.members().iter().all(beside_content) {
         // Every tool result has `content`, which may be empty.
-        wired.set("content", Tree::List(Vec::new()));
+        wired.set("content", JsonTree::List(Vec::new()));
     }
     Ok(wired)
 }
 
 /// The error in its wire form, from a text, an exception as an object, or an error of JSON-RPC.
-fn wire_error(error: Option<&Tree>) -> Tree {
+fn wire_error(error: Option<&JsonTree>) -> JsonTree {
     // An exception that contains an error of JSON-RPC.
     if let Some(held) = error.and_then(|error| error.some("error")).filter(|held| held.is_object()) {
         return wire_error(Some(held));
     }
-    let error = error.map_or_else(|| Tree::string("the call failed; nothing else is known"), Tree::clone);
-    let code = code(&error).cloned().unwrap_or_else(|| Tree::Leaf(NO_CODE.to_owned()));
+    let error = error.map_or_else(|| JsonTree::string("the call failed; nothing else is known"), JsonTree::clone);
+    let code = code(&error).cloned().unwrap_or_else(|| JsonTree::Leaf(NO_CODE.to_owned()));
     let words = ["message", "error", "detail", "args", "msg"].iter().find_map(|key| {
         let said = error.some(key)?;
         said.text().or_else(|| said.elements().first()?.text())
     });
     let message = error.text().or(words).unwrap_or_else(|| error.to_string());
-    let mut wire = Tree::object([("code", code), ("message", Tree::string(&message))]);
+    let mut wire = JsonTree::object([("code", code), ("message", JsonTree::string(&message))]);
     // A text is copied as it is, with its escapes.
-    if let Some(text @ Tree::Leaf(_)) = error.get("message").or(Some(&error)).filter(|text| text.text().is_some()) {
+    if let Some(text @ JsonTree::Leaf(_)) = error.get("message").or(Some(&error)).filter(|text| text.text().is_some()) {
         wire.set("message", text.clone());
     }
     if let Some(data) = error.some("data") {
@@ -347,15 +364,15 @@ fn wire_error(error: Option<&Tree>) -> Tree {
 }
 
 /// The code of an error, if it has one.
-fn code(error: &Tree) -> Option<&Tree> {
+fn code(error: &JsonTree) -> Option<&JsonTree> {
     match error.some("error").filter(|held| held.is_object()) {
         Some(held) => code(held),
-        None => error.get("code").filter(|code| matches!(code, Tree::Leaf(leaf) if leaf.parse::<i64>().is_ok())),
+        None => error.get("code").filter(|code| matches!(code, JsonTree::Leaf(leaf) if leaf.parse::<i64>().is_ok())),
     }
 }
 
 /// Whether the code of a call's error was recorded. Python often records only a text; the code is then a placeholder.
-pub fn is_code_recorded(call: &Call) -> bool {
+pub fn is_code_recorded(call: &RecordedCall) -> bool {
     let Some(mut written) = export(call, None).remove("response") else { return true };
     if let Some(patch) = call.response.as_ref().and_then(|response| message_patch(&response.message)) {
         patch::apply(&mut written, &patch);
@@ -364,6 +381,6 @@ pub fn is_code_recorded(call: &Call) -> bool {
 }
 
 /// Builds a message from this tree.
-pub(super) fn message(tree: &Tree) -> Message {
+pub(super) fn message(tree: &JsonTree) -> Message {
     Message::parse(tree.to_string())
 }

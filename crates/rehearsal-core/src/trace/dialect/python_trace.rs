@@ -9,22 +9,22 @@ use std::io::{self, Read, Seek, Write};
 
 use jiff::Timestamp;
 
-use super::super::trace_writer::{BETWEEN, put_beginning, put_call, put_ending};
+use super::super::trace_writer::{LISTS_SEPARATOR, write_call, write_session_head, write_session_tail};
 use super::super::write::put_entry;
-use super::super::{Part, Start};
+use super::super::{Part, SessionStart};
 use super::patch::{self, IMPORTED};
-use super::python_call::{self, Agreed};
-use super::python_time::{self, Clock};
-use super::reader::{Dialect, Parts};
+use super::python_call::{self, NegotiatedVersion};
+use super::python_time::{self, PythonClock};
+use super::reader::{ForeignFormat, PartQueue};
 use super::records::Record;
-use super::session::{Session, keep};
-use super::sorter::{Sorted, Sorter};
-use super::tree::Tree;
+use super::session::{SessionInfo, keep};
+use super::sorter::{ExternalSorter, Sorted};
+use super::tree::JsonTree;
 use crate::exchange::Side;
 use crate::json::{DEFAULT_EXCERPT, excerpt};
 
 /// The member of a session's metadata that contains our whole session, if Python's members cannot hold all of it.
-pub(super) const WHOLE: &str = "rehearsal";
+pub(super) const EMBEDDED_KEY: &str = "rehearsal";
 
 /// Reads sessions. Calls are in the order of their list.
 #[derive(Debug, Default)]
@@ -36,28 +36,33 @@ pub(super) struct PythonTrace {
 
 #[derive(Debug)]
 struct Open {
-    clock: Clock,
+    clock: PythonClock,
     calls: u64,
-    agreed: Agreed,
+    agreed: NegotiatedVersion,
     ended_at: Option<Timestamp>,
 }
 
-impl Dialect for PythonTrace {
-    fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String> {
+impl ForeignFormat for PythonTrace {
+    fn record(&mut self, record: Record, out: &mut PartQueue) -> Result<(), String> {
         match record {
             Record::Head(head) => {
                 self.finish(out);
                 self.count += 1;
                 let started = head.get("started_at").and_then(python_time::read);
                 let ended_at = head.get("ended_at").and_then(python_time::read);
-                self.open = Some(Open { clock: Clock::new(started), calls: 0, agreed: Agreed::default(), ended_at });
+                self.open = Some(Open {
+                    clock: PythonClock::new(started),
+                    calls: 0,
+                    agreed: NegotiatedVersion::default(),
+                    ended_at,
+                });
                 out.push_back(Part::Start(start(&head, self.count)));
             }
             Record::Item(call) => {
                 let open = self.open.as_mut().ok_or("a session")?;
                 let at = open.calls;
                 open.calls += 1;
-                let part = match python_call::import_told(&call, at * 2, &mut open.clock) {
+                let part = match python_call::import_notification(&call, at * 2, &mut open.clock) {
                     Some(told) => Part::Entry(told),
                     None => {
                         let Open { clock, agreed, .. } = open;
@@ -71,7 +76,7 @@ impl Dialect for PythonTrace {
         Ok(())
     }
 
-    fn finish(&mut self, out: &mut Parts) {
+    fn finish(&mut self, out: &mut PartQueue) {
         if let Some(open) = self.open.take() {
             out.push_back(Part::Finish { ended_at: open.ended_at, end: None });
         }
@@ -80,45 +85,45 @@ impl Dialect for PythonTrace {
 
 /// The value in place of the list of calls, if that is no list. Such a session has no calls, and the value is kept for
 /// the user.
-pub fn odd_calls(start: &Start) -> Option<String> {
-    let session = Session::new(start.clone());
+pub fn invalid_calls(start: &SessionStart) -> Option<String> {
+    let session = SessionInfo::new(start.clone());
     let patch = session.imported()?;
     let calls = patch.get("set")?.some("/calls")?;
     Some(excerpt(&calls.value(), DEFAULT_EXCERPT))
 }
 
 /// The start of a session; data that has no place in it is kept in its metadata.
-fn start(head: &Tree, count: u64) -> Start {
-    let map = |key: &str| match head.some(key).map(Tree::value) {
+fn start(head: &JsonTree, count: u64) -> SessionStart {
+    let map = |key: &str| match head.some(key).map(JsonTree::value) {
         Some(serde_json::Value::Object(map)) => map,
         Some(_) | None => serde_json::Map::new(),
     };
-    let session_id = head.get("session_id").and_then(Tree::text).unwrap_or_else(|| format!("session-{count}"));
+    let session_id = head.get("session_id").and_then(JsonTree::text).unwrap_or_else(|| format!("session-{count}"));
     let started_at = head.get("started_at").and_then(python_time::read);
     let ended_at = head.get("ended_at").and_then(python_time::read);
-    let mut start = Start { session_id, server_info: map("server_info"), started_at, metadata: map("metadata") };
-    let ours = plain(&Session { ended_at, ..Session::new(start.clone()) });
+    let mut start = SessionStart { session_id, server_info: map("server_info"), started_at, metadata: map("metadata") };
+    let ours = plain(&SessionInfo { ended_at, ..SessionInfo::new(start.clone()) });
     keep(&mut start, &ours, head);
     start
 }
 
 /// A session in Python's form, without its calls and without its patch.
-fn plain(session: &Session) -> Tree {
-    let time = |time: Option<Timestamp>| time.map_or_else(Tree::null, python_time::write);
+fn plain(session: &SessionInfo) -> JsonTree {
+    let time = |time: Option<Timestamp>| time.map_or_else(JsonTree::null, python_time::write);
     let mut metadata = session.start.metadata.clone();
     metadata.shift_remove(IMPORTED);
-    Tree::object([
-        ("session_id", Tree::string(&session.start.session_id)),
-        ("server_info", Tree::of(&serde_json::Value::Object(session.start.server_info.clone()))),
-        ("calls", Tree::List(Vec::new())),
+    JsonTree::object([
+        ("session_id", JsonTree::string(&session.start.session_id)),
+        ("server_info", JsonTree::of(&serde_json::Value::Object(session.start.server_info.clone()))),
+        ("calls", JsonTree::List(Vec::new())),
         ("started_at", time(session.start.started_at)),
         ("ended_at", time(session.ended_at)),
-        ("metadata", Tree::of(&serde_json::Value::Object(metadata))),
+        ("metadata", JsonTree::of(&serde_json::Value::Object(metadata))),
     ])
 }
 
 /// A session in Python's form, without its calls.
-pub(super) fn head(session: &Session) -> Tree {
+pub(super) fn head(session: &SessionInfo) -> JsonTree {
     let mut tree = plain(session);
     if let Some(patch) = session.imported() {
         patch::apply(&mut tree, &patch);
@@ -127,10 +132,10 @@ pub(super) fn head(session: &Session) -> Tree {
 }
 
 /// A call in Python's form.
-pub(super) fn call(part: &Part, session: &Session) -> Option<Tree> {
+pub(super) fn call(part: &Part, session: &SessionInfo) -> Option<JsonTree> {
     match part {
         Part::Call(call) if call.asker == Side::Client => Some(python_call::export(call, session.start.started_at)),
-        Part::Entry(entry) => python_call::export_told(entry, session.start.started_at),
+        Part::Entry(entry) => python_call::export_notification(entry, session.start.started_at),
         Part::Start(_) | Part::Call(_) | Part::Finish { .. } => None,
     }
 }
@@ -142,17 +147,17 @@ const OUR_MESSAGES: u64 = 2;
 
 /// How many pieces of each kind there are.
 #[derive(Debug, Default)]
-pub(super) struct PythonLine {
+pub(super) struct PythonWriter {
     counts: [u64; 3],
 }
 
-impl PythonLine {
+impl PythonWriter {
     /// Stores the pieces of a part.
     pub(super) fn part<S: Read + Write + Seek>(
         &mut self,
         part: &Part,
-        session: &Session,
-        pieces: &mut Sorter<S>,
+        session: &SessionInfo,
+        pieces: &mut ExternalSorter<S>,
     ) -> io::Result<()> {
         // In our files everything else follows the calls; in Python's it is in recorded order.
         let place = match part {
@@ -171,7 +176,7 @@ impl PythonLine {
         let mut ours = Vec::new();
         match part {
             Part::Call(call) => {
-                put_call(&mut ours, call);
+                write_call(&mut ours, call);
                 put(OUR_CALLS, ours)
             }
             Part::Entry(entry) => {
@@ -185,20 +190,20 @@ impl PythonLine {
     /// Writes the line.
     pub(super) fn write<S: Read + Seek>(
         &mut self,
-        session: &Session,
+        session: &SessionInfo,
         mut pieces: Sorted<'_, S>,
         out: &mut impl Write,
     ) -> io::Result<()> {
         let [calls, our_calls, our_messages] = std::mem::take(&mut self.counts);
         let mut head = head(session);
         if calls > 0 {
-            head.set("calls", Tree::List(Vec::new()));
+            head.set("calls", JsonTree::List(Vec::new()));
         }
         let from_python = session.imported().is_some();
         let says_all = from_python && our_calls + our_messages == calls && session.end.is_none();
         let metadata = (!says_all).then(|| {
             // After the calls, because our calls follow Python's.
-            head.remove("metadata").filter(Tree::is_object).unwrap_or_else(|| Tree::Object(Vec::new()))
+            head.remove("metadata").filter(JsonTree::is_object).unwrap_or_else(|| JsonTree::Object(Vec::new()))
         });
         let mut separator = "{";
         for (key, value) in head.members() {
@@ -214,18 +219,18 @@ impl PythonLine {
         }
         if let Some(metadata) = metadata {
             write!(out, "{separator}\"metadata\":{{")?;
-            for (key, value) in metadata.members().iter().filter(|(key, _)| key != WHOLE) {
+            for (key, value) in metadata.members().iter().filter(|(key, _)| key != EMBEDDED_KEY) {
                 write!(out, "\"{key}\":{value},")?;
             }
-            write!(out, "\"{WHOLE}\":")?;
+            write!(out, "\"{EMBEDDED_KEY}\":")?;
             let mut text = Vec::new();
-            put_beginning(&mut text, &session.start);
+            write_session_head(&mut text, &session.start);
             out.write_all(&text)?;
             copy(OUR_CALLS, &mut pieces, out)?;
-            out.write_all(BETWEEN)?;
+            out.write_all(LISTS_SEPARATOR)?;
             copy(OUR_MESSAGES, &mut pieces, out)?;
             text.clear();
-            put_ending(&mut text, session.ended_at, session.end.as_ref());
+            write_session_tail(&mut text, session.ended_at, session.end.as_ref());
             out.write_all(&text)?;
             out.write_all(b"}")?;
         }

@@ -8,17 +8,17 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use sha2::{Digest, Sha256};
 
 use super::super::{Part, ReadError, TraceReader};
-use super::python_trace::{WHOLE, call, head};
-use super::records::{Record, Records, Span};
-use super::session::Session;
-use super::tree::Tree;
+use super::python_trace::{EMBEDDED_KEY, call, head};
+use super::records::{ByteSpan, Record, Records};
+use super::session::SessionInfo;
+use super::tree::JsonTree;
 
 /// The path of our session in a session of Python's.
-pub(super) const PLACE: [&str; 2] = ["metadata", WHOLE];
+pub(super) const PLACE: [&str; 2] = ["metadata", EMBEDDED_KEY];
 
 /// How our session compares with Python's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whole {
+pub(super) enum EmbeddedSession {
     /// Our session exports to Python's part.
     Same,
     /// Python's part was changed since the export, so it is read instead.
@@ -28,21 +28,25 @@ pub(super) enum Whole {
 }
 
 /// Compares both, and leaves `records` at its place: before the calls of the session that begins with `read`.
-pub(super) fn judge<R: BufRead + Seek>(read: &Tree, span: Span, records: &mut Records<R>) -> io::Result<Whole> {
+pub(super) fn compare_embedded<R: BufRead + Seek>(
+    read: &JsonTree,
+    span: ByteSpan,
+    records: &mut Records<R>,
+) -> io::Result<EmbeddedSession> {
     let back = records.mark()?;
     let theirs = theirs(read, records);
-    let ours = Slice::new(records.input(), span).and_then(ours);
+    let ours = FileSlice::new(records.input(), span).and_then(ours);
     records.go_to(back)?;
     Ok(match (theirs, ours) {
-        (_, Err(_)) => Whole::Foreign,
-        (Ok(theirs), Ok(ours)) if theirs == ours => Whole::Same,
-        (_, Ok(_)) => Whole::Outdated,
+        (_, Err(_)) => EmbeddedSession::Foreign,
+        (Ok(theirs), Ok(ours)) if theirs == ours => EmbeddedSession::Same,
+        (_, Ok(_)) => EmbeddedSession::Outdated,
     })
 }
 
 /// The digest of Python's part.
-fn theirs<R: BufRead + Seek>(read: &Tree, records: &mut Records<R>) -> Result<Seen, ReadError> {
-    let mut seen = Seeing::default();
+fn theirs<R: BufRead + Seek>(read: &JsonTree, records: &mut Records<R>) -> Result<SessionDigest, ReadError> {
+    let mut seen = DigestBuilder::default();
     while let Some(Record::Item(call)) = records.next()? {
         seen.call(&call);
     }
@@ -50,12 +54,12 @@ fn theirs<R: BufRead + Seek>(read: &Tree, records: &mut Records<R>) -> Result<Se
 }
 
 /// The digest of our session's export.
-fn ours(whole: Slice<impl BufRead + Seek>) -> io::Result<Seen> {
-    let (mut seen, mut session) = (Seeing::default(), None);
+fn ours(whole: FileSlice<impl BufRead + Seek>) -> io::Result<SessionDigest> {
+    let (mut seen, mut session) = (DigestBuilder::default(), None);
     for part in TraceReader::new(whole) {
         let part = part.map_err(io::Error::other)?;
         match (&part, &mut session) {
-            (Part::Start(start), None) => session = Some(Session::new(start.clone())),
+            (Part::Start(start), None) => session = Some(SessionInfo::new(start.clone())),
             (_, Some(session)) => {
                 session.learn(&part);
                 if let Some(call) = call(&part, session) {
@@ -70,21 +74,21 @@ fn ours(whole: Slice<impl BufRead + Seek>) -> io::Result<Seen> {
 }
 
 /// The number of calls in a session, and a digest of everything that Python reads.
-type Seen = (u64, Vec<u8>);
+type SessionDigest = (u64, Vec<u8>);
 
 #[derive(Default)]
-struct Seeing {
+struct DigestBuilder {
     calls: u64,
     digest: Sha256,
 }
 
-impl Seeing {
-    fn call(&mut self, call: &Tree) {
+impl DigestBuilder {
+    fn call(&mut self, call: &JsonTree) {
         self.calls += 1;
         self.put(call);
     }
 
-    fn finish(mut self, mut head: Tree) -> Seen {
+    fn finish(mut self, mut head: JsonTree) -> SessionDigest {
         if self.calls > 0 {
             head.remove("calls");
         }
@@ -92,7 +96,7 @@ impl Seeing {
         (self.calls, self.digest.finalize().to_vec())
     }
 
-    fn put(&mut self, tree: &Tree) {
+    fn put(&mut self, tree: &JsonTree) {
         let mut text = String::new();
         tree.canonical(&mut text);
         text.push('\n');
@@ -103,12 +107,12 @@ impl Seeing {
 /// A part of a file that is read like a file. If another program rewrote it with different white space, the white space
 /// between values is dropped.
 #[derive(Debug)]
-pub(super) struct Slice<R> {
+pub(super) struct FileSlice<R> {
     input: R,
     /// The position in `input`.
     at: u64,
     to: u64,
-    spaces: Spaces,
+    spaces: WhiteSpace,
     read: Vec<u8>,
     /// For each byte of `read` its position in the file, and then the position after the last.
     places: Vec<u64>,
@@ -118,7 +122,7 @@ pub(super) struct Slice<R> {
 
 /// Whether the white space in a part of a file is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spaces {
+enum WhiteSpace {
     Kept,
     Dropped { in_string: bool, escaped: bool },
 }
@@ -126,18 +130,18 @@ enum Spaces {
 /// The first bytes of a session that we wrote.
 const BEGINNING: &[u8] = b"{\"format\":1,";
 
-impl<R: BufRead + Seek> Slice<R> {
-    pub(super) fn new(mut input: R, span: Span) -> io::Result<Slice<R>> {
+impl<R: BufRead + Seek> FileSlice<R> {
+    pub(super) fn new(mut input: R, span: ByteSpan) -> io::Result<FileSlice<R>> {
         let mut first = [0; BEGINNING.len()];
         input.seek(SeekFrom::Start(span.from))?;
         let ours = input.read_exact(&mut first).is_ok() && first == BEGINNING;
         input.seek(SeekFrom::Start(span.from))?;
-        let spaces = if ours { Spaces::Kept } else { Spaces::Dropped { in_string: false, escaped: false } };
-        Ok(Slice { input, at: span.from, to: span.to, spaces, read: Vec::new(), places: Vec::new(), used: 0 })
+        let spaces = if ours { WhiteSpace::Kept } else { WhiteSpace::Dropped { in_string: false, escaped: false } };
+        Ok(FileSlice { input, at: span.from, to: span.to, spaces, read: Vec::new(), places: Vec::new(), used: 0 })
     }
 }
 
-impl<R> Slice<R> {
+impl<R> FileSlice<R> {
     pub(super) fn into_inner(self) -> R {
         self.input
     }
@@ -147,16 +151,16 @@ impl<R> Slice<R> {
     }
 }
 
-impl Spaces {
+impl WhiteSpace {
     /// Whether a byte is kept.
     fn keep(&mut self, byte: u8) -> bool {
         match self {
-            Spaces::Kept => true,
-            Spaces::Dropped { in_string: true, escaped } if *escaped => {
+            WhiteSpace::Kept => true,
+            WhiteSpace::Dropped { in_string: true, escaped } if *escaped => {
                 *escaped = false;
                 true
             }
-            Spaces::Dropped { in_string, escaped } => {
+            WhiteSpace::Dropped { in_string, escaped } => {
                 *escaped = *in_string && byte == b'\\';
                 *in_string ^= byte == b'"';
                 *in_string || !byte.is_ascii_whitespace()
@@ -165,7 +169,7 @@ impl Spaces {
     }
 }
 
-impl<R: BufRead> BufRead for Slice<R> {
+impl<R: BufRead> BufRead for FileSlice<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.used == self.read.len() && self.at < self.to {
             let left = usize::try_from(self.to - self.at).unwrap_or(usize::MAX);
@@ -194,7 +198,7 @@ impl<R: BufRead> BufRead for Slice<R> {
     }
 }
 
-impl<R: BufRead> Read for Slice<R> {
+impl<R: BufRead> Read for FileSlice<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let chunk = self.fill_buf()?;
         let count = chunk.len().min(out.len());
@@ -204,7 +208,7 @@ impl<R: BufRead> Read for Slice<R> {
     }
 }
 
-impl<R: BufRead + Seek> Seek for Slice<R> {
+impl<R: BufRead + Seek> Seek for FileSlice<R> {
     /// Seeks only to positions outside of strings.
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let moved = match to {
@@ -214,7 +218,7 @@ impl<R: BufRead + Seek> Seek for Slice<R> {
             SeekFrom::End(by) => self.to.checked_add_signed(by),
         };
         self.at = self.input.seek(SeekFrom::Start(moved.ok_or(io::ErrorKind::InvalidInput)?))?;
-        if let Spaces::Dropped { in_string, escaped } = &mut self.spaces {
+        if let WhiteSpace::Dropped { in_string, escaped } = &mut self.spaces {
             (*in_string, *escaped) = (false, false);
         }
         self.read.clear();

@@ -1,9 +1,9 @@
 //! The names of Python's client library, and the wire's names for the same.
 
-use super::tree::Tree;
+use super::tree::JsonTree;
 
 /// A method of Python's `ClientSession`.
-pub(super) struct Word {
+pub(super) struct PythonMethod {
     /// `call_tool`
     pub(super) python: &'static str,
     /// `tools/call`
@@ -22,11 +22,11 @@ const fn word(
     positional: &'static [&'static str],
     result: &'static str,
     list: &'static str,
-) -> Word {
-    Word { python, wire, positional, result, list }
+) -> PythonMethod {
+    PythonMethod { python, wire, positional, result, list }
 }
 
-pub(super) const WORDS: &[Word] = &[
+pub(super) const WORDS: &[PythonMethod] = &[
     word("initialize", "initialize", &[], "InitializeResult", ""),
     word("discover", "server/discover", &[], "DiscoverResult", ""),
     word("send_discover", "server/discover", &["version"], "", ""),
@@ -51,7 +51,7 @@ pub(super) const WORDS: &[Word] = &[
 ];
 
 /// Methods that send the server a notification.
-pub(super) const TELLING: &[Word] = &[
+pub(super) const NOTIFICATION_METHODS: &[PythonMethod] = &[
     word(
         "send_progress_notification",
         "notifications/progress",
@@ -63,12 +63,12 @@ pub(super) const TELLING: &[Word] = &[
 ];
 
 /// Finds a method by Python's name or by the wire's.
-pub(super) fn find(name: &str) -> Option<&'static Word> {
+pub(super) fn find(name: &str) -> Option<&'static PythonMethod> {
     WORDS.iter().find(|word| word.python == name || word.wire == name)
 }
 
 /// Keyword arguments that are never sent: timeouts, callbacks, and which responses to accept.
-pub(super) const OF_THE_CLIENT: &[&str] =
+pub(super) const CLIENT_ONLY_ARGUMENTS: &[&str] =
     &["read_timeout_seconds", "progress_callback", "allow_input_required", "allow_claimed", "cache_mode"];
 
 /// Keys of the protocol that Python's classes spell differently. Keys that a user may have chosen are not among them.
@@ -140,19 +140,19 @@ const DATA: &[&str] = &[
 const NAMED: &[&str] = &["inputRequests", "inputResponses"];
 
 /// A result in its wire form: without class names and explicit nulls, keys as the protocol spells them.
-pub(super) fn wire(tree: &Tree) -> Tree {
+pub(super) fn wire(tree: &JsonTree) -> JsonTree {
     match tree {
-        Tree::Leaf(_) => tree.clone(),
-        Tree::List(elements) => Tree::List(elements.iter().map(wire).collect()),
-        Tree::Object(members) => {
+        JsonTree::Leaf(_) => tree.clone(),
+        JsonTree::List(elements) => JsonTree::List(elements.iter().map(wire).collect()),
+        JsonTree::Object(members) => {
             if let Some(url) = url(tree) {
                 return url;
             }
-            let mut object = Tree::Object(Vec::with_capacity(members.len()));
+            let mut object = JsonTree::Object(Vec::with_capacity(members.len()));
             for (key, value) in members.iter().filter(|(key, value)| key != "_type" && !value.is_null()) {
                 let key = KEYS.iter().find(|(python, _)| python == key).map_or(key.as_str(), |(_, wire)| wire);
                 // The arguments of a prompt in a list are descriptions, those of a call are data.
-                let is_data = DATA.contains(&key) && !(key == "arguments" && matches!(value, Tree::List(_)));
+                let is_data = DATA.contains(&key) && !(key == "arguments" && matches!(value, JsonTree::List(_)));
                 // The values that a user filled in, and the arguments that a model calls a tool with.
                 let is_data = is_data || key == "content" && tree.get("action").is_some() || key == "input";
                 let value = match key {
@@ -169,28 +169,28 @@ pub(super) fn wire(tree: &Tree) -> Tree {
 }
 
 /// The wire form of each member, whatever its name.
-fn named(tree: &Tree) -> Tree {
+fn named(tree: &JsonTree) -> JsonTree {
     match tree {
-        Tree::Object(members) => {
+        JsonTree::Object(members) => {
             let known = members.iter().filter(|(name, _)| name != "_type");
-            Tree::Object(known.map(|(name, value)| (name.clone(), wire(value))).collect())
+            JsonTree::Object(known.map(|(name, value)| (name.clone(), wire(value))).collect())
         }
-        Tree::Leaf(_) | Tree::List(_) => tree.clone(),
+        JsonTree::Leaf(_) | JsonTree::List(_) => tree.clone(),
     }
 }
 
 /// A URI that Python wrote as a string, as an object, or as its `repr`: `AnyUrl('a:b')`.
-pub(super) fn uri(tree: &Tree) -> Tree {
+pub(super) fn uri(tree: &JsonTree) -> JsonTree {
     let shown = |text: String| {
         let (class, rest) = text.split_once("('")?;
         let is_class = class.ends_with("Url") && class.chars().all(char::is_alphanumeric);
-        rest.strip_suffix("')").filter(|_| is_class).map(Tree::string)
+        rest.strip_suffix("')").filter(|_| is_class).map(JsonTree::string)
     };
     tree.text().and_then(shown).unwrap_or_else(|| wire(tree))
 }
 
 /// A URL that Python wrote as an object.
-fn url(tree: &Tree) -> Option<Tree> {
+fn url(tree: &JsonTree) -> Option<JsonTree> {
     let class = tree.get("_type")?.text()?;
     if !class.ends_with("Url") && !class.ends_with("URI") {
         return None;

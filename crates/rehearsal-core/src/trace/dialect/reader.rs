@@ -3,73 +3,73 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, Seek};
 
-use super::super::{Format, JournalParts, JournalReader, LINE_LIMIT, Part, ReadError, TraceReader};
+use super::super::{Format, JournalReader, JournalSessions, LINE_LIMIT, Part, ReadError, TraceReader};
 use super::cassettes::{McpCassette, McpRecorder, Mcptest};
 use super::mcporter::Mcporter;
 use super::python_log::PythonLog;
 use super::python_trace::PythonTrace;
-use super::python_whole::{self, Slice, Whole};
-use super::records::{Lent, Record, Records, Span};
-use super::tree::Tree;
+use super::python_whole::{self, EmbeddedSession, FileSlice};
+use super::records::{ByteSpan, Record, Records, SuspendedRecords};
+use super::tree::JsonTree;
 
 /// Parts that the caller has not taken yet.
-pub(super) type Parts = VecDeque<Part>;
+pub(super) type PartQueue = VecDeque<Part>;
 
 /// Reads the recordings of one tool.
-pub(super) trait Dialect: std::fmt::Debug + Send {
+pub(super) trait ForeignFormat: std::fmt::Debug + Send {
     /// Takes one record of the file; `Err` describes what was expected instead.
-    fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String>;
+    fn record(&mut self, record: Record, out: &mut PartQueue) -> Result<(), String>;
 
     /// Ends the last session, at the end of the file or before a bad line.
-    fn finish(&mut self, out: &mut Parts);
+    fn finish(&mut self, out: &mut PartQueue);
 }
 
 /// Reads the parts of a recording in any format that can be read.
 #[derive(Debug)]
-pub struct Reader<R> {
-    input: Input<R>,
-    waiting: Parts,
+pub struct RecordingReader<R> {
+    input: ReaderInput<R>,
+    waiting: PartQueue,
     skip_bad: bool,
 }
 
 #[derive(Debug)]
-enum Input<R> {
+enum ReaderInput<R> {
     Trace(Box<TraceReader<R>>),
-    Journal(Box<JournalParts<R>>),
+    Journal(Box<JournalSessions<R>>),
     Foreign {
         records: Box<Records<R>>,
-        dialect: Box<dyn Dialect>,
+        dialect: Box<dyn ForeignFormat>,
     },
     /// Our whole session, in the metadata of Python's.
     Whole {
-        reader: Box<TraceReader<Slice<R>>>,
-        records: Lent,
-        dialect: Box<dyn Dialect>,
+        reader: Box<TraceReader<FileSlice<R>>>,
+        records: SuspendedRecords,
+        dialect: Box<dyn ForeignFormat>,
     },
     Over,
 }
 
-impl<R: BufRead + Seek> Reader<R> {
+impl<R: BufRead + Seek> RecordingReader<R> {
     /// Reads from the position of `input`; `None` if the format can only be written.
-    pub fn new(format: Format, input: R) -> Option<Reader<R>> {
-        Reader::skipping(format, input, false)
+    pub fn new(format: Format, input: R) -> Option<RecordingReader<R>> {
+        RecordingReader::skipping(format, input, false)
     }
 
     /// Reads from the position of `input`. With `skip_bad` the reader returns the error of a bad line and continues
     /// after it.
-    pub fn skipping(format: Format, input: R, skip_bad: bool) -> Option<Reader<R>> {
+    pub fn skipping(format: Format, input: R, skip_bad: bool) -> Option<RecordingReader<R>> {
         let foreign = |input, list, dialect| {
             let records = Box::new(Records::new(input, list, LINE_LIMIT));
-            Input::Foreign { records, dialect }
+            ReaderInput::Foreign { records, dialect }
         };
         let input = match format {
-            Format::Trace => Input::Trace(Box::new(TraceReader::new(input).skip_bad(skip_bad))),
+            Format::Trace => ReaderInput::Trace(Box::new(TraceReader::new(input).skip_bad(skip_bad))),
             Format::Journal => {
-                Input::Journal(Box::new(JournalParts::new(JournalReader::new(input).skip_bad(skip_bad))))
+                ReaderInput::Journal(Box::new(JournalSessions::new(JournalReader::new(input).skip_bad(skip_bad))))
             }
             Format::PythonTrace => {
-                let records = Records::new(input, Some("calls"), LINE_LIMIT).passing_over(python_whole::PLACE);
-                Input::Foreign { records: Box::new(records), dialect: Box::<PythonTrace>::default() }
+                let records = Records::new(input, Some("calls"), LINE_LIMIT).skipping(python_whole::PLACE);
+                ReaderInput::Foreign { records: Box::new(records), dialect: Box::<PythonTrace>::default() }
             }
             Format::PythonLog => foreign(input, None, Box::<PythonLog>::default()),
             Format::McpRecorder => foreign(input, Some("interactions"), Box::<McpRecorder>::default()),
@@ -78,30 +78,30 @@ impl<R: BufRead + Seek> Reader<R> {
             Format::Mcptest => foreign(input, Some("exchanges"), Box::<Mcptest>::default()),
             Format::Har => return None,
         };
-        Some(Reader { input, waiting: Parts::new(), skip_bad })
+        Some(RecordingReader { input, waiting: PartQueue::new(), skip_bad })
     }
 }
 
-impl<R: BufRead + Seek> Reader<R> {
+impl<R: BufRead + Seek> RecordingReader<R> {
     /// Takes the next record of another tool's file; `false` at the end.
     fn advance(&mut self) -> Result<bool, ReadError> {
-        let Input::Foreign { records, dialect } = &mut self.input else { return Ok(false) };
+        let ReaderInput::Foreign { records, dialect } = &mut self.input else { return Ok(false) };
         let line = records.line();
         let Some(mut record) = records.next()? else {
             dialect.finish(&mut self.waiting);
-            self.input = Input::Over;
+            self.input = ReaderInput::Over;
             return Ok(true);
         };
         if let Record::Head(head) = &mut record
-            && let Some(span) = records.passed()
+            && let Some(span) = records.skipped_span()
         {
-            match python_whole::judge(head, span, records)? {
-                Whole::Same => {
+            match python_whole::compare_embedded(head, span, records)? {
+                EmbeddedSession::Same => {
                     dialect.finish(&mut self.waiting);
                     return self.enter(span).map(|()| true);
                 }
-                Whole::Foreign => put_back(head, records.value_at(span)?),
-                Whole::Outdated => {}
+                EmbeddedSession::Foreign => put_back(head, records.value_at(span)?),
+                EmbeddedSession::Outdated => {}
             }
         }
         let taken = dialect.record(record, &mut self.waiting);
@@ -109,29 +109,29 @@ impl<R: BufRead + Seek> Reader<R> {
     }
 
     /// Continues with our whole session.
-    fn enter(&mut self, span: Span) -> Result<(), ReadError> {
-        if let Input::Foreign { mut records, dialect } = std::mem::replace(&mut self.input, Input::Over) {
+    fn enter(&mut self, span: ByteSpan) -> Result<(), ReadError> {
+        if let ReaderInput::Foreign { mut records, dialect } = std::mem::replace(&mut self.input, ReaderInput::Over) {
             while !matches!(records.next()?, Some(Record::End) | None) {}
             let back = records.mark()?;
             let (input, records) = records.lend(back);
-            let reader = Box::new(TraceReader::new(Slice::new(input, span)?));
-            self.input = Input::Whole { reader, records, dialect };
+            let reader = Box::new(TraceReader::new(FileSlice::new(input, span)?));
+            self.input = ReaderInput::Whole { reader, records, dialect };
         }
         Ok(())
     }
 
     /// Continues after our whole session, with what follows Python's.
     fn leave(&mut self) -> Result<(), ReadError> {
-        if let Input::Whole { reader, records, dialect } = std::mem::replace(&mut self.input, Input::Over) {
-            let records = Box::new(records.take_back(reader.into_inner().into_inner())?);
-            self.input = Input::Foreign { records, dialect };
+        if let ReaderInput::Whole { reader, records, dialect } = std::mem::replace(&mut self.input, ReaderInput::Over) {
+            let records = Box::new(records.resume(reader.into_inner().into_inner())?);
+            self.input = ReaderInput::Foreign { records, dialect };
         }
         Ok(())
     }
 }
 
 /// Puts a foreign value back into the member in which we keep our session.
-fn put_back(head: &mut Tree, value: Tree) {
+fn put_back(head: &mut JsonTree, value: JsonTree) {
     let [outer, inner] = python_whole::PLACE;
     if let Some(mut object) = head.remove(outer) {
         object.set(inner, value);
@@ -139,7 +139,7 @@ fn put_back(head: &mut Tree, value: Tree) {
     }
 }
 
-impl<R: BufRead + Seek> Iterator for Reader<R> {
+impl<R: BufRead + Seek> Iterator for RecordingReader<R> {
     type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Result<Part, ReadError>> {
@@ -148,18 +148,18 @@ impl<R: BufRead + Seek> Iterator for Reader<R> {
                 return Some(Ok(part));
             }
             let advanced = match &mut self.input {
-                Input::Trace(reader) => return reader.next(),
-                Input::Journal(parts) => return parts.next(),
-                Input::Whole { reader, .. } => match reader.next() {
+                ReaderInput::Trace(reader) => return reader.next(),
+                ReaderInput::Journal(parts) => return parts.next(),
+                ReaderInput::Whole { reader, .. } => match reader.next() {
                     Some(part) => return Some(part),
                     None => self.leave().map(|()| true),
                 },
-                Input::Foreign { .. } => self.advance(),
-                Input::Over => return None,
+                ReaderInput::Foreign { .. } => self.advance(),
+                ReaderInput::Over => return None,
             };
             let Err(error) = advanced else { continue };
             let hopeless = matches!(error, ReadError::Io(_)) || !self.skip_bad;
-            if let Input::Foreign { records, .. } = &mut self.input
+            if let ReaderInput::Foreign { records, .. } = &mut self.input
                 && (hopeless || records.skip_line().is_err())
             {
                 records.stop();

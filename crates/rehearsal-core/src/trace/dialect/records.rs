@@ -8,15 +8,15 @@
 use std::io::{self, BufRead, Seek, SeekFrom};
 
 use super::super::ReadError;
-use super::tree::{NotJson, Tree};
+use super::tree::{JsonTree, TreeError};
 
 /// One record of such a file.
 #[derive(Debug, PartialEq)]
 pub(super) enum Record {
     /// An object whose list is empty; its elements follow.
-    Head(Tree),
+    Head(JsonTree),
     /// An element of the list; in a file without lists, an object.
-    Item(Tree),
+    Item(JsonTree),
     /// The end of the object.
     End,
 }
@@ -40,19 +40,19 @@ pub(super) struct Records<R> {
     /// The member of a member that may be as long as the list, and is skipped.
     aside: Option<[&'static str; 2]>,
     /// The span of that member in the current object.
-    passed: Option<Span>,
+    passed: Option<ByteSpan>,
 }
 
 /// The position of a value, in bytes from the beginning of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct ByteSpan {
     pub(super) from: u64,
     pub(super) to: u64,
 }
 
 /// A position to return to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct FilePosition {
     position: u64,
     line: u64,
     column: u64,
@@ -77,30 +77,30 @@ impl<R: BufRead + Seek> Records<R> {
     }
 
     /// Skips the member `inner` of the member `outer`, and keeps its span.
-    pub(super) fn passing_over(self, [outer, inner]: [&'static str; 2]) -> Records<R> {
+    pub(super) fn skipping(self, [outer, inner]: [&'static str; 2]) -> Records<R> {
         Records { aside: Some([outer, inner]), ..self }
     }
 
     /// The span of the skipped member in the current object.
-    pub(super) fn passed(&self) -> Option<Span> {
+    pub(super) fn skipped_span(&self) -> Option<ByteSpan> {
         self.passed
     }
 
     /// The current position.
-    pub(super) fn mark(&mut self) -> io::Result<Mark> {
+    pub(super) fn mark(&mut self) -> io::Result<FilePosition> {
         let position = self.input.stream_position()?;
-        Ok(Mark { position, line: self.line, column: self.column, state: self.state, began: self.began })
+        Ok(FilePosition { position, line: self.line, column: self.column, state: self.state, began: self.began })
     }
 
     /// Returns to a position.
-    pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
-        let Mark { position, line, column, state, began } = mark;
+    pub(super) fn go_to(&mut self, mark: FilePosition) -> io::Result<()> {
+        let FilePosition { position, line, column, state, began } = mark;
         (self.line, self.column, self.state, self.began) = (line, column, state, began);
         self.input.seek(SeekFrom::Start(position)).map(drop)
     }
 
     /// Parses the value at a span.
-    pub(super) fn value_at(&mut self, span: Span) -> Result<Tree, ReadError> {
+    pub(super) fn value_at(&mut self, span: ByteSpan) -> Result<JsonTree, ReadError> {
         let back = self.mark()?;
         self.input.seek(SeekFrom::Start(span.from))?;
         let value = self.value();
@@ -161,7 +161,7 @@ impl<R: BufRead + Seek> Records<R> {
                         self.skip(1)?;
                         self.key()?;
                         self.peek()?;
-                        self.scan(Keep::Nothing)?;
+                        self.scan(KeepText::Nothing)?;
                     }
                     if self.peek()? != Some(b'}') {
                         return Err(self.bad("`,` or `}`"));
@@ -212,7 +212,7 @@ impl<R: BufRead + Seek> Records<R> {
     fn head(&mut self, list: &'static str) -> Result<Record, ReadError> {
         self.passed = None;
         self.skip(1)?;
-        let mut head = Tree::Object(Vec::new());
+        let mut head = JsonTree::Object(Vec::new());
         let mut place = None;
         loop {
             match self.peek()? {
@@ -226,7 +226,7 @@ impl<R: BufRead + Seek> Records<R> {
                 self.skip(1)?;
                 place = Some((self.input.stream_position()?, self.line, self.column));
                 self.pass()?;
-                head.push(key, Tree::List(Vec::new()));
+                head.push(key, JsonTree::List(Vec::new()));
             } else {
                 let inner = self.aside.filter(|[outer, _]| *outer == key).map(|[_, inner]| inner);
                 let value = match inner {
@@ -249,19 +249,19 @@ impl<R: BufRead + Seek> Records<R> {
 
     fn key(&mut self) -> Result<String, ReadError> {
         match self.value()? {
-            Tree::Leaf(quoted) if quoted.starts_with('"') => {
+            JsonTree::Leaf(quoted) if quoted.starts_with('"') => {
                 let key = quoted[1..quoted.len() - 1].to_owned();
                 self.colon()?;
                 Ok(key)
             }
-            Tree::Leaf(_) | Tree::List(_) | Tree::Object(_) => Err(self.bad("a key")),
+            JsonTree::Leaf(_) | JsonTree::List(_) | JsonTree::Object(_) => Err(self.bad("a key")),
         }
     }
 
     /// An object without its member of this name, which is skipped if it is an object.
-    fn object_without(&mut self, inner: &str) -> Result<Tree, ReadError> {
+    fn object_without(&mut self, inner: &str) -> Result<JsonTree, ReadError> {
         self.skip(1)?;
-        let mut object = Tree::Object(Vec::new());
+        let mut object = JsonTree::Object(Vec::new());
         loop {
             match self.peek()? {
                 Some(b'}') => {
@@ -275,8 +275,8 @@ impl<R: BufRead + Seek> Records<R> {
             let key = self.key()?;
             if key == inner && self.peek()? == Some(b'{') {
                 let from = self.input.stream_position()?;
-                self.scan(Keep::Nothing)?;
-                self.passed = Some(Span { from, to: self.input.stream_position()? });
+                self.scan(KeepText::Nothing)?;
+                self.passed = Some(ByteSpan { from, to: self.input.stream_position()? });
             } else {
                 let value = self.value()?;
                 object.push(key, value);
@@ -291,7 +291,7 @@ impl<R: BufRead + Seek> Records<R> {
                 Some(b']') => return self.skip(1),
                 Some(b',') => self.skip(1)?,
                 Some(b'}' | b':') => return Err(self.bad("`,` or `]`")),
-                Some(_) => self.scan(Keep::Nothing)?,
+                Some(_) => self.scan(KeepText::Nothing)?,
                 None => return Err(self.bad("the end of the list")),
             }
         }
@@ -330,18 +330,18 @@ impl<R: BufRead + Seek> Records<R> {
     }
 
     /// Parses one value.
-    fn value(&mut self) -> Result<Tree, ReadError> {
+    fn value(&mut self) -> Result<JsonTree, ReadError> {
         self.peek()?;
         let (line, column) = (self.line, self.column);
-        self.scan(Keep::Text)?;
+        self.scan(KeepText::Text)?;
         let text = std::str::from_utf8(&self.buffer).map_err(|error| {
-            place(&self.buffer, line, column, &NotJson { at: error.valid_up_to(), expected: "UTF-8" })
+            place(&self.buffer, line, column, &TreeError { at: error.valid_up_to(), expected: "UTF-8" })
         })?;
-        Tree::parse(text).map_err(|error| place(&self.buffer, line, column, &error))
+        JsonTree::parse(text).map_err(|error| place(&self.buffer, line, column, &error))
     }
 
     /// Finds the end of the value that begins here.
-    fn scan(&mut self, keep: Keep) -> Result<(), ReadError> {
+    fn scan(&mut self, keep: KeepText) -> Result<(), ReadError> {
         let mut begun = false;
         self.buffer.clear();
         let (line, column) = (self.line, self.column);
@@ -388,7 +388,7 @@ impl<R: BufRead + Seek> Records<R> {
                     break;
                 }
             }
-            if keep == Keep::Text {
+            if keep == KeepText::Text {
                 if self.buffer.len() + used > self.limit {
                     return Err(ReadError::TooLong { line, column, limit: self.limit });
                 }
@@ -408,33 +408,33 @@ impl<R: BufRead + Seek> Records<R> {
 
 /// Whether the text of a value is kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum KeepText {
     Text,
     Nothing,
 }
 
 impl<R> Records<R> {
     /// Lends the file to another reader; reading continues at `back`.
-    pub(super) fn lend(self, back: Mark) -> (R, Lent) {
+    pub(super) fn lend(self, back: FilePosition) -> (R, SuspendedRecords) {
         let Records { input, list, limit, one_line, aside, .. } = self;
-        (input, Lent { back, list, limit, one_line, aside })
+        (input, SuspendedRecords { back, list, limit, one_line, aside })
     }
 }
 
 /// The state that is needed to continue after the file was lent.
 #[derive(Debug)]
-pub(super) struct Lent {
-    back: Mark,
+pub(super) struct SuspendedRecords {
+    back: FilePosition,
     list: Option<&'static str>,
     limit: usize,
     one_line: Option<bool>,
     aside: Option<[&'static str; 2]>,
 }
 
-impl Lent {
+impl SuspendedRecords {
     /// Takes the file back.
-    pub(super) fn take_back<R: BufRead + Seek>(self, input: R) -> io::Result<Records<R>> {
-        let Lent { back, list, limit, one_line, aside } = self;
+    pub(super) fn resume<R: BufRead + Seek>(self, input: R) -> io::Result<Records<R>> {
+        let SuspendedRecords { back, list, limit, one_line, aside } = self;
         let mut records = Records { one_line, aside, ..Records::new(input, list, limit) };
         records.go_to(back)?;
         Ok(records)
@@ -442,7 +442,7 @@ impl Lent {
 }
 
 /// The position of an error in a value, as a position in the file.
-fn place(text: &[u8], line: u64, column: u64, error: &NotJson) -> ReadError {
+fn place(text: &[u8], line: u64, column: u64, error: &TreeError) -> ReadError {
     let before = &text[..error.at.min(text.len())];
     let breaks = before.iter().filter(|byte| **byte == b'\n').count() as u64;
     let column = match before.iter().rposition(|byte| *byte == b'\n') {
@@ -482,8 +482,8 @@ mod tests {
 
     #[test]
     fn a_list_may_stand_anywhere_in_its_object() {
-        let head = |text: &str| Ok(Record::Head(Tree::known(text)));
-        let item = |text: &str| Ok(Record::Item(Tree::known(text)));
+        let head = |text: &str| Ok(Record::Head(JsonTree::known(text)));
+        let item = |text: &str| Ok(Record::Item(JsonTree::known(text)));
         for text in [
             r#"{"a":1,"b":"]","l":[{},[2]]}"#,
             r#"{"l":[{},[2]],"a":1,"b":"]"}"#,
@@ -492,13 +492,13 @@ mod tests {
         ] {
             let found = read(text, Some("l"));
             let Ok(Record::Head(first)) = &found[0] else { panic!("{found:?}") };
-            let expected = Tree::known(r#"{"a":1,"b":"]","l":[]}"#);
+            let expected = JsonTree::known(r#"{"a":1,"b":"]","l":[]}"#);
             assert_eq!(first.members().len(), 3);
             assert!(expected.members().iter().all(|(key, value)| first.get(key) == Some(value)), "{first}");
             assert_eq!(found[1..], [item("{}"), item("[2]"), Ok(Record::End)], "{text}");
         }
         assert_eq!(read("{\"a\":1}", Some("l")), [head(r#"{"a":1}"#), Ok(Record::End)]);
-        assert_eq!(read("{\"l\":null}", Some("l"))[0], Ok(Record::Head(Tree::known(r#"{"l":null}"#))));
+        assert_eq!(read("{\"l\":null}", Some("l"))[0], Ok(Record::Head(JsonTree::known(r#"{"l":null}"#))));
         assert_eq!(read("{} \n{}", None).len(), 2);
     }
 

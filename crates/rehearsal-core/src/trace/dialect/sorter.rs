@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 /// The sort key; pieces with equal keys keep their order.
-pub(super) type Key = [u64; 4];
+pub(super) type SortKey = [u64; 4];
 
 /// Maximum number of bytes of pieces in memory.
 const MEMORY: usize = 8 << 20;
@@ -25,39 +25,39 @@ const FRAME: usize = 48;
 
 /// Puts pieces in order.
 #[derive(Debug)]
-pub(super) struct Sorter<S> {
+pub(super) struct ExternalSorter<S> {
     side: S,
-    heap: BinaryHeap<Reverse<Waiting>>,
+    heap: BinaryHeap<Reverse<QueuedPiece>>,
     bytes: usize,
     memory: usize,
     arrivals: u64,
     /// The ends of the runs in the side file; the last run is being written.
     ends: Vec<u64>,
     /// The last piece in the run that is being written.
-    last: Option<(Key, u64)>,
+    last: Option<(SortKey, u64)>,
     /// Bytes to be written to the side file.
     unwritten: Vec<u8>,
 }
 
 /// A piece, and the run that it will be written to.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
+struct QueuedPiece {
     run: usize,
-    piece: Piece,
+    piece: SortedPiece,
 }
 
 /// A piece.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Piece {
-    pub(super) key: Key,
+pub(super) struct SortedPiece {
+    pub(super) key: SortKey,
     arrival: u64,
     pub(super) text: Vec<u8>,
 }
 
-impl<S: Read + Write + Seek> Sorter<S> {
+impl<S: Read + Write + Seek> ExternalSorter<S> {
     /// Creates a sorter that writes to `side` what does not fit into memory.
-    pub(super) fn new(side: S) -> Sorter<S> {
-        Sorter {
+    pub(super) fn new(side: S) -> ExternalSorter<S> {
+        ExternalSorter {
             side,
             heap: BinaryHeap::new(),
             bytes: 0,
@@ -70,14 +70,14 @@ impl<S: Read + Write + Seek> Sorter<S> {
     }
 
     /// Adds a piece.
-    pub(super) fn push(&mut self, key: Key, text: impl Into<Vec<u8>>) -> io::Result<()> {
-        let piece = Piece { key, arrival: self.arrivals, text: text.into() };
+    pub(super) fn push(&mut self, key: SortKey, text: impl Into<Vec<u8>>) -> io::Result<()> {
+        let piece = SortedPiece { key, arrival: self.arrivals, text: text.into() };
         self.arrivals += 1;
         self.bytes += piece.text.len() + OVERHEAD;
         // The piece belongs before the end of this run, so it waits for the next.
         let late = self.last.is_some_and(|last| (piece.key, piece.arrival) < last);
         let run = self.ends.len().max(1) + usize::from(late);
-        self.heap.push(Reverse(Waiting { run, piece }));
+        self.heap.push(Reverse(QueuedPiece { run, piece }));
         while self.bytes > self.memory {
             self.spill()?;
         }
@@ -86,7 +86,7 @@ impl<S: Read + Write + Seek> Sorter<S> {
 
     /// Writes the first waiting piece to its run.
     fn spill(&mut self) -> io::Result<()> {
-        let Some(Reverse(Waiting { run, piece })) = self.heap.pop() else {
+        let Some(Reverse(QueuedPiece { run, piece })) = self.heap.pop() else {
             self.bytes = 0;
             return Ok(());
         };
@@ -121,11 +121,12 @@ impl<S: Read + Write + Seek> Sorter<S> {
         self.unwritten.clear();
         let ends = std::mem::take(&mut self.ends);
         (self.bytes, self.arrivals, self.last) = (0, 0, None);
-        let mut kept: Vec<Piece> = self.heap.drain().map(|Reverse(waiting)| waiting.piece).collect();
+        let mut kept: Vec<SortedPiece> = self.heap.drain().map(|Reverse(waiting)| waiting.piece).collect();
         kept.sort_unstable();
         let buffer = (MERGED / ends.len().max(1)).max(4096);
         let begins = std::iter::once(0).chain(ends.iter().copied());
-        let runs = begins.zip(ends.iter().copied()).map(|(from, to)| Run { from, to, buffer, read: Vec::new(), at: 0 });
+        let runs =
+            begins.zip(ends.iter().copied()).map(|(from, to)| SortedRun { from, to, buffer, read: Vec::new(), at: 0 });
         let (side, runs, kept) = (&mut self.side, runs.collect(), kept.into_iter());
         let mut sorted = Sorted { side, runs, kept, first: BinaryHeap::new() };
         for source in 0..=sorted.runs.len() {
@@ -139,16 +140,16 @@ impl<S: Read + Write + Seek> Sorter<S> {
 #[derive(Debug)]
 pub(super) struct Sorted<'s, S> {
     side: &'s mut S,
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     /// The pieces that are still in memory, in order: one more run.
-    kept: std::vec::IntoIter<Piece>,
+    kept: std::vec::IntoIter<SortedPiece>,
     /// The first piece of each run, and the number of the run.
-    first: BinaryHeap<Reverse<(Piece, usize)>>,
+    first: BinaryHeap<Reverse<(SortedPiece, usize)>>,
 }
 
 /// The rest of a run.
 #[derive(Debug)]
-struct Run {
+struct SortedRun {
     from: u64,
     to: u64,
     /// How many bytes are read at once.
@@ -160,19 +161,19 @@ struct Run {
 
 impl<S: Read + Seek> Sorted<'_, S> {
     /// The key of the next piece.
-    pub(super) fn peek(&self) -> Option<Key> {
+    pub(super) fn peek(&self) -> Option<SortKey> {
         self.first.peek().map(|Reverse((piece, _))| piece.key)
     }
 
     /// The next piece.
-    pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<SortedPiece>> {
         let Some(Reverse((piece, source))) = self.first.pop() else { return Ok(None) };
         self.refill(source)?;
         Ok(Some(piece))
     }
 
     /// The next piece, if its key satisfies the condition.
-    pub(super) fn next_if(&mut self, wanted: impl FnOnce(Key) -> bool) -> io::Result<Option<Piece>> {
+    pub(super) fn next_if(&mut self, wanted: impl FnOnce(SortKey) -> bool) -> io::Result<Option<SortedPiece>> {
         if self.peek().is_some_and(wanted) { self.next() } else { Ok(None) }
     }
 
@@ -186,8 +187,8 @@ impl<S: Read + Seek> Sorted<'_, S> {
     }
 }
 
-impl Run {
-    fn piece(&mut self, side: &mut (impl Read + Seek)) -> io::Result<Option<Piece>> {
+impl SortedRun {
+    fn piece(&mut self, side: &mut (impl Read + Seek)) -> io::Result<Option<SortedPiece>> {
         if self.at == self.read.len() && self.from == self.to {
             return Ok(None);
         }
@@ -197,7 +198,7 @@ impl Run {
         }
         let [first, second, third, fourth, arrival, length] = numbers;
         let text = self.take(usize::try_from(length).map_err(io::Error::other)?, side)?.to_vec();
-        Ok(Some(Piece { key: [first, second, third, fourth], arrival, text }))
+        Ok(Some(SortedPiece { key: [first, second, third, fourth], arrival, text }))
     }
 
     /// The next `count` bytes.
@@ -225,7 +226,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Cursor;
 
-    fn sorted(sorter: &mut Sorter<Cursor<Vec<u8>>>) -> Vec<(Key, Vec<u8>)> {
+    fn sorted(sorter: &mut ExternalSorter<Cursor<Vec<u8>>>) -> Vec<(SortKey, Vec<u8>)> {
         let (mut sorted, mut found) = (sorter.sorted().unwrap(), Vec::new());
         while let Some(key) = sorted.peek() {
             let piece = sorted.next().unwrap().unwrap();
@@ -241,7 +242,7 @@ mod tests {
             sessions in prop::collection::vec(prop::collection::vec((0_u64..20, 0_usize..300), 0..60), 1..3),
             memory in 0_usize..4000,
         ) {
-            let mut sorter = Sorter { memory, ..Sorter::new(Cursor::new(Vec::new())) };
+            let mut sorter = ExternalSorter { memory, ..ExternalSorter::new(Cursor::new(Vec::new())) };
             for session in sessions {
                 let mut expected = Vec::new();
                 for (at, (number, length)) in session.into_iter().enumerate() {
@@ -258,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_comes_nearly_in_order_is_one_run() {
-        let mut sorter = Sorter { memory: 4096, ..Sorter::new(Cursor::new(Vec::new())) };
+        let mut sorter = ExternalSorter { memory: 4096, ..ExternalSorter::new(Cursor::new(Vec::new())) };
         for number in 0..10_000_u64 {
             sorter.push([number ^ 3, 0, 0, 0], number.to_string()).unwrap();
         }

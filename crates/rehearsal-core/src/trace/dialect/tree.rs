@@ -5,18 +5,18 @@ use std::fmt;
 
 /// A JSON value. Keys keep their escapes; an object keeps the order of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Tree {
+pub(super) enum JsonTree {
     /// A string with its quotes, a number, `true`, `false`, `null`, or Python's `NaN` and infinities.
     Leaf(String),
     /// An array.
-    List(Vec<Tree>),
+    List(Vec<JsonTree>),
     /// An object.
-    Object(Vec<(String, Tree)>),
+    Object(Vec<(String, JsonTree)>),
 }
 
 /// Where a text stops being JSON, in bytes from its beginning, and what was expected there.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NotJson {
+pub(super) struct TreeError {
     pub(super) at: usize,
     pub(super) expected: &'static str,
 }
@@ -27,24 +27,24 @@ const DEPTH: usize = 512;
 /// Python's `json` writes these for floats that JSON has no number for.
 const NOT_NUMBERS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
-impl Tree {
+impl JsonTree {
     /// `null`
-    pub(super) fn null() -> Tree {
-        Tree::Leaf("null".to_owned())
+    pub(super) fn null() -> JsonTree {
+        JsonTree::Leaf("null".to_owned())
     }
 
     /// A string.
-    pub(super) fn string(text: &str) -> Tree {
-        Tree::Leaf(serde_json::Value::from(text).to_string())
+    pub(super) fn string(text: &str) -> JsonTree {
+        JsonTree::Leaf(serde_json::Value::from(text).to_string())
     }
 
     /// An object of these members.
-    pub(super) fn object<const N: usize>(members: [(&str, Tree); N]) -> Tree {
-        Tree::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    pub(super) fn object<const N: usize>(members: [(&str, JsonTree); N]) -> JsonTree {
+        JsonTree::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
     /// Parses one value and nothing after it.
-    pub(super) fn parse(text: &str) -> Result<Tree, NotJson> {
+    pub(super) fn parse(text: &str) -> Result<JsonTree, TreeError> {
         let mut parser = Parser { text, at: 0 };
         let tree = parser.value(0)?;
         parser.space();
@@ -52,39 +52,39 @@ impl Tree {
     }
 
     /// Parses text that is known to be JSON; `null` if it is not.
-    pub(super) fn known(text: &str) -> Tree {
-        Tree::parse(text).unwrap_or_else(|_| Tree::null())
+    pub(super) fn known(text: &str) -> JsonTree {
+        JsonTree::parse(text).unwrap_or_else(|_| JsonTree::null())
     }
 
     /// A member of an object; of several with the same name the last, as most parsers return it.
-    pub(super) fn get(&self, key: &str) -> Option<&Tree> {
+    pub(super) fn get(&self, key: &str) -> Option<&JsonTree> {
         match self {
-            Tree::Object(members) => members.iter().rfind(|(name, _)| name == key).map(|(_, value)| value),
-            Tree::Leaf(_) | Tree::List(_) => None,
+            JsonTree::Object(members) => members.iter().rfind(|(name, _)| name == key).map(|(_, value)| value),
+            JsonTree::Leaf(_) | JsonTree::List(_) => None,
         }
     }
 
     /// A member that is present and not `null`.
-    pub(super) fn some(&self, key: &str) -> Option<&Tree> {
+    pub(super) fn some(&self, key: &str) -> Option<&JsonTree> {
         self.get(key).filter(|value| !value.is_null())
     }
 
     /// Removes a member from an object.
-    pub(super) fn remove(&mut self, key: &str) -> Option<Tree> {
+    pub(super) fn remove(&mut self, key: &str) -> Option<JsonTree> {
         match self {
-            Tree::Object(members) => {
+            JsonTree::Object(members) => {
                 let at = members.iter().rposition(|(name, _)| name == key)?;
                 let removed = members.remove(at).1;
                 members.retain(|(name, _)| name != key);
                 Some(removed)
             }
-            Tree::Leaf(_) | Tree::List(_) => None,
+            JsonTree::Leaf(_) | JsonTree::List(_) => None,
         }
     }
 
     /// Sets a member of an object, in place of one of that name if there is one.
-    pub(super) fn set(&mut self, key: &str, value: Tree) {
-        if let Tree::Object(members) = self {
+    pub(super) fn set(&mut self, key: &str, value: JsonTree) {
+        if let JsonTree::Object(members) = self {
             match members.iter_mut().rfind(|(name, _)| name == key) {
                 Some((_, place)) => *place = value,
                 None => members.push((key.to_owned(), value)),
@@ -93,8 +93,8 @@ impl Tree {
     }
 
     /// Adds a member to an object, even if it has one of that name.
-    pub(super) fn push(&mut self, key: String, value: Tree) {
-        if let Tree::Object(members) = self {
+    pub(super) fn push(&mut self, key: String, value: JsonTree) {
+        if let JsonTree::Object(members) = self {
             members.push((key, value));
         }
     }
@@ -106,60 +106,60 @@ impl Tree {
     }
 
     /// The members of an object.
-    pub(super) fn members(&self) -> &[(String, Tree)] {
+    pub(super) fn members(&self) -> &[(String, JsonTree)] {
         match self {
-            Tree::Object(members) => members,
-            Tree::Leaf(_) | Tree::List(_) => &[],
+            JsonTree::Object(members) => members,
+            JsonTree::Leaf(_) | JsonTree::List(_) => &[],
         }
     }
 
     /// The elements of an array.
-    pub(super) fn elements(&self) -> &[Tree] {
+    pub(super) fn elements(&self) -> &[JsonTree] {
         match self {
-            Tree::List(elements) => elements,
-            Tree::Leaf(_) | Tree::Object(_) => &[],
+            JsonTree::List(elements) => elements,
+            JsonTree::Leaf(_) | JsonTree::Object(_) => &[],
         }
     }
 
     /// The value of a string; a lone surrogate, which Python writes, is read as `�`.
     pub(super) fn text(&self) -> Option<String> {
-        let Tree::Leaf(leaf) = self else { return None };
+        let JsonTree::Leaf(leaf) = self else { return None };
         leaf.starts_with('"').then(|| unescape(leaf))
     }
 
     /// A number, or the number in a string.
     pub(super) fn number(&self) -> Option<f64> {
-        let Tree::Leaf(leaf) = self else { return None };
+        let JsonTree::Leaf(leaf) = self else { return None };
         leaf.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
     /// Whether this is `null`.
     pub(super) fn is_null(&self) -> bool {
-        matches!(self, Tree::Leaf(leaf) if leaf == "null")
+        matches!(self, JsonTree::Leaf(leaf) if leaf == "null")
     }
 
     /// Whether this is an object.
     pub(super) fn is_object(&self) -> bool {
-        matches!(self, Tree::Object(_))
+        matches!(self, JsonTree::Object(_))
     }
 
     /// Python's `NaN` or infinity.
     pub(super) fn not_a_number(&self) -> Option<&str> {
         match self {
-            Tree::Leaf(leaf) if NOT_NUMBERS.contains(&leaf.as_str()) => Some(leaf),
-            Tree::Leaf(_) | Tree::List(_) | Tree::Object(_) => None,
+            JsonTree::Leaf(leaf) if NOT_NUMBERS.contains(&leaf.as_str()) => Some(leaf),
+            JsonTree::Leaf(_) | JsonTree::List(_) | JsonTree::Object(_) => None,
         }
     }
 
     /// The value in valid JSON: `NaN` becomes `"NaN"`.
-    pub(super) fn valid(&self) -> Tree {
+    pub(super) fn valid(&self) -> JsonTree {
         match self {
-            Tree::Leaf(leaf) => {
-                Tree::Leaf(self.not_a_number().map_or_else(|| leaf.clone(), |name| format!("\"{name}\"")))
+            JsonTree::Leaf(leaf) => {
+                JsonTree::Leaf(self.not_a_number().map_or_else(|| leaf.clone(), |name| format!("\"{name}\"")))
             }
-            Tree::List(elements) => Tree::List(elements.iter().map(Tree::valid).collect()),
-            Tree::Object(members) => {
-                Tree::Object(members.iter().map(|(key, value)| (key.clone(), value.valid())).collect())
+            JsonTree::List(elements) => JsonTree::List(elements.iter().map(JsonTree::valid).collect()),
+            JsonTree::Object(members) => {
+                JsonTree::Object(members.iter().map(|(key, value)| (key.clone(), value.valid())).collect())
             }
         }
     }
@@ -168,29 +168,29 @@ impl Tree {
     pub(super) fn value(&self) -> serde_json::Value {
         use serde_json::Value;
         match self {
-            Tree::Leaf(leaf) if leaf.starts_with('"') => Value::from(unescape(leaf)),
-            Tree::Leaf(leaf) => serde_json::from_str(leaf).unwrap_or_else(|_| Value::from(leaf.as_str())),
-            Tree::List(elements) => Value::from(elements.iter().map(Tree::value).collect::<Vec<_>>()),
-            Tree::Object(members) => Value::Object(
+            JsonTree::Leaf(leaf) if leaf.starts_with('"') => Value::from(unescape(leaf)),
+            JsonTree::Leaf(leaf) => serde_json::from_str(leaf).unwrap_or_else(|_| Value::from(leaf.as_str())),
+            JsonTree::List(elements) => Value::from(elements.iter().map(JsonTree::value).collect::<Vec<_>>()),
+            JsonTree::Object(members) => Value::Object(
                 members.iter().map(|(key, value)| (unescape(&format!("\"{key}\"")), value.value())).collect(),
             ),
         }
     }
 
     /// Converts from a [`serde_json::Value`].
-    pub(super) fn of(value: &serde_json::Value) -> Tree {
-        Tree::known(&value.to_string())
+    pub(super) fn of(value: &serde_json::Value) -> JsonTree {
+        JsonTree::known(&value.to_string())
     }
 
     /// Writes the canonical text, which is the same for every way to write this value: members sorted by name, standard
     /// escapes.
     pub(super) fn canonical(&self, out: &mut String) {
         match self {
-            Tree::Leaf(leaf) => match self.text() {
+            JsonTree::Leaf(leaf) => match self.text() {
                 Some(text) => out.push_str(&serde_json::Value::from(text).to_string()),
                 None => out.push_str(leaf),
             },
-            Tree::List(elements) => {
+            JsonTree::List(elements) => {
                 out.push('[');
                 for element in elements {
                     element.canonical(out);
@@ -198,8 +198,8 @@ impl Tree {
                 }
                 out.push(']');
             }
-            Tree::Object(members) => {
-                let mut members: Vec<(String, &Tree)> =
+            JsonTree::Object(members) => {
+                let mut members: Vec<(String, &JsonTree)> =
                     members.iter().map(|(key, value)| (unescape(&format!("\"{key}\"")), value)).collect();
                 members.sort_by(|(one, _), (other, _)| one.cmp(other));
                 out.push('{');
@@ -221,7 +221,7 @@ impl Tree {
             out.extend(std::iter::repeat_n(' ', indent));
         };
         match self {
-            Tree::List(elements) if !elements.is_empty() => {
+            JsonTree::List(elements) if !elements.is_empty() => {
                 for (at, element) in elements.iter().enumerate() {
                     out.push(if at == 0 { '[' } else { ',' });
                     line(out, indent + 2);
@@ -230,7 +230,7 @@ impl Tree {
                 line(out, indent);
                 out.push(']');
             }
-            Tree::Object(members) if !members.is_empty() => {
+            JsonTree::Object(members) if !members.is_empty() => {
                 for (at, (key, value)) in members.iter().enumerate() {
                     out.push(if at == 0 { '{' } else { ',' });
                     line(out, indent + 2);
@@ -242,36 +242,36 @@ impl Tree {
                 line(out, indent);
                 out.push('}');
             }
-            Tree::Leaf(_) | Tree::List(_) | Tree::Object(_) => out.push_str(&self.to_string()),
+            JsonTree::Leaf(_) | JsonTree::List(_) | JsonTree::Object(_) => out.push_str(&self.to_string()),
         }
     }
 }
 
-impl From<u64> for Tree {
-    fn from(number: u64) -> Tree {
-        Tree::Leaf(number.to_string())
+impl From<u64> for JsonTree {
+    fn from(number: u64) -> JsonTree {
+        JsonTree::Leaf(number.to_string())
     }
 }
 
-impl From<bool> for Tree {
-    fn from(flag: bool) -> Tree {
-        Tree::Leaf(flag.to_string())
+impl From<bool> for JsonTree {
+    fn from(flag: bool) -> JsonTree {
+        JsonTree::Leaf(flag.to_string())
     }
 }
 
-impl fmt::Display for Tree {
+impl fmt::Display for JsonTree {
     /// On one line, without white space.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Tree::Leaf(leaf) => f.write_str(leaf),
-            Tree::List(elements) => {
+            JsonTree::Leaf(leaf) => f.write_str(leaf),
+            JsonTree::List(elements) => {
                 f.write_str("[")?;
                 for (at, element) in elements.iter().enumerate() {
                     write!(f, "{}{element}", if at == 0 { "" } else { "," })?;
                 }
                 f.write_str("]")
             }
-            Tree::Object(members) => {
+            JsonTree::Object(members) => {
                 f.write_str("{")?;
                 for (at, (key, value)) in members.iter().enumerate() {
                     write!(f, "{}\"{key}\":{value}", if at == 0 { "" } else { "," })?;
@@ -293,8 +293,8 @@ struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    fn expected(&self, expected: &'static str) -> NotJson {
-        NotJson { at: self.at, expected }
+    fn expected(&self, expected: &'static str) -> TreeError {
+        TreeError { at: self.at, expected }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -307,7 +307,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Tree, NotJson> {
+    fn value(&mut self, depth: usize) -> Result<JsonTree, TreeError> {
         if depth > DEPTH {
             return Err(self.expected("fewer levels of nesting"));
         }
@@ -325,7 +325,7 @@ impl<'t> Parser<'t> {
                     members.push((key[1..key.len() - 1].to_owned(), parser.value(depth + 1)?));
                     Ok(())
                 })?;
-                Ok(Tree::Object(members))
+                Ok(JsonTree::Object(members))
             }
             Some(b'[') => {
                 let mut elements = Vec::new();
@@ -333,9 +333,9 @@ impl<'t> Parser<'t> {
                     elements.push(parser.value(depth + 1)?);
                     Ok(())
                 })?;
-                Ok(Tree::List(elements))
+                Ok(JsonTree::List(elements))
             }
-            Some(b'"') => Ok(Tree::Leaf(self.string()?.to_owned())),
+            Some(b'"') => Ok(JsonTree::Leaf(self.string()?.to_owned())),
             Some(_) | None => {
                 let rest = &self.text[self.at..];
                 let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')));
@@ -345,12 +345,12 @@ impl<'t> Parser<'t> {
                     return Err(self.expected("a value"));
                 }
                 self.at += word.len();
-                Ok(Tree::Leaf(word.to_owned()))
+                Ok(JsonTree::Leaf(word.to_owned()))
             }
         }
     }
 
-    fn each(&mut self, close: u8, mut item: impl FnMut(&mut Self) -> Result<(), NotJson>) -> Result<(), NotJson> {
+    fn each(&mut self, close: u8, mut item: impl FnMut(&mut Self) -> Result<(), TreeError>) -> Result<(), TreeError> {
         self.at += 1;
         self.space();
         if self.peek() == Some(close) {
@@ -373,7 +373,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A string with its quotes.
-    fn string(&mut self) -> Result<&'t str, NotJson> {
+    fn string(&mut self) -> Result<&'t str, TreeError> {
         let start = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.expected("a key"));
@@ -391,7 +391,7 @@ impl<'t> Parser<'t> {
         let text: &'t str = self.text;
         let quoted = &text[start..self.at];
         let raw: Result<&serde_json::value::RawValue, _> = serde_json::from_str(quoted);
-        raw.map(|_| quoted).map_err(|_| NotJson { at: start, expected: "a string without bad escapes" })
+        raw.map(|_| quoted).map_err(|_| TreeError { at: start, expected: "a string without bad escapes" })
     }
 }
 
@@ -406,15 +406,15 @@ mod tests {
             "[NaN,Infinity,-Infinity,true,{},[]]",
             r#"{"a":1,"a":2}"#,
         ] {
-            assert_eq!(Tree::parse(text).unwrap().to_string(), text);
+            assert_eq!(JsonTree::parse(text).unwrap().to_string(), text);
         }
-        let spaced = Tree::parse("{ \"a\" :\n [ 1 , 2 ] }").unwrap();
+        let spaced = JsonTree::parse("{ \"a\" :\n [ 1 , 2 ] }").unwrap();
         assert_eq!(spaced.to_string(), r#"{"a":[1,2]}"#);
         let mut pretty = String::new();
         spaced.pretty(&mut pretty, 0);
         assert_eq!(pretty, "{\n  \"a\": [\n    1,\n    2\n  ]\n}");
-        assert_eq!(Tree::known(r#""\ud800x""#).text().unwrap(), "\u{fffd}x");
-        assert_eq!(Tree::known("[NaN]").valid().to_string(), r#"["NaN"]"#);
+        assert_eq!(JsonTree::known(r#""\ud800x""#).text().unwrap(), "\u{fffd}x");
+        assert_eq!(JsonTree::known("[NaN]").valid().to_string(), r#"["NaN"]"#);
     }
 
     #[test]
@@ -430,9 +430,9 @@ mod tests {
             ("nan", 0, "a value"),
             ("", 0, "a value"),
         ] {
-            assert_eq!(Tree::parse(text), Err(NotJson { at, expected }), "{text}");
+            assert_eq!(JsonTree::parse(text), Err(TreeError { at, expected }), "{text}");
         }
         let deep = "[".repeat(100_000);
-        assert_eq!(Tree::parse(&deep).unwrap_err().expected, "fewer levels of nesting");
+        assert_eq!(JsonTree::parse(&deep).unwrap_err().expected, "fewer levels of nesting");
     }
 }

@@ -2,12 +2,12 @@
 
 use std::io::{self, Read, Seek, Write};
 
-use super::super::{Entry, Format, Part, Placed, TraceWriter, What, write_entry, write_start};
-use super::har::Archive;
+use super::super::{Entry, EntryBody, Format, Part, PlacedMessage, TraceWriter, write_entry, write_start};
+use super::har::HarArchive;
 use super::python_log;
-use super::python_trace::PythonLine;
-use super::session::{Session, place, said};
-use super::sorter::{Sorted, Sorter};
+use super::python_trace::PythonWriter;
+use super::session::{SessionInfo, messages, place};
+use super::sorter::{ExternalSorter, Sorted};
 use crate::exchange::Side;
 
 /// Why a file could not be written.
@@ -29,62 +29,62 @@ pub enum WriteError {
 /// Other formats than a trace have an order of their own, and some begin with values that are known only at the end. So
 /// the pieces of each part are stored, and sorted when the session is over.
 #[derive(Debug)]
-pub struct Writer<W, S> {
-    output: Output<W, S>,
+pub struct RecordingWriter<W, S> {
+    output: WriterTarget<W, S>,
 }
 
 #[derive(Debug)]
-enum Output<W, S> {
+enum WriterTarget<W, S> {
     Trace(TraceWriter<W, S>),
-    Other(Box<Other<W, S>>),
+    Other(Box<ForeignWriter<W, S>>),
 }
 
 #[derive(Debug)]
-struct Other<W, S> {
+struct ForeignWriter<W, S> {
     out: W,
     form: Form,
-    session: Option<Session>,
-    pieces: Sorter<S>,
+    session: Option<SessionInfo>,
+    pieces: ExternalSorter<S>,
 }
 
 /// The format that is written, with the state of the whole file.
 #[derive(Debug)]
 enum Form {
     Journal,
-    PythonTrace(PythonLine),
+    PythonTrace(PythonWriter),
     PythonLog,
-    Har(Archive),
+    Har(HarArchive),
 }
 
-impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
+impl<W: Write, S: Read + Write + Seek> RecordingWriter<W, S> {
     /// Writes to `out`. Pieces that have to wait are stored in `side`: a temporary file, or a `Cursor` if the sessions
     /// are small. `None` if the format can only be read.
-    pub fn new(format: Format, out: W, side: S) -> Option<Writer<W, S>> {
+    pub fn new(format: Format, out: W, side: S) -> Option<RecordingWriter<W, S>> {
         let form = match format {
-            Format::Trace => return Some(Writer { output: Output::Trace(TraceWriter::new(out, side)) }),
+            Format::Trace => return Some(RecordingWriter { output: WriterTarget::Trace(TraceWriter::new(out, side)) }),
             Format::Journal => Form::Journal,
-            Format::PythonTrace => Form::PythonTrace(PythonLine::default()),
+            Format::PythonTrace => Form::PythonTrace(PythonWriter::default()),
             Format::PythonLog => Form::PythonLog,
-            Format::Har => Form::Har(Archive::default()),
+            Format::Har => Form::Har(HarArchive::default()),
             Format::McpRecorder | Format::McpCassette | Format::Mcporter | Format::Mcptest => return None,
         };
-        let other = Other { out, form, session: None, pieces: Sorter::new(side) };
-        Some(Writer { output: Output::Other(Box::new(other)) })
+        let other = ForeignWriter { out, form, session: None, pieces: ExternalSorter::new(side) };
+        Some(RecordingWriter { output: WriterTarget::Other(Box::new(other)) })
     }
 
     /// Takes the next part.
     pub fn part(&mut self, part: &Part) -> Result<(), WriteError> {
         match &mut self.output {
-            Output::Trace(writer) => Ok(writer.part(part)?),
-            Output::Other(other) => other.part(part),
+            WriterTarget::Trace(writer) => Ok(writer.part(part)?),
+            WriterTarget::Other(other) => other.part(part),
         }
     }
 
     /// Ends the open session, and returns `W`, flushed.
     pub fn finish(self) -> Result<W, WriteError> {
         match self.output {
-            Output::Trace(writer) => Ok(writer.finish()?),
-            Output::Other(mut other) => {
+            WriterTarget::Trace(writer) => Ok(writer.finish()?),
+            WriterTarget::Other(mut other) => {
                 other.end_session()?;
                 if let Form::Har(archive) = &other.form {
                     archive.finish(&mut other.out)?;
@@ -96,11 +96,11 @@ impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
     }
 }
 
-impl<W: Write, S: Read + Write + Seek> Other<W, S> {
+impl<W: Write, S: Read + Write + Seek> ForeignWriter<W, S> {
     fn part(&mut self, part: &Part) -> Result<(), WriteError> {
         if let Part::Start(start) = part {
             self.end_session()?;
-            self.session = Some(Session::new(start.clone()));
+            self.session = Some(SessionInfo::new(start.clone()));
             return Ok(());
         }
         let session = self.session.as_mut().ok_or_else(not_begun)?;
@@ -108,7 +108,7 @@ impl<W: Write, S: Read + Write + Seek> Other<W, S> {
         if let Part::Finish { .. } = part {
             return self.end_session();
         }
-        Ok(put_aside(part, &mut self.form, session, &mut self.pieces)?)
+        Ok(queue_part(part, &mut self.form, session, &mut self.pieces)?)
     }
 
     /// Writes the stored pieces.
@@ -134,16 +134,16 @@ fn not_begun() -> io::Error {
 }
 
 /// Stores the pieces of a part.
-fn put_aside<S: Read + Write + Seek>(
+fn queue_part<S: Read + Write + Seek>(
     part: &Part,
     form: &mut Form,
-    session: &Session,
-    pieces: &mut Sorter<S>,
+    session: &SessionInfo,
+    pieces: &mut ExternalSorter<S>,
 ) -> io::Result<()> {
     match form {
         Form::PythonTrace(python) => python.part(part, session, pieces),
         Form::Har(archive) => archive.part(part, pieces),
-        Form::PythonLog => said(part).try_for_each(|said| {
+        Form::PythonLog => messages(part).try_for_each(|said| {
             let line = python_log::line_of(&said, session.start.started_at);
             line.map_or(Ok(()), |line| pieces.push(said.key(), line.to_string()))
         }),
@@ -167,9 +167,9 @@ fn lines<S: Read + Seek>(mut pieces: Sorted<'_, S>, out: &mut impl Write) -> io:
 
 /// The entries of a part in a journal.
 fn entries(part: &Part) -> impl Iterator<Item = Entry> {
-    let message = |placed: &Placed, from: Side| {
+    let message = |placed: &PlacedMessage, from: Side| {
         let (message, event_id) = (placed.message.clone(), placed.event_id.clone());
-        let what = What::Message { from, channel: placed.channel, message, event_id };
+        let what = EntryBody::Message { from, channel: placed.channel, message, event_id };
         Entry { seq: placed.seq, item: placed.item, at: placed.at, what }
     };
     let (first, second) = match part {
@@ -184,7 +184,7 @@ fn entries(part: &Part) -> impl Iterator<Item = Entry> {
 }
 
 /// The lines of a journal, in order.
-fn journal<S: Read + Seek>(session: &Session, mut pieces: Sorted<'_, S>, out: &mut impl Write) -> io::Result<()> {
+fn journal<S: Read + Seek>(session: &SessionInfo, mut pieces: Sorted<'_, S>, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
     write_start(&mut text, &session.start);
     out.write_all(&text)?;
@@ -198,7 +198,7 @@ fn journal<S: Read + Seek>(session: &Session, mut pieces: Sorted<'_, S>, out: &m
         let ended = session.ended_at.zip(session.start.started_at);
         let at = ended.and_then(|(ended, started)| ended.duration_since(started).try_into().ok());
         text.clear();
-        write_entry(&mut text, &Entry::new(next, at.unwrap_or(session.last), What::Ended(end.clone())), None);
+        write_entry(&mut text, &Entry::new(next, at.unwrap_or(session.last), EntryBody::Ended(end.clone())), None);
         out.write_all(&text)?;
     }
     Ok(())
@@ -207,14 +207,14 @@ fn journal<S: Read + Seek>(session: &Session, mut pieces: Sorted<'_, S>, out: &m
 #[cfg(test)]
 mod tests {
     use super::super::super::detect;
-    use super::super::Reader;
+    use super::super::RecordingReader;
     use super::super::patch::difference;
-    use super::super::tree::Tree;
+    use super::super::tree::JsonTree;
     use super::*;
     use std::io::Cursor;
 
     fn read(format: Format, text: &[u8]) -> Vec<Part> {
-        let parts: Result<Vec<Part>, _> = Reader::new(format, Cursor::new(text)).unwrap().collect();
+        let parts: Result<Vec<Part>, _> = RecordingReader::new(format, Cursor::new(text)).unwrap().collect();
         let mut parts = parts.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)));
         // In a trace all calls come before all entries; other formats have them in recorded order.
         for session in parts.split_mut(|part| matches!(part, Part::Finish { .. })) {
@@ -224,19 +224,19 @@ mod tests {
     }
 
     fn write(format: Format, parts: &[Part]) -> String {
-        let mut writer = Writer::new(format, Vec::new(), Cursor::new(Vec::new())).unwrap();
+        let mut writer = RecordingWriter::new(format, Vec::new(), Cursor::new(Vec::new())).unwrap();
         parts.iter().for_each(|part| writer.part(part).unwrap());
         String::from_utf8(writer.finish().unwrap()).unwrap()
     }
 
     /// Every JSON document of a text.
-    fn documents(text: &str) -> Vec<Tree> {
+    fn documents(text: &str) -> Vec<JsonTree> {
         let text = text.trim_start_matches('\u{feff}');
-        match Tree::parse(text) {
-            Ok(Tree::List(documents)) => documents,
+        match JsonTree::parse(text) {
+            Ok(JsonTree::List(documents)) => documents,
             Ok(document) => vec![document],
             Err(_) => {
-                text.lines().filter(|line| !line.trim().is_empty()).map(|line| Tree::parse(line).unwrap()).collect()
+                text.lines().filter(|line| !line.trim().is_empty()).map(|line| JsonTree::parse(line).unwrap()).collect()
             }
         }
     }
@@ -423,7 +423,7 @@ mod tests {
         let two = format!("{SEED}\n{SEED}\n");
         assert_eq!(comes_back(Format::PythonTrace, &two).len(), 6);
         let mut pretty = String::new();
-        Tree::known(SEED).pretty(&mut pretty, 0);
+        JsonTree::known(SEED).pretty(&mut pretty, 0);
         comes_back(Format::PythonTrace, &pretty);
     }
 
@@ -435,7 +435,8 @@ mod tests {
             let text = format!(r#"{{"session_id":"s","calls":[{{"request":{request},{answered}}},{list}]}}"#);
             let parts = comes_back(Format::PythonTrace, &text);
             // Our files have it behind the calls, Python's in recorded order.
-            let Part::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, .. }) = &parts[2] else {
+            let Part::Entry(Entry { what: EntryBody::Message { from: Side::Client, message, .. }, .. }) = &parts[2]
+            else {
                 panic!("{parts:?}")
             };
             let told = message.as_notification().unwrap();
@@ -493,7 +494,7 @@ mod tests {
             assert_eq!(detect(fixture(name).as_bytes()), Some(format), "{name}");
             let parts = read(format, fixture(name).as_bytes());
             assert_eq!(read(Format::Trace, write(Format::Trace, &parts).as_bytes()), parts, "{name}");
-            assert!(Writer::new(format, Vec::new(), Cursor::new(Vec::new())).is_none(), "{name}");
+            assert!(RecordingWriter::new(format, Vec::new(), Cursor::new(Vec::new())).is_none(), "{name}");
             let found = parts.iter().filter(|part| matches!(part, Part::Call(call) if call.response.is_some())).count();
             assert_eq!(found, calls, "{name}");
         }
@@ -577,8 +578,8 @@ mod tests {
     fn requests_of_2026_07_28_say_what_was_on_the_wire_and_nothing_of_the_client() {
         let parts = read(Format::PythonTrace, fixture("python/rounds.jsonl").as_bytes());
         let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
-        let calls: Vec<&crate::trace::Call> = calls.map(AsRef::as_ref).collect();
-        let asked = |call: &&crate::trace::Call| {
+        let calls: Vec<&crate::trace::RecordedCall> = calls.map(AsRef::as_ref).collect();
+        let asked = |call: &&crate::trace::RecordedCall| {
             let request = call.request.message.as_request().unwrap();
             let params = request.params.as_ref().map_or_else(String::new, |params| format!(" {}", params.as_str()));
             format!("{}{params}", request.method)
@@ -604,7 +605,7 @@ mod tests {
     fn a_result_has_a_shape_that_clients_can_use_or_is_an_error() {
         let parts = read(Format::PythonTrace, fixture("python/results.jsonl").as_bytes());
         let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
-        let said = |call: &crate::trace::Call| {
+        let said = |call: &crate::trace::RecordedCall| {
             let text = call.response.as_ref().unwrap().message.text().into_owned();
             text.split_once(r#""id":"#).unwrap().1.split_once(',').unwrap().1.to_owned()
         };
@@ -645,26 +646,26 @@ mod tests {
 
     #[test]
     fn an_archive_of_what_was_not_over_http_is_refused() {
-        let mut writer = Writer::new(Format::Har, Vec::new(), Cursor::new(Vec::new())).unwrap();
+        let mut writer = RecordingWriter::new(Format::Har, Vec::new(), Cursor::new(Vec::new())).unwrap();
         let parts = read(Format::PythonTrace, SEED.as_bytes());
         let failed = parts.iter().find_map(|part| writer.part(part).err()).unwrap();
         let expected = "session 550e8400-e29b-41d4-a716-446655440000 was not recorded over HTTP, so there is nothing to put into an HTTP archive";
         assert_eq!(failed.to_string(), expected);
-        assert!(Reader::new(Format::Har, Cursor::new(b"")).is_none());
+        assert!(RecordingReader::new(Format::Har, Cursor::new(b"")).is_none());
     }
 
     #[test]
     fn bad_lines_are_told_and_skipped_where_wanted() {
         let text = format!("{SEED}\n{{\"session_id\": nonsense}}\n{SEED}\n");
         let results = |skip| -> Vec<String> {
-            let reader = Reader::skipping(Format::PythonTrace, Cursor::new(text.clone()), skip).unwrap();
+            let reader = RecordingReader::skipping(Format::PythonTrace, Cursor::new(text.clone()), skip).unwrap();
             reader.map(|part| part.map_or_else(|error| error.to_string(), |_| "part".to_owned())).collect()
         };
         let bad = "line 2, column 16: expected a value";
         assert_eq!(results(false), ["part", "part", "part", bad]);
         assert_eq!(results(true), ["part", "part", "part", bad, "part", "part", "part"]);
         let torn = format!("{SEED}\n{}\n{SEED}\n", &SEED[..300]);
-        let reader = Reader::skipping(Format::PythonTrace, Cursor::new(torn), true).unwrap();
+        let reader = RecordingReader::skipping(Format::PythonTrace, Cursor::new(torn), true).unwrap();
         assert_eq!(reader.filter(Result::is_ok).count(), 6);
     }
 }

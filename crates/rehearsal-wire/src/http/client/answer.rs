@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use super::http_client::in_words;
-use crate::HttpHead;
+use crate::HttpMeta;
 
 /// The limit for the body of a refusal that is kept, in bytes.
 pub(super) const REFUSAL_LIMIT: usize = 64 * 1024;
@@ -19,15 +19,15 @@ const EXCERPT: usize = 200;
 
 /// An HTTP response of the server, with its body still unread.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     pub(super) status: StatusCode,
-    pub(super) head: Arc<HttpHead>,
+    pub(super) head: Arc<HttpMeta>,
     pub(super) body: Incoming,
 }
 
 /// The kind of a body, by its `Content-Type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BodyKind {
     /// `application/json`
     Json,
     /// `text/event-stream`
@@ -36,35 +36,35 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Answer {
-    pub(super) fn kind(&self) -> Kind {
+impl HttpResponse {
+    pub(super) fn kind(&self) -> BodyKind {
         match content_type(&self.head) {
-            Some(kind) if kind.eq_ignore_ascii_case("application/json") => Kind::Json,
-            Some(kind) if kind.eq_ignore_ascii_case("text/event-stream") => Kind::Events,
-            Some(_) | None => Kind::Other,
+            Some(kind) if kind.eq_ignore_ascii_case("application/json") => BodyKind::Json,
+            Some(kind) if kind.eq_ignore_ascii_case("text/event-stream") => BodyKind::Events,
+            Some(_) | None => BodyKind::Other,
         }
     }
 
     /// True if this is the stream of events that a GET requests.
     pub(super) fn is_event_stream(&self) -> bool {
-        self.status.is_success() && self.kind() == Kind::Events
+        self.status.is_success() && self.kind() == BodyKind::Events
     }
 
     /// Reads the body of a refusal, and returns it with the head.
-    pub(super) async fn into_refusal(self) -> (Arc<HttpHead>, Bytes) {
+    pub(super) async fn into_refusal(self) -> (Arc<HttpMeta>, Bytes) {
         (self.head, read(self.body, REFUSAL_LIMIT).await.bytes)
     }
 }
 
 /// Returns the content type without its parameters.
-fn content_type(head: &HttpHead) -> Option<&str> {
+fn content_type(head: &HttpMeta) -> Option<&str> {
     let value = head.headers.get(CONTENT_TYPE)?.to_str().ok()?;
     value.split(';').next().map(str::trim)
 }
 
 /// A body, or the part of it that was read.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct BodyRead {
     /// The bytes, at most up to the limit.
     pub(super) bytes: Bytes,
     pub(super) end: ReadEnd,
@@ -82,20 +82,20 @@ pub(super) enum ReadEnd {
 }
 
 /// Reads a body up to a limit.
-pub(super) async fn read(mut body: Incoming, limit: usize) -> Read {
+pub(super) async fn read(mut body: Incoming, limit: usize) -> BodyRead {
     let mut bytes = BytesMut::new();
     loop {
         match body.frame().await {
-            None => return Read { bytes: bytes.freeze(), end: ReadEnd::Whole },
+            None => return BodyRead { bytes: bytes.freeze(), end: ReadEnd::Whole },
             Some(Err(error)) => {
-                return Read { bytes: bytes.freeze(), end: ReadEnd::Broken { why: in_words(&error) } };
+                return BodyRead { bytes: bytes.freeze(), end: ReadEnd::Broken { why: in_words(&error) } };
             }
             Some(Ok(frame)) => {
                 let Some(data) = frame.data_ref() else { continue };
                 let room = limit - bytes.len();
                 bytes.extend_from_slice(&data[..data.len().min(room)]);
                 if data.len() > room {
-                    return Read { bytes: bytes.freeze(), end: ReadEnd::TooLong };
+                    return BodyRead { bytes: bytes.freeze(), end: ReadEnd::TooLong };
                 }
             }
         }
@@ -108,7 +108,7 @@ pub(super) async fn read(mut body: Incoming, limit: usize) -> Read {
 /// the server answered 404 Not Found: session not found
 /// the server answered 200 OK with text/html, which is no message: <!doctype html>
 /// ```
-pub fn refusal(head: &HttpHead, body: &[u8]) -> String {
+pub fn refusal(head: &HttpMeta, body: &[u8]) -> String {
     let mut words = "the server answered".to_owned();
     if let Some(status) = head.status {
         words.push_str(&format!(" {status}"));
@@ -135,12 +135,12 @@ mod tests {
     use super::*;
     use http::HeaderMap;
 
-    fn head(status: u16, headers: &[(&'static str, &'static str)]) -> HttpHead {
+    fn head(status: u16, headers: &[(&'static str, &'static str)]) -> HttpMeta {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
-        HttpHead { status: StatusCode::from_u16(status).ok(), headers: map }
+        HttpMeta { status: StatusCode::from_u16(status).ok(), headers: map }
     }
 
     #[test]

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Body, Message, Reason, RequestId};
+use rehearsal_core::message::{Body, GarbledReason, Message, RequestId};
 use rehearsal_core::protocol::Era;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::answer::{Answer, Kind, REFUSAL_LIMIT, ReadEnd, read, refusal};
-use super::context::{Context, Listening};
-use super::event_reader::{Next, Reader, Resumption, StreamEnd, half_message, long_message, message};
-use super::http_client::{Posted, Unanswered};
-use super::memory::{asked, claim, handshake};
-use crate::{ChannelEnd, Event, HttpHead};
+use super::answer::{BodyKind, HttpResponse, REFUSAL_LIMIT, ReadEnd, read, refusal};
+use super::context::{GetOutcome, TransportContext};
+use super::event_reader::{EventReader, ReadEvent, Resumption, StreamEnd, long_message, message, partial_message};
+use super::http_client::{RequestBody, RequestFailure};
+use super::memory::{claim, handshake, request_ids};
+use crate::{ChannelEnd, Event, HttpMeta};
 
 /// One POST and the messages of its response.
 #[derive(Debug)]
-pub(super) struct Call {
-    context: Arc<Context>,
+pub(super) struct Post {
+    context: Arc<TransportContext>,
     events: mpsc::Sender<Event>,
     channel: Channel,
     era: Era,
@@ -34,38 +34,38 @@ pub(super) struct Call {
 
 /// The receiver of the events was dropped.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct ReceiverGone;
 
-impl Call {
+impl Post {
     /// Builds a call that will send `message`.
     pub(super) fn new(
-        context: &Arc<Context>,
+        context: &Arc<TransportContext>,
         events: mpsc::Sender<Event>,
         channel: Channel,
         message: &Message,
-    ) -> Call {
-        Call {
+    ) -> Post {
+        Post {
             context: Arc::clone(context),
             events,
             channel,
             era: if claim(message).is_some() { Era::Modern } else { Era::Legacy },
-            waiting: asked(message),
+            waiting: request_ids(message),
             handshake: handshake(message).cloned(),
             slot: None,
         }
     }
 
     /// Adds the slot that counts this call among the concurrent requests.
-    pub(super) fn holding(self, slot: OwnedSemaphorePermit) -> Call {
-        Call { slot: Some(slot), ..self }
+    pub(super) fn holding(self, slot: OwnedSemaphorePermit) -> Post {
+        Post { slot: Some(slot), ..self }
     }
 
     /// Posts the message, delivers the response, and reports its end.
-    pub(super) async fn run(mut self, headers: HeaderMap, theirs: HeaderMap, body: Posted) {
+    pub(super) async fn run(mut self, headers: HeaderMap, theirs: HeaderMap, body: RequestBody) {
         let end = match post(&self.context, headers, &theirs, body).await {
             Ok(answer) => self.read(answer).await,
-            Err(Unanswered::Broken { why }) => Ok(ChannelEnd::Broken { why }),
-            Err(Unanswered::Unauthorized { why }) => Ok(ChannelEnd::Unauthorized { why }),
+            Err(RequestFailure::Broken { why }) => Ok(ChannelEnd::Broken { why }),
+            Err(RequestFailure::Unauthorized { why }) => Ok(ChannelEnd::Unauthorized { why }),
         };
         if let Ok(end) = end {
             // An error means that the connection was dropped.
@@ -74,17 +74,17 @@ impl Call {
     }
 
     /// Delivers every message of a response, and returns how it ended.
-    pub(super) async fn read(&mut self, answer: Answer) -> Result<ChannelEnd, Gone> {
+    pub(super) async fn read(&mut self, answer: HttpResponse) -> Result<ChannelEnd, ReceiverGone> {
         if !answer.status.is_success() {
             return self.read_refusal(answer).await;
         }
         if self.handshake.is_some() {
-            self.context.memory().begin(&answer.head);
+            self.context.memory().handshake_accepted(&answer.head);
         }
         match answer.kind() {
-            Kind::Json => self.read_json(answer).await,
-            Kind::Events => self.read_events(answer).await,
-            Kind::Other => {
+            BodyKind::Json => self.read_json(answer).await,
+            BodyKind::Events => self.read_events(answer).await,
+            BodyKind::Other => {
                 let (head, body) = answer.into_refusal().await;
                 Ok(self.nothing_said(head, body))
             }
@@ -92,7 +92,7 @@ impl Call {
     }
 
     /// Reads a response with a status other than 2xx, with or without a message that explains it.
-    async fn read_refusal(&mut self, answer: Answer) -> Result<ChannelEnd, Gone> {
+    async fn read_refusal(&mut self, answer: HttpResponse) -> Result<ChannelEnd, ReceiverGone> {
         let read = read(answer.body, self.context.options.message_limit).await;
         let message = Message::parse(read.bytes.clone());
         if matches!(read.end, ReadEnd::Whole) && message.as_garbled().is_none() {
@@ -102,7 +102,7 @@ impl Call {
         Ok(ChannelEnd::Refused { head: answer.head, body: read.bytes.slice(..read.bytes.len().min(REFUSAL_LIMIT)) })
     }
 
-    async fn read_json(&mut self, answer: Answer) -> Result<ChannelEnd, Gone> {
+    async fn read_json(&mut self, answer: HttpResponse) -> Result<ChannelEnd, ReceiverGone> {
         let limit = self.context.options.message_limit;
         let read = read(answer.body, limit).await;
         match read.end {
@@ -117,7 +117,7 @@ impl Call {
             }
             ReadEnd::Broken { why } => {
                 if !read.bytes.is_empty() {
-                    self.deliver(Message::garbled(read.bytes, Reason::HalfLine), &answer.head).await?;
+                    self.deliver(Message::garbled(read.bytes, GarbledReason::PartialLine), &answer.head).await?;
                 }
                 Ok(ChannelEnd::Broken { why })
             }
@@ -125,7 +125,7 @@ impl Call {
     }
 
     /// Reads a stream of events, and the streams that resume it.
-    async fn read_events(&mut self, mut answer: Answer) -> Result<ChannelEnd, Gone> {
+    async fn read_events(&mut self, mut answer: HttpResponse) -> Result<ChannelEnd, ReceiverGone> {
         let mut resumption = self.context.resumption();
         loop {
             let head = Arc::clone(&answer.head);
@@ -142,7 +142,7 @@ impl Call {
                 && self.era == Era::Legacy
                 && self.context.memory().has_resumption();
             if !goes_on {
-                if let Some(half) = half_message(unfinished) {
+                if let Some(half) = partial_message(unfinished) {
                     self.deliver(half, &head).await?;
                 }
                 return Ok(match (why, self.unanswered()) {
@@ -163,12 +163,12 @@ impl Call {
     }
 
     /// Delivers the messages of one stream.
-    async fn follow(&mut self, answer: Answer, resumption: &mut Resumption) -> Result<StreamEnd, Gone> {
-        let mut reader = Reader::new(answer.body, self.context.options.message_limit);
+    async fn follow(&mut self, answer: HttpResponse, resumption: &mut Resumption) -> Result<StreamEnd, ReceiverGone> {
+        let mut reader = EventReader::new(answer.body, self.context.options.message_limit);
         loop {
             match reader.next().await {
-                Next::End(end) => return Ok(end),
-                Next::Event(event) => {
+                ReadEvent::End(end) => return Ok(end),
+                ReadEvent::Event(event) => {
                     resumption.note(&event);
                     if let Some(message) = message(&event) {
                         self.deliver(message, &answer.head).await?;
@@ -179,7 +179,7 @@ impl Call {
     }
 
     /// Waits for the server's `retry`, and requests the rest of a stream.
-    async fn resume(&self, resumption: &mut Resumption, mut why: Option<String>) -> Result<Answer, ChannelEnd> {
+    async fn resume(&self, resumption: &mut Resumption, mut why: Option<String>) -> Result<HttpResponse, ChannelEnd> {
         let last_event = resumption.last_event().unwrap_or_default().to_owned();
         let lost = |what: &str| {
             let unanswered = self.unanswered().unwrap_or_default();
@@ -187,7 +187,7 @@ impl Call {
                 format!("the stream ended before {unanswered}, and could not go on after event {last_event:?}: {what}");
             ChannelEnd::Broken { why }
         };
-        let trouble = self.context.in_trouble(self.channel);
+        let trouble = self.context.note_resuming(self.channel);
         while let Some(pause) = resumption.pause() {
             let because = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
             trouble.is(format!(
@@ -196,15 +196,15 @@ impl Call {
             ));
             tokio::time::sleep(pause).await;
             match self.context.listen(Some(&last_event)).await {
-                Listening::Stream(answer) => {
+                GetOutcome::Stream(answer) => {
                     resumption.reached();
                     return Ok(answer);
                 }
-                Listening::Refused(answer) => {
+                GetOutcome::Refused(answer) => {
                     let (head, body) = answer.into_refusal().await;
                     return Err(lost(&refusal(&head, &body)));
                 }
-                Listening::Busy { why: failure } | Listening::Failed { why: failure } => why = Some(failure),
+                GetOutcome::Busy { why: failure } | GetOutcome::Failed { why: failure } => why = Some(failure),
             }
         }
         let why = why.unwrap_or_else(|| "no event came".to_owned());
@@ -212,20 +212,20 @@ impl Call {
     }
 
     /// Delivers a message, and updates the pending requests and the session from it.
-    async fn deliver(&mut self, message: Message, head: &Arc<HttpHead>) -> Result<(), Gone> {
+    async fn deliver(&mut self, message: Message, head: &Arc<HttpMeta>) -> Result<(), ReceiverGone> {
         self.settle(&message);
         if self.waiting.is_empty() {
             self.slot = None;
         }
         let event = Event::Message { channel: self.channel, message, head: Some(Arc::clone(head)) };
-        self.events.send(event).await.map_err(|_| Gone)
+        self.events.send(event).await.map_err(|_| ReceiverGone)
     }
 
     fn settle(&mut self, message: &Message) {
         match message.body() {
             Body::Response(response) => {
                 if response.id.is_some() && response.id == self.handshake {
-                    self.context.memory().settle(&response.reply);
+                    self.context.memory().handshake_answered(&response.reply);
                 }
                 self.waiting.retain(|id| Some(id) != response.id.as_ref());
             }
@@ -237,7 +237,7 @@ impl Call {
     }
 
     /// Returns how a response without a message ends the channel. That is correct if no request was sent.
-    fn nothing_said(&self, head: Arc<HttpHead>, body: Bytes) -> ChannelEnd {
+    fn nothing_said(&self, head: Arc<HttpMeta>, body: Bytes) -> ChannelEnd {
         if self.waiting.is_empty() && body.trim_ascii().is_empty() {
             ChannelEnd::Done
         } else {
@@ -254,11 +254,11 @@ impl Call {
 
 /// Posts a body with the headers that MCP requires.
 pub(super) async fn post(
-    context: &Context,
+    context: &TransportContext,
     mut headers: HeaderMap,
     theirs: &HeaderMap,
-    body: Posted,
-) -> Result<Answer, Unanswered> {
+    body: RequestBody,
+) -> Result<HttpResponse, RequestFailure> {
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     context.peer.request(http::Method::POST, headers, theirs, body).await

@@ -9,22 +9,22 @@ use rehearsal_core::exchange::Channel;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::{Ending, Event, Receiver};
+use crate::{ConnectionEnd, Event, Receiver};
 
 /// The tasks of a connection; they end with it.
 #[derive(Debug, Default)]
-pub(super) struct Tasks {
-    running: Mutex<Running>,
+pub(super) struct ChannelTasks {
+    running: Mutex<RunningTasks>,
 }
 
 #[derive(Debug, Default)]
-struct Running {
+struct RunningTasks {
     closed: bool,
     next: u64,
     tasks: HashMap<u64, (Option<Channel>, AbortHandle)>,
 }
 
-impl Tasks {
+impl ChannelTasks {
     /// Runs `work` until it is done, its channel is stopped, or the connection is closed. Returns `false` if the
     /// connection is closed already.
     pub(super) fn spawn(
@@ -75,12 +75,12 @@ impl Tasks {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Running> {
+    fn lock(&self) -> MutexGuard<'_, RunningTasks> {
         self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-impl Drop for Tasks {
+impl Drop for ChannelTasks {
     fn drop(&mut self) {
         self.close();
     }
@@ -93,13 +93,13 @@ pub(super) const QUEUE: usize = 64;
 #[derive(Debug)]
 pub(super) struct HttpReceiver {
     events: mpsc::Receiver<Event>,
-    ended: Option<Ending>,
+    ended: Option<ConnectionEnd>,
     /// Keeps the tasks running as long as either half of the connection exists.
-    _tasks: Arc<Tasks>,
+    _tasks: Arc<ChannelTasks>,
 }
 
 impl HttpReceiver {
-    pub(super) fn new(events: mpsc::Receiver<Event>, tasks: Arc<Tasks>) -> HttpReceiver {
+    pub(super) fn new(events: mpsc::Receiver<Event>, tasks: Arc<ChannelTasks>) -> HttpReceiver {
         HttpReceiver { events, ended: None, _tasks: tasks }
     }
 }
@@ -111,7 +111,7 @@ impl Receiver for HttpReceiver {
         }
         self.events.poll_recv(context).map(|event| {
             // The queue closes when we close the connection. If the peer closes it, that is an event in the queue.
-            let event = event.unwrap_or(Event::Ended(Ending::Closed));
+            let event = event.unwrap_or(Event::Ended(ConnectionEnd::Closed));
             if let Event::Ended(ending) = &event {
                 self.ended = Some(ending.clone());
             }

@@ -8,36 +8,36 @@ use http::{Method, StatusCode};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::protocol::header;
 
-use super::answer::{Answer, refusal};
+use super::answer::{HttpResponse, refusal};
 use super::event_reader::Resumption;
-use super::http_client::{Peer, Posted};
-use super::memory::Memory;
-use super::{ConnectError, Options};
+use super::http_client::{HttpClient, RequestBody};
+use super::memory::ClientState;
+use super::{ConnectError, HttpClientOptions};
 
 /// The state shared by all tasks of a connection.
 #[derive(Debug)]
-pub(super) struct Context {
-    pub(super) peer: Peer,
-    pub(super) options: Options,
-    memory: Mutex<Memory>,
+pub(super) struct TransportContext {
+    pub(super) peer: HttpClient,
+    pub(super) options: HttpClientOptions,
+    memory: Mutex<ClientState>,
     /// The broken streams that are being resumed, with the error.
     troubles: Mutex<HashMap<Channel, String>>,
 }
 
 /// Marks a stream as being resumed, until this is dropped.
-pub(super) struct Trouble<'a> {
-    context: &'a Context,
+pub(super) struct ResumeNote<'a> {
+    context: &'a TransportContext,
     channel: Channel,
 }
 
-impl Trouble<'_> {
+impl ResumeNote<'_> {
     /// Sets the last error.
     pub(super) fn is(&self, what: String) {
         self.context.troubles().insert(self.channel, what);
     }
 }
 
-impl Drop for Trouble<'_> {
+impl Drop for ResumeNote<'_> {
     fn drop(&mut self) {
         self.context.troubles().remove(&self.channel);
     }
@@ -45,11 +45,11 @@ impl Drop for Trouble<'_> {
 
 /// The result of a GET for a stream.
 #[derive(Debug)]
-pub(super) enum Listening {
+pub(super) enum GetOutcome {
     /// The server opened a stream.
-    Stream(Answer),
+    Stream(HttpResponse),
     /// The server refused to open a stream.
-    Refused(Answer),
+    Refused(HttpResponse),
     /// The server is overloaded, or has not noticed yet that the previous stream is closed. A later attempt may
     /// succeed.
     Busy { why: String },
@@ -57,12 +57,17 @@ pub(super) enum Listening {
     Failed { why: String },
 }
 
-impl Context {
-    pub(super) fn new(options: Options) -> Result<Context, ConnectError> {
-        Ok(Context { peer: Peer::new(&options)?, options, memory: Mutex::default(), troubles: Mutex::default() })
+impl TransportContext {
+    pub(super) fn new(options: HttpClientOptions) -> Result<TransportContext, ConnectError> {
+        Ok(TransportContext {
+            peer: HttpClient::new(&options)?,
+            options,
+            memory: Mutex::default(),
+            troubles: Mutex::default(),
+        })
     }
 
-    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+    pub(super) fn memory(&self) -> MutexGuard<'_, ClientState> {
         self.memory.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -76,8 +81,8 @@ impl Context {
     }
 
     /// Marks the stream of a channel as being resumed.
-    pub(super) fn in_trouble(&self, channel: Channel) -> Trouble<'_> {
-        Trouble { context: self, channel }
+    pub(super) fn note_resuming(&self, channel: Channel) -> ResumeNote<'_> {
+        ResumeNote { context: self, channel }
     }
 
     pub(super) fn resumption(&self) -> Resumption {
@@ -85,7 +90,7 @@ impl Context {
     }
 
     /// Requests a stream; with `last_event` it resumes after that event.
-    pub(super) async fn listen(&self, last_event: Option<&str>) -> Listening {
+    pub(super) async fn listen(&self, last_event: Option<&str>) -> GetOutcome {
         let mut headers = self.memory().headers();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         match last_event.map(|id| HeaderValue::from_bytes(id.as_bytes())) {
@@ -94,17 +99,17 @@ impl Context {
                 headers.insert(header::LAST_EVENT_ID, id);
             }
             Some(Err(_)) => {
-                return Listening::Failed { why: "the last event's id cannot stand in a header".to_owned() };
+                return GetOutcome::Failed { why: "the last event's id cannot stand in a header".to_owned() };
             }
         }
-        match self.peer.request(Method::GET, headers, &HeaderMap::new(), Posted::empty()).await {
-            Ok(answer) if answer.is_event_stream() => Listening::Stream(answer),
+        match self.peer.request(Method::GET, headers, &HeaderMap::new(), RequestBody::empty()).await {
+            Ok(answer) if answer.is_event_stream() => GetOutcome::Stream(answer),
             Ok(answer) if is_busy(answer.status) => {
                 let (head, body) = answer.into_refusal().await;
-                Listening::Busy { why: refusal(&head, &body) }
+                GetOutcome::Busy { why: refusal(&head, &body) }
             }
-            Ok(answer) => Listening::Refused(answer),
-            Err(error) => Listening::Failed { why: error.to_string() },
+            Ok(answer) => GetOutcome::Refused(answer),
+            Err(error) => GetOutcome::Failed { why: error.to_string() },
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use rehearsal_core::message::{Message, Reason};
+use rehearsal_core::message::{GarbledReason, Message};
 
 use super::http_client::in_words;
 use crate::http::sse;
@@ -13,7 +13,7 @@ use crate::http::sse::{Decoder, EventTooLong};
 
 /// Reads a response that is a stream of events.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct EventReader {
     body: Incoming,
     decoder: Decoder,
     limit: usize,
@@ -23,8 +23,8 @@ pub(super) struct Reader {
 
 /// An item of a stream.
 #[derive(Debug)]
-pub(super) enum Next {
-    Event(sse::Event),
+pub(super) enum ReadEvent {
+    Event(sse::SseEvent),
     /// The stream ended.
     End(StreamEnd),
 }
@@ -37,25 +37,25 @@ pub(super) enum StreamEnd {
         /// The error, if the stream broke.
         why: Option<String>,
         /// The incomplete event at the end of the stream.
-        unfinished: Option<sse::Event>,
+        unfinished: Option<sse::SseEvent>,
     },
     /// The server sent an event beyond the limit.
     TooLong(EventTooLong),
 }
 
-impl Reader {
-    pub(super) fn new(body: Incoming, limit: usize) -> Reader {
-        Reader { body, decoder: Decoder::new(limit), limit, end: None }
+impl EventReader {
+    pub(super) fn new(body: Incoming, limit: usize) -> EventReader {
+        EventReader { body, decoder: Decoder::new(limit), limit, end: None }
     }
 
     /// Returns the next event, or how the stream ended.
-    pub(super) async fn next(&mut self) -> Next {
+    pub(super) async fn next(&mut self) -> ReadEvent {
         loop {
             if let Some(event) = self.decoder.next_event() {
-                return Next::Event(event);
+                return ReadEvent::Event(event);
             }
             if let Some(end) = self.end.take() {
-                return Next::End(end);
+                return ReadEvent::End(end);
             }
             let why = match self.body.frame().await {
                 Some(Ok(frame)) => {
@@ -76,7 +76,7 @@ impl Reader {
 ///
 /// Clients ignore events with an unknown name. The data of such an event is therefore no response, but it is kept as a
 /// garbled message.
-pub(super) fn message(event: &sse::Event) -> Option<Message> {
+pub(super) fn message(event: &sse::SseEvent) -> Option<Message> {
     if event.data.is_empty() {
         return None;
     }
@@ -85,18 +85,18 @@ pub(super) fn message(event: &sse::Event) -> Option<Message> {
     }
     let name = event.event.as_deref().unwrap_or_default();
     let detail = format!("an event named `{name}` instead of `message`");
-    Some(Message::garbled(sse::encode(event), Reason::NotJson { detail }))
+    Some(Message::garbled(sse::encode(event), GarbledReason::NotJson { detail }))
 }
 
 /// Returns the partial message of a stream that ended too early.
-pub(super) fn half_message(unfinished: Option<sse::Event>) -> Option<Message> {
+pub(super) fn partial_message(unfinished: Option<sse::SseEvent>) -> Option<Message> {
     let data = unfinished.map(|event| event.data).filter(|data| !data.is_empty())?;
-    Some(Message::garbled(data, Reason::HalfLine))
+    Some(Message::garbled(data, GarbledReason::PartialLine))
 }
 
 /// Returns the kept part of a message beyond the limit.
 pub(super) fn long_message(data: Bytes, limit: usize) -> Message {
-    Message::garbled(data, Reason::TooLong { limit })
+    Message::garbled(data, GarbledReason::TooLong { limit })
 }
 
 /// The longest pause between two attempts to resume a stream, unless the server's `retry` is longer.
@@ -122,7 +122,7 @@ impl Resumption {
     }
 
     /// Notes an event that arrived.
-    pub(super) fn note(&mut self, event: &sse::Event) {
+    pub(super) fn note(&mut self, event: &sse::SseEvent) {
         self.tried = 0;
         self.retry = event.retry.unwrap_or(self.retry);
         if let Some(id) = &event.id {
@@ -163,8 +163,8 @@ impl Resumption {
 mod tests {
     use super::*;
 
-    fn event(id: Option<&str>, retry: Option<u64>) -> sse::Event {
-        sse::Event { id: id.map(str::to_owned), retry: retry.map(Duration::from_millis), ..sse::Event::default() }
+    fn event(id: Option<&str>, retry: Option<u64>) -> sse::SseEvent {
+        sse::SseEvent { id: id.map(str::to_owned), retry: retry.map(Duration::from_millis), ..sse::SseEvent::default() }
     }
 
     fn pauses(resumption: &mut Resumption) -> Vec<u64> {

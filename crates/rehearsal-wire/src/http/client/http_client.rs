@@ -26,11 +26,11 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use super::answer::{Answer, REFUSAL_LIMIT, ReadEnd, read};
+use super::answer::{HttpResponse, REFUSAL_LIMIT, ReadEnd, read};
 use super::http_sse::resolve;
-use super::options::{Again, Authorize, CHALLENGES};
-use super::{ConnectError, Options};
-use crate::{BoxFuture, HttpHead};
+use super::options::{Authorize, MAX_CHALLENGES, RetryDecision};
+use super::{ConnectError, HttpClientOptions};
+use crate::{BoxFuture, HttpMeta};
 
 /// How long an idle connection is kept. Node and uvicorn close one after five idle seconds, and a request that is sent
 /// at that moment is lost.
@@ -43,8 +43,8 @@ const REDIRECTS: usize = 5;
 /// messages arrive exactly as sent. A redirect is followed only if it keeps method and body and stays on the same
 /// origin, because our headers may be secret.
 #[derive(Clone, Debug)]
-pub(super) struct Peer {
-    client: Client<Connector, Posted>,
+pub(super) struct HttpClient {
+    client: Client<Connector, RequestBody>,
     headers: HeaderMap,
     url: Uri,
     /// The URL after redirects.
@@ -56,40 +56,40 @@ pub(super) struct Peer {
 
 /// Why there is no response.
 #[derive(Clone, Debug)]
-pub(super) enum Unanswered {
+pub(super) enum RequestFailure {
     /// The server could not be reached, or the connection broke.
     Broken { why: String },
     /// Authorization failed.
     Unauthorized { why: String },
 }
 
-impl fmt::Display for Unanswered {
+impl fmt::Display for RequestFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unanswered::Broken { why } => f.write_str(why),
-            Unanswered::Unauthorized { why } => write!(f, "not authorized: {why}"),
+            RequestFailure::Broken { why } => f.write_str(why),
+            RequestFailure::Unauthorized { why } => write!(f, "not authorized: {why}"),
         }
     }
 }
 
 /// Counts one request that waits for a login, until this is dropped.
-struct HeldUp<'a>(&'a AtomicUsize);
+struct LoginGuard<'a>(&'a AtomicUsize);
 
-impl<'a> HeldUp<'a> {
-    fn new(count: &'a AtomicUsize) -> HeldUp<'a> {
+impl<'a> LoginGuard<'a> {
+    fn new(count: &'a AtomicUsize) -> LoginGuard<'a> {
         count.fetch_add(1, Ordering::Relaxed);
-        HeldUp(count)
+        LoginGuard(count)
     }
 }
 
-impl Drop for HeldUp<'_> {
+impl Drop for LoginGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Peer {
-    pub(super) fn new(options: &Options) -> Result<Peer, ConnectError> {
+impl HttpClient {
+    pub(super) fn new(options: &HttpClientOptions) -> Result<HttpClient, ConnectError> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -104,16 +104,16 @@ impl Peer {
         let mut headers = options.headers.clone();
         headers.values_mut().for_each(|value| value.set_sensitive(true)); // hidden in debug output
         let (url, authorize) = (options.url.clone(), options.authorize.clone());
-        Ok(Peer { client, headers, url, place: Arc::default(), authorize, held_up: Arc::default() })
+        Ok(HttpClient { client, headers, url, place: Arc::default(), authorize, held_up: Arc::default() })
     }
 
     /// Returns a client for another URL of this server.
-    pub(super) fn at(&self, url: Uri) -> Peer {
-        Peer { url, place: Arc::default(), ..self.clone() }
+    pub(super) fn at(&self, url: Uri) -> HttpClient {
+        HttpClient { url, place: Arc::default(), ..self.clone() }
     }
 
     /// Returns a client that follows no redirects.
-    pub(super) fn without_redirects(self) -> Peer {
+    pub(super) fn without_redirects(self) -> HttpClient {
         let _ = self.place.set(self.url.clone());
         self
     }
@@ -142,18 +142,18 @@ impl Peer {
         method: Method,
         ours: HeaderMap,
         theirs: &HeaderMap,
-        mut body: Posted,
-    ) -> Result<Answer, Unanswered> {
+        mut body: RequestBody,
+    ) -> Result<HttpResponse, RequestFailure> {
         let given = self.headers.contains_key(AUTHORIZATION) || theirs.contains_key(AUTHORIZATION);
         let once = |ours, body| async {
-            self.once(method.clone(), ours, theirs, body).await.map_err(|why| Unanswered::Broken { why })
+            self.once(method.clone(), ours, theirs, body).await.map_err(|why| RequestFailure::Broken { why })
         };
         let Some(authorize) = self.authorize.as_ref().filter(|_| !given) else { return once(ours, body).await };
-        let unauthorized = |why| Unanswered::Unauthorized { why };
+        let unauthorized = |why| RequestFailure::Unauthorized { why };
         let mut challenges = 0;
         loop {
             let sent = {
-                let _held_up = HeldUp::new(&self.held_up);
+                let _held_up = LoginGuard::new(&self.held_up);
                 authorize.authorization().await.map_err(unauthorized)?
             };
             let mut headers = ours.clone();
@@ -161,15 +161,15 @@ impl Peer {
             let next = body.again();
             let answer = once(headers, std::mem::replace(&mut body, next)).await?;
             let wanted = matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-            if !wanted || challenges == CHALLENGES {
+            if !wanted || challenges == MAX_CHALLENGES {
                 return Ok(answer);
             }
             challenges += 1;
-            let _held_up = HeldUp::new(&self.held_up);
+            let _held_up = LoginGuard::new(&self.held_up);
             match authorize.refused(sent.as_ref(), &answer.head).await.map_err(unauthorized)? {
                 // A connection can be reused only if the body was read to its end.
-                Again::Yes => drop(read(answer.body, REFUSAL_LIMIT).await),
-                Again::No => return Ok(answer),
+                RetryDecision::Yes => drop(read(answer.body, REFUSAL_LIMIT).await),
+                RetryDecision::No => return Ok(answer),
             }
         }
     }
@@ -179,8 +179,8 @@ impl Peer {
         method: Method,
         mut ours: HeaderMap,
         theirs: &HeaderMap,
-        mut body: Posted,
-    ) -> Result<Answer, String> {
+        mut body: RequestBody,
+    ) -> Result<HttpResponse, String> {
         ours.insert(USER_AGENT, HeaderValue::from_static(concat!("rehearsal/", env!("CARGO_PKG_VERSION"))));
         overwrite(&mut ours, &self.headers);
         overwrite(&mut ours, theirs);
@@ -195,7 +195,7 @@ impl Peer {
             *request.headers_mut() = ours;
             let response = self.client.request(request).await.map_err(|error| self.explain(&error))?;
             let (parts, answer) = response.into_parts();
-            let head = HttpHead { status: Some(parts.status), headers: parts.headers };
+            let head = HttpMeta { status: Some(parts.status), headers: parts.headers };
             match redirected(&url, &head).zip(again) {
                 Some((next, again)) => {
                     // A connection can be reused only if the body was read to its end.
@@ -205,7 +205,7 @@ impl Peer {
                 }
                 None => {
                     let _ = self.place.set(url);
-                    return Ok(Answer { status: parts.status, head: Arc::new(head), body: answer });
+                    return Ok(HttpResponse { status: parts.status, head: Arc::new(head), body: answer });
                 }
             }
         }
@@ -222,7 +222,7 @@ impl Peer {
 }
 
 /// Returns the URL to repeat the request at, if this is a redirect within the same origin.
-fn redirected(url: &Uri, head: &HttpHead) -> Option<Uri> {
+fn redirected(url: &Uri, head: &HttpMeta) -> Option<Uri> {
     head.status.filter(|status| matches!(status.as_u16(), 307 | 308))?;
     resolve(url, head.headers.get(LOCATION)?.to_str().ok()?).ok()
 }
@@ -332,30 +332,30 @@ impl Service<Uri> for Connector {
 /// A request may be followed by its cancellation on another connection. Waiting until the request is being written
 /// keeps the two in order as far as two connections can.
 #[derive(Debug)]
-pub(super) struct Posted {
+pub(super) struct RequestBody {
     body: Full<Bytes>,
     taken: Option<oneshot::Sender<()>>,
 }
 
-impl Posted {
+impl RequestBody {
     /// Builds a body, and a receiver that resolves when the body is taken or dropped.
-    pub(super) fn new(bytes: Bytes) -> (Posted, oneshot::Receiver<()>) {
+    pub(super) fn new(bytes: Bytes) -> (RequestBody, oneshot::Receiver<()>) {
         let (taken, on_its_way) = oneshot::channel();
-        (Posted { body: Full::new(bytes), taken: Some(taken) }, on_its_way)
+        (RequestBody { body: Full::new(bytes), taken: Some(taken) }, on_its_way)
     }
 
     /// Copies the body for a repeated request.
-    pub(super) fn again(&self) -> Posted {
-        Posted { body: self.body.clone(), taken: None }
+    pub(super) fn again(&self) -> RequestBody {
+        RequestBody { body: self.body.clone(), taken: None }
     }
 
     /// Builds an empty body.
-    pub(super) fn empty() -> Posted {
-        Posted { body: Full::default(), taken: None }
+    pub(super) fn empty() -> RequestBody {
+        RequestBody { body: Full::default(), taken: None }
     }
 }
 
-impl Body for Posted {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -384,16 +384,16 @@ pub const FETCH_LIMIT: usize = 1024 * 1024;
 /// Sends one request and reads the whole response. Redirects are not followed, and only the connection settings of
 /// `options` are used.
 pub async fn fetch(
-    options: &Options,
+    options: &HttpClientOptions,
     request: Request<Bytes>,
     limit: Duration,
 ) -> Result<Response<Bytes>, ConnectError> {
     let (head, body) = request.into_parts();
-    let mut options = Options { authorize: None, url: head.uri, ..options.clone() };
+    let mut options = HttpClientOptions { authorize: None, url: head.uri, ..options.clone() };
     options.headers.clear();
-    let peer = Peer::new(&options)?.without_redirects();
+    let peer = HttpClient::new(&options)?.without_redirects();
     let fetched = timeout(limit, async {
-        let answer = peer.request(head.method, head.headers, &http::HeaderMap::new(), Posted::new(body).0).await;
+        let answer = peer.request(head.method, head.headers, &http::HeaderMap::new(), RequestBody::new(body).0).await;
         let answer = answer.map_err(|error| ConnectError::Failed { why: error.to_string() })?;
         let status = answer.status;
         let headers = answer.head.headers.clone();
@@ -450,9 +450,9 @@ mod tests {
 
     #[test]
     fn secrets_do_not_show_in_debug_output() {
-        let mut options = Options::new("http://localhost/mcp").unwrap();
+        let mut options = HttpClientOptions::new("http://localhost/mcp").unwrap();
         options.headers = map(&[("authorization", "Bearer secret")]);
-        let shown = format!("{:?}", Peer::new(&options).unwrap());
+        let shown = format!("{:?}", HttpClient::new(&options).unwrap());
         assert!(!shown.contains("secret"), "{shown}");
     }
 }

@@ -12,24 +12,24 @@ use rehearsal_core::message::Message;
 use tokio::sync::mpsc;
 
 use super::answer::{read, refusal};
-use super::channel_tasks::{HttpReceiver, QUEUE, Tasks};
-use super::event_reader::{Next, Reader, StreamEnd, half_message, long_message, message};
-use super::http_client::{Peer, Posted};
-use super::{ConnectError, Options};
-use crate::{BoxFuture, Connection, Ending, Event, HttpHead, Outgoing, SendError, Sender, Stopped};
+use super::channel_tasks::{ChannelTasks, HttpReceiver, QUEUE};
+use super::event_reader::{EventReader, ReadEvent, StreamEnd, long_message, message, partial_message};
+use super::http_client::{HttpClient, RequestBody};
+use super::{ConnectError, HttpClientOptions};
+use crate::{BoxFuture, Connection, ConnectionEnd, Event, HttpMeta, Outgoing, SendError, Sender, StopOutcome};
 
 /// Connects to an HTTP+SSE server: opens the stream and waits for the `endpoint` event.
 ///
 /// All messages of the server arrive on [`Channel::MAIN`], as over a pipe. Sending returns when the server has accepted
 /// the message, and fails if the server refuses it.
-pub async fn connect_sse(options: Options) -> Result<Connection, ConnectError> {
-    let peer = Peer::new(&options)?;
+pub async fn connect_sse(options: HttpClientOptions) -> Result<Connection, ConnectError> {
+    let peer = HttpClient::new(&options)?;
     let waited = options.endpoint_timeout;
     let opened = peer.in_time(waited, open(&peer, &options)).await;
     let opened = opened.ok_or(ConnectError::NoEndpoint { waited })??;
 
     let (events, queue) = mpsc::channel(QUEUE);
-    let tasks = Arc::new(Tasks::default());
+    let tasks = Arc::new(ChannelTasks::default());
     let sender = HttpSseSender {
         peer: peer.at(opened.endpoint),
         limit: options.message_limit,
@@ -44,45 +44,45 @@ pub async fn connect_sse(options: Options) -> Result<Connection, ConnectError> {
 
 /// An open stream whose endpoint is known.
 struct Opened {
-    reader: Reader,
-    head: Arc<HttpHead>,
+    reader: EventReader,
+    head: Arc<HttpMeta>,
     endpoint: Uri,
     /// The messages that arrived before the `endpoint` event.
     early: Vec<Message>,
 }
 
-async fn open(peer: &Peer, options: &Options) -> Result<Opened, ConnectError> {
+async fn open(peer: &HttpClient, options: &HttpClientOptions) -> Result<Opened, ConnectError> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    let answer = peer.request(Method::GET, headers, &HeaderMap::new(), Posted::empty()).await;
+    let answer = peer.request(Method::GET, headers, &HeaderMap::new(), RequestBody::empty()).await;
     let answer = answer.map_err(|error| ConnectError::Failed { why: error.to_string() })?;
     if !answer.is_event_stream() {
         let (head, body) = answer.into_refusal().await;
         return Err(ConnectError::Refused { head, body });
     }
     let head = answer.head;
-    let mut reader = Reader::new(answer.body, options.message_limit);
+    let mut reader = EventReader::new(answer.body, options.message_limit);
     let mut early = Vec::new();
     loop {
         match reader.next().await {
-            Next::Event(event) if event.event.as_deref() == Some("endpoint") => {
+            ReadEvent::Event(event) if event.event.as_deref() == Some("endpoint") => {
                 let endpoint = resolve(&options.url, &String::from_utf8_lossy(&event.data))?;
                 return Ok(Opened { reader, head, endpoint, early });
             }
-            Next::Event(event) => early.extend(message(&event)),
-            Next::End(StreamEnd::Over { why, .. }) => {
+            ReadEvent::Event(event) => early.extend(message(&event)),
+            ReadEvent::End(StreamEnd::Over { why, .. }) => {
                 let why = why.map_or_else(String::new, |why| format!(": {why}"));
                 return Err(ConnectError::Failed { why: format!("the stream ended before its `endpoint` event{why}") });
             }
-            Next::End(StreamEnd::TooLong(error)) => return Err(ConnectError::Failed { why: error.to_string() }),
+            ReadEvent::End(StreamEnd::TooLong(error)) => return Err(ConnectError::Failed { why: error.to_string() }),
         }
     }
 }
 
 /// Reads the stream of the server's messages.
 struct Stream {
-    reader: Reader,
-    head: Arc<HttpHead>,
+    reader: EventReader,
+    head: Arc<HttpMeta>,
     events: mpsc::Sender<Event>,
 }
 
@@ -93,21 +93,21 @@ impl Stream {
         }
         let ending = loop {
             match self.reader.next().await {
-                Next::Event(event) => {
+                ReadEvent::Event(event) => {
                     if let Some(message) = message(&event) {
                         self.deliver(message).await;
                     }
                 }
-                Next::End(StreamEnd::Over { why, unfinished }) => {
-                    if let Some(half) = half_message(unfinished) {
+                ReadEvent::End(StreamEnd::Over { why, unfinished }) => {
+                    if let Some(half) = partial_message(unfinished) {
                         self.deliver(half).await;
                     }
-                    break why.map_or(Ending::PeerClosed, |why| Ending::Failed { why });
+                    break why.map_or(ConnectionEnd::PeerClosed, |why| ConnectionEnd::Failed { why });
                 }
-                Next::End(StreamEnd::TooLong(error)) => {
+                ReadEvent::End(StreamEnd::TooLong(error)) => {
                     let why = error.to_string();
                     self.deliver(long_message(error.data, error.limit)).await;
-                    break Ending::Failed { why };
+                    break ConnectionEnd::Failed { why };
                 }
             }
         };
@@ -123,12 +123,12 @@ impl Stream {
 
 #[derive(Debug)]
 struct HttpSseSender {
-    peer: Peer,
+    peer: HttpClient,
     limit: usize,
     patience: Duration,
     /// `None` after the connection was closed.
     events: Mutex<Option<mpsc::Sender<Event>>>,
-    tasks: Arc<Tasks>,
+    tasks: Arc<ChannelTasks>,
 }
 
 impl HttpSseSender {
@@ -144,7 +144,7 @@ impl HttpSseSender {
         }
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let (body, _) = Posted::new(bytes);
+        let (body, _) = RequestBody::new(bytes);
         let posted = self.peer.in_time(self.patience, async {
             let posted = self.peer.request(Method::POST, headers, &theirs, body).await;
             let answer = posted.map_err(|error| error.to_string())?;
@@ -185,7 +185,7 @@ impl Sender for HttpSseSender {
         Box::pin(self.post(bytes, HeaderMap::new()))
     }
 
-    fn is_held_up(&self) -> bool {
+    fn is_waiting_for_login(&self) -> bool {
         self.peer.is_held_up()
     }
 
@@ -194,10 +194,10 @@ impl Sender for HttpSseSender {
         self.tasks.close();
     }
 
-    fn close(&self) -> BoxFuture<'_, Stopped> {
+    fn close(&self) -> BoxFuture<'_, StopOutcome> {
         self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         self.tasks.close();
-        Box::pin(async { Stopped::Gone })
+        Box::pin(async { StopOutcome::AlreadyExited })
     }
 }
 

@@ -6,11 +6,11 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use rehearsal_core::message::{Body, Message, Method, Reply, RequestId};
 use rehearsal_core::protocol::{Revision, header, meta};
 
-use crate::HttpHead;
+use crate::HttpMeta;
 
 /// The session and version that a client repeats on later requests, taken from the messages it sends and receives.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct ClientState {
     /// The session id from the server.
     session: Option<HeaderValue>,
     /// The negotiated version of the handshake.
@@ -19,7 +19,7 @@ pub(super) struct Memory {
     claimed: Option<String>,
 }
 
-impl Memory {
+impl ClientState {
     /// Returns the headers of a message, and stores the version in its `_meta`.
     pub(super) fn headers_for(&mut self, message: &Message) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -55,13 +55,13 @@ impl Memory {
     }
 
     /// Notes that the server accepted the handshake. Its session id, if any, replaces the older one.
-    pub(super) fn begin(&mut self, head: &HttpHead) {
+    pub(super) fn handshake_accepted(&mut self, head: &HttpMeta) {
         self.session = head.headers.get(header::SESSION_ID).cloned();
         self.negotiated = None;
     }
 
     /// Stores the version from the server's response to `initialize`.
-    pub(super) fn settle(&mut self, reply: &Reply) {
+    pub(super) fn handshake_answered(&mut self, reply: &Reply) {
         if let Reply::Result(result) = reply {
             self.negotiated = result.field("protocolVersion").and_then(|version| version.text());
         }
@@ -95,7 +95,7 @@ pub(super) fn handshake(message: &Message) -> Option<&RequestId> {
 }
 
 /// Returns the ids of the requests in a message: one, or those of a batch.
-pub(super) fn asked(message: &Message) -> Vec<RequestId> {
+pub(super) fn request_ids(message: &Message) -> Vec<RequestId> {
     match message.body() {
         Body::Request(request) => vec![request.id.clone()],
         Body::Batch(messages) => messages.iter().filter_map(Message::as_request).map(|one| one.id.clone()).collect(),
@@ -134,13 +134,13 @@ mod tests {
         lines
     }
 
-    fn after_handshake(version: &str) -> Memory {
-        let mut memory = Memory::default();
+    fn after_handshake(version: &str) -> ClientState {
+        let mut memory = ClientState::default();
         let mut headers = HeaderMap::new();
         headers.insert("mcp-session-id", HeaderValue::from_static("s1"));
-        memory.begin(&HttpHead { status: None, headers });
+        memory.handshake_accepted(&HttpMeta { status: None, headers });
         let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}"}}}}"#);
-        memory.settle(&Message::parse(answer).as_response().unwrap().reply);
+        memory.handshake_answered(&Message::parse(answer).as_response().unwrap().reply);
         memory
     }
 
@@ -175,7 +175,7 @@ mod tests {
         let initialize = request("initialize", &format!("{{{meta}}}"));
         assert_eq!(handshake(&initialize), None);
 
-        let mut memory = Memory::default();
+        let mut memory = ClientState::default();
         memory.headers_for(&call);
         let cancelled = Message::parse(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
         assert_eq!(shown(&memory.headers_for(&cancelled)), ["mcp-protocol-version: 2026-07-28"]);
@@ -184,6 +184,6 @@ mod tests {
     #[test]
     fn a_version_that_cannot_stand_in_a_header_is_left_out() {
         let claim = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"a\nb"}}"#;
-        assert_eq!(shown(&Memory::default().headers_for(&request("ping", claim))), ["mcp-method: ping"]);
+        assert_eq!(shown(&ClientState::default().headers_for(&request("ping", claim))), ["mcp-method: ping"]);
     }
 }

@@ -29,5 +29,5 @@ pub use answer::refusal;
 pub(in crate::http) use http_client::tls;
 pub use http_client::{FETCH_LIMIT, fetch, in_words};
 pub use http_sse::{connect_sse, resolve as resolve_endpoint};
-pub use options::{Again, Authorize, ConnectError, Options};
+pub use options::{Authorize, ConnectError, HttpClientOptions, RetryDecision};
 pub use streamable::connect;

@@ -10,11 +10,11 @@ use http::{HeaderMap, HeaderValue, Uri};
 use rehearsal_core::redact::shown_url;
 
 use super::answer::refusal;
-use crate::{BoxFuture, HttpHead, MESSAGE_LIMIT};
+use crate::{BoxFuture, HttpMeta, MESSAGE_LIMIT};
 
 /// How to reach a server.
 #[derive(Clone)]
-pub struct Options {
+pub struct HttpClientOptions {
     /// The server's URL.
     pub url: Uri,
     /// Headers for every request, such as `Authorization`.
@@ -44,9 +44,9 @@ pub struct Options {
     pub tries: u32,
 }
 
-impl Options {
+impl HttpClientOptions {
     /// Builds the default options for a server.
-    pub fn new(url: &str) -> Result<Options, ConnectError> {
+    pub fn new(url: &str) -> Result<HttpClientOptions, ConnectError> {
         let bad =
             |why: &str| ConnectError::BadUrl { url: shown_url(url).chars().take(200).collect(), why: why.to_owned() };
         if !url.contains("://") {
@@ -61,7 +61,7 @@ impl Options {
             }
             _ => return Err(bad("it must begin with http:// or https://")),
         }
-        Ok(Options {
+        Ok(HttpClientOptions {
             url: parsed,
             headers: HeaderMap::new(),
             authorize: None,
@@ -77,7 +77,7 @@ impl Options {
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for HttpClientOptions {
     /// Omits the values of the headers, which are often secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.keys().map(|name| name.as_str()).collect();
@@ -114,7 +114,7 @@ pub enum ConnectError {
     #[error("{}", refusal(.head, .body))]
     Refused {
         /// The status and headers.
-        head: Arc<HttpHead>,
+        head: Arc<HttpMeta>,
         /// The first 64 KiB of the body.
         body: Bytes,
     },
@@ -153,7 +153,7 @@ fn because(reasons: &[String]) -> String {
 }
 
 /// How many times one request may be refused for missing authorization and sent again.
-pub(super) const CHALLENGES: usize = 3;
+pub(super) const MAX_CHALLENGES: usize = 3;
 
 /// Authorizes the client: supplies `Authorization` for every request, and decides what to do if the server refuses it.
 ///
@@ -164,13 +164,16 @@ pub trait Authorize: fmt::Debug + Send + Sync {
 
     /// Handles a 401 or 403 for a request that carried `sent`. It may take as long as the user needs to log in; other
     /// requests do not time out in that time.
-    fn refused<'a>(&'a self, sent: Option<&'a HeaderValue>, head: &'a HttpHead)
-    -> BoxFuture<'a, Result<Again, String>>;
+    fn refused<'a>(
+        &'a self,
+        sent: Option<&'a HeaderValue>,
+        head: &'a HttpMeta,
+    ) -> BoxFuture<'a, Result<RetryDecision, String>>;
 }
 
 /// Whether a refused request is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum RetryDecision {
     /// There is a new value for `Authorization`.
     Yes,
     /// The request stays refused.
@@ -184,19 +187,19 @@ mod tests {
     #[test]
     fn only_plain_http_addresses_are_taken() {
         for url in ["localhost:8000/mcp", "/mcp", "ftp://host/", "http://me:secret@host/mcp", "http://exa mple/", ""] {
-            assert!(matches!(Options::new(url), Err(ConnectError::BadUrl { .. })), "{url}");
+            assert!(matches!(HttpClientOptions::new(url), Err(ConnectError::BadUrl { .. })), "{url}");
         }
-        let error = Options::new("localhost:8000/mcp").unwrap_err();
+        let error = HttpClientOptions::new("localhost:8000/mcp").unwrap_err();
         let expected = r#"cannot use the address "localhost:8000/mcp": "#;
         assert!(error.to_string().starts_with(expected), "{error}");
         for url in ["http://localhost:8000/mcp?key=1", "https://[::1]/"] {
-            assert!(Options::new(url).is_ok(), "{url}");
+            assert!(HttpClientOptions::new(url).is_ok(), "{url}");
         }
     }
 
     #[test]
     fn secrets_do_not_show_in_debug_output() {
-        let mut options = Options::new("http://localhost/mcp").unwrap();
+        let mut options = HttpClientOptions::new("http://localhost/mcp").unwrap();
         options.headers.insert("authorization", "Bearer secret".parse().unwrap());
         let shown = format!("{options:?}");
         assert!(shown.contains("authorization") && !shown.contains("secret"), "{shown}");

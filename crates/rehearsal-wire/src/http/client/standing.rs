@@ -5,23 +5,23 @@ use std::sync::Arc;
 use rehearsal_core::exchange::Channel;
 use tokio::sync::{mpsc, oneshot};
 
-use super::answer::Answer;
-use super::call::Gone;
-use super::context::{Context, Listening};
-use super::event_reader::{Next, Reader, Resumption, StreamEnd, half_message, long_message, message};
-use crate::{ChannelEnd, Event, HttpHead};
+use super::answer::HttpResponse;
+use super::call::ReceiverGone;
+use super::context::{GetOutcome, TransportContext};
+use super::event_reader::{EventReader, ReadEvent, Resumption, StreamEnd, long_message, message, partial_message};
+use crate::{ChannelEnd, Event, HttpMeta};
 
 /// The GET stream, for messages that belong to no request: opened after the handshake, and again whenever it ends.
 #[derive(Debug)]
-pub(super) struct Standing {
-    context: Arc<Context>,
+pub(super) struct GetStream {
+    context: Arc<TransportContext>,
     events: mpsc::Sender<Event>,
     resumption: Resumption,
 }
 
-impl Standing {
-    pub(super) fn new(context: &Arc<Context>, events: mpsc::Sender<Event>) -> Standing {
-        Standing { context: Arc::clone(context), events, resumption: context.resumption() }
+impl GetStream {
+    pub(super) fn new(context: &Arc<TransportContext>, events: mpsc::Sender<Event>) -> GetStream {
+        GetStream { context: Arc::clone(context), events, resumption: context.resumption() }
     }
 
     /// Reads the stream until the session ends; `opened` resolves at the server's first response.
@@ -33,29 +33,29 @@ impl Standing {
     }
 
     /// Returns how the stream ended for good; `None` if the server offers none, which is optional.
-    async fn listen(&mut self, opened: oneshot::Sender<()>) -> Result<Option<ChannelEnd>, Gone> {
+    async fn listen(&mut self, opened: oneshot::Sender<()>) -> Result<Option<ChannelEnd>, ReceiverGone> {
         let first = self.context.listen(None).await;
         let _ = opened.send(()); // the receiver may be dropped
         let mut why = match first {
-            Listening::Stream(answer) => match self.follow(answer).await? {
+            GetOutcome::Stream(answer) => match self.follow(answer).await? {
                 Ok(why) => why,
                 Err(end) => return Ok(Some(end)),
             },
-            Listening::Refused(_) | Listening::Busy { .. } => return Ok(None),
-            Listening::Failed { why } => Some(why),
+            GetOutcome::Refused(_) | GetOutcome::Busy { .. } => return Ok(None),
+            GetOutcome::Failed { why } => Some(why),
         };
         while let Some(pause) = self.resumption.pause() {
             tokio::time::sleep(pause).await;
             why = match self.context.listen(self.resumption.last_event()).await {
-                Listening::Stream(answer) => match self.follow(answer).await? {
+                GetOutcome::Stream(answer) => match self.follow(answer).await? {
                     Ok(why) => why,
                     Err(end) => return Ok(Some(end)),
                 },
-                Listening::Refused(answer) => {
+                GetOutcome::Refused(answer) => {
                     let (head, body) = answer.into_refusal().await;
                     return Ok(Some(ChannelEnd::Refused { head, body }));
                 }
-                Listening::Busy { why } | Listening::Failed { why } => Some(why),
+                GetOutcome::Busy { why } | GetOutcome::Failed { why } => Some(why),
             };
         }
         let why = why.unwrap_or_else(|| "it ended without an event".to_owned());
@@ -63,22 +63,22 @@ impl Standing {
     }
 
     /// Delivers the messages of one stream. Returns the error at its end, or why the stream cannot be opened again.
-    async fn follow(&mut self, answer: Answer) -> Result<Result<Option<String>, ChannelEnd>, Gone> {
-        let mut reader = Reader::new(answer.body, self.context.options.message_limit);
+    async fn follow(&mut self, answer: HttpResponse) -> Result<Result<Option<String>, ChannelEnd>, ReceiverGone> {
+        let mut reader = EventReader::new(answer.body, self.context.options.message_limit);
         loop {
             match reader.next().await {
-                Next::Event(event) => {
+                ReadEvent::Event(event) => {
                     self.resumption.note(&event);
                     self.deliver(message(&event), &answer.head).await?;
                 }
-                Next::End(StreamEnd::Over { why, unfinished }) => {
+                ReadEvent::End(StreamEnd::Over { why, unfinished }) => {
                     // If the stream can be resumed after an id, the server repeats the partial event.
                     if self.resumption.last_event().is_none() {
-                        self.deliver(half_message(unfinished), &answer.head).await?;
+                        self.deliver(partial_message(unfinished), &answer.head).await?;
                     }
                     return Ok(Ok(why));
                 }
-                Next::End(StreamEnd::TooLong(error)) => {
+                ReadEvent::End(StreamEnd::TooLong(error)) => {
                     let why = error.to_string();
                     self.deliver(Some(long_message(error.data, error.limit)), &answer.head).await?;
                     return Ok(Err(ChannelEnd::Broken { why }));
@@ -90,10 +90,10 @@ impl Standing {
     async fn deliver(
         &self,
         message: Option<rehearsal_core::message::Message>,
-        head: &Arc<HttpHead>,
-    ) -> Result<(), Gone> {
+        head: &Arc<HttpMeta>,
+    ) -> Result<(), ReceiverGone> {
         let Some(message) = message else { return Ok(()) };
         let event = Event::Message { channel: Channel::MAIN, message, head: Some(Arc::clone(head)) };
-        self.events.send(event).await.map_err(|_| Gone)
+        self.events.send(event).await.map_err(|_| ReceiverGone)
     }
 }

@@ -11,24 +11,24 @@ use rehearsal_core::message::{Body, Message, Method};
 use tokio::sync::{OnceCell, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::answer::{Answer, Kind, REFUSAL_LIMIT, read, refusal};
-use super::call::{Call, post};
-use super::channel_tasks::{HttpReceiver, QUEUE, Tasks};
-use super::context::Context;
-use super::http_client::Posted;
-use super::memory::asked;
-use super::standing::Standing;
-use super::{ConnectError, Options};
-use crate::{BoxFuture, ChannelEnd, Connection, Event, Outgoing, SendError, Sender, Stopped};
+use super::answer::{BodyKind, HttpResponse, REFUSAL_LIMIT, read, refusal};
+use super::call::{Post, post};
+use super::channel_tasks::{ChannelTasks, HttpReceiver, QUEUE};
+use super::context::TransportContext;
+use super::http_client::RequestBody;
+use super::memory::request_ids;
+use super::standing::GetStream;
+use super::{ConnectError, HttpClientOptions};
+use crate::{BoxFuture, ChannelEnd, Connection, Event, Outgoing, SendError, Sender, StopOutcome};
 
 /// How long the opening of the GET stream may delay the caller's next message.
 ///
 /// A server drops the messages that it sends before the stream is open, so a test that waits for one would fail now and
 /// then. Some servers respond to a GET only with their first event; for those this limit ends the wait.
-const OPENING: Duration = Duration::from_millis(500);
+const GET_STREAM_WAIT: Duration = Duration::from_millis(500);
 
 /// How long the server may take to respond to the DELETE that ends a session.
-const FAREWELL: Duration = Duration::from_secs(2);
+const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Connects to a Streamable HTTP server of either era. Nothing is sent yet.
 ///
@@ -40,12 +40,12 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// * If a refusal carries a JSON-RPC message, that message is delivered; the HTTP status is in its head.
 /// * After the handshake the client repeats the session and the version, opens the GET stream, and resumes broken
 ///   streams. It does none of that for requests with a version in `_meta`.
-pub fn connect(options: Options) -> Result<Connection, ConnectError> {
+pub fn connect(options: HttpClientOptions) -> Result<Connection, ConnectError> {
     let (events, queue) = mpsc::channel(QUEUE);
-    let tasks = Arc::new(Tasks::default());
+    let tasks = Arc::new(ChannelTasks::default());
     let slots = Arc::new(Semaphore::new(options.concurrent_requests.clamp(1, Semaphore::MAX_PERMITS)));
     let sender = StreamableSender {
-        context: Arc::new(Context::new(options)?),
+        context: Arc::new(TransportContext::new(options)?),
         events: Mutex::new(Some(events)),
         tasks: Arc::clone(&tasks),
         slots,
@@ -57,10 +57,10 @@ pub fn connect(options: Options) -> Result<Connection, ConnectError> {
 
 #[derive(Debug)]
 struct StreamableSender {
-    context: Arc<Context>,
+    context: Arc<TransportContext>,
     /// `None` after the connection was closed.
     events: Mutex<Option<mpsc::Sender<Event>>>,
-    tasks: Arc<Tasks>,
+    tasks: Arc<ChannelTasks>,
     slots: Arc<Semaphore>,
     next_channel: AtomicU64,
     closed: OnceCell<()>,
@@ -68,7 +68,7 @@ struct StreamableSender {
 
 /// Whether the server accepted a message that has no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Acceptance {
     Accepted,
     /// The server refused it; the events contain the reason.
     Refused,
@@ -86,12 +86,12 @@ impl StreamableSender {
     }
 
     /// Starts a POST whose response arrives as events, and returns when its body is being written.
-    async fn ask(&self, channel: Channel, message: Message, theirs: HeaderMap) -> Result<(), SendError> {
+    async fn post_request(&self, channel: Channel, message: Message, theirs: HeaderMap) -> Result<(), SendError> {
         self.check(&message)?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| SendError::Closed)?;
-        let call = Call::new(&self.context, self.events()?, channel, &message).holding(slot);
+        let call = Post::new(&self.context, self.events()?, channel, &message).holding(slot);
         let headers = self.context.memory().headers_for(&message);
-        let (body, on_its_way) = Posted::new(message.raw().clone());
+        let (body, on_its_way) = RequestBody::new(message.raw().clone());
         if !self.tasks.spawn(Some(channel), call.run(headers, theirs, body)) {
             return Err(SendError::Closed);
         }
@@ -101,22 +101,27 @@ impl StreamableSender {
     }
 
     /// Posts a notification or a response, and returns when the server has accepted or refused it.
-    async fn tell(&self, channel: Channel, message: Message, theirs: HeaderMap) -> Result<Verdict, SendError> {
+    async fn post_notification(
+        &self,
+        channel: Channel,
+        message: Message,
+        theirs: HeaderMap,
+    ) -> Result<Acceptance, SendError> {
         self.check(&message)?;
         self.events()?;
         let headers = self.context.memory().headers_for(&message);
-        let (body, _) = Posted::new(message.raw().clone());
+        let (body, _) = RequestBody::new(message.raw().clone());
         let limit = self.context.options.accept_timeout;
         let decided = self.context.peer.in_time(limit, async {
             let posted = post(&self.context, headers, &theirs, body).await;
             let answer = posted.map_err(|error| error.to_string())?;
             match (answer.status.is_success(), answer.kind()) {
                 // A connection can be reused only if the body was read to its end.
-                (true, Kind::Other) => drop(read(answer.body, REFUSAL_LIMIT).await),
-                (true, Kind::Json | Kind::Events) => self.listen_aside(channel, &message, answer),
+                (true, BodyKind::Other) => drop(read(answer.body, REFUSAL_LIMIT).await),
+                (true, BodyKind::Json | BodyKind::Events) => self.drain_response(channel, &message, answer),
                 (false, _) => return self.refused(channel, answer).await,
             }
-            Ok(Verdict::Accepted)
+            Ok(Acceptance::Accepted)
         });
         let why = match decided.await {
             Some(Ok(verdict)) => return Ok(verdict),
@@ -127,9 +132,9 @@ impl StreamableSender {
     }
 
     /// Delivers the body that a server sends for a notification or a response, without ending the message's channel.
-    fn listen_aside(&self, channel: Channel, message: &Message, answer: Answer) {
+    fn drain_response(&self, channel: Channel, message: &Message, answer: HttpResponse) {
         let Ok(events) = self.events() else { return };
-        let mut call = Call::new(&self.context, events, channel, message);
+        let mut call = Post::new(&self.context, events, channel, message);
         self.tasks.spawn(None, async move {
             // The end of this body does not affect the channel, and no request is pending on it.
             let _ = call.read(answer).await;
@@ -137,7 +142,7 @@ impl StreamableSender {
     }
 
     /// Reports a refusal: as events if the channel has no other use, otherwise as an error.
-    async fn refused(&self, channel: Channel, answer: Answer) -> Result<Verdict, String> {
+    async fn refused(&self, channel: Channel, answer: HttpResponse) -> Result<Acceptance, String> {
         let head = Arc::clone(&answer.head);
         let body = read(answer.body, self.context.options.message_limit).await.bytes;
         let live = self.tasks.is_live(channel);
@@ -157,16 +162,16 @@ impl StreamableSender {
                 let _ = events.send(Event::ChannelEnded { channel, end }).await;
             }
         });
-        if live { Err(words) } else { Ok(Verdict::Refused) }
+        if live { Err(words) } else { Ok(Acceptance::Refused) }
     }
 
     /// Opens the GET stream of a new session.
-    async fn stand(&self) -> Result<(), SendError> {
-        let standing = Standing::new(&self.context, self.events()?);
+    async fn open_get_stream(&self) -> Result<(), SendError> {
+        let standing = GetStream::new(&self.context, self.events()?);
         let (opened, on_opened) = oneshot::channel();
         self.tasks.stop(Channel::MAIN);
         self.tasks.spawn(Some(Channel::MAIN), standing.run(opened));
-        let _ = timeout(OPENING, on_opened).await;
+        let _ = timeout(GET_STREAM_WAIT, on_opened).await;
         Ok(())
     }
 
@@ -179,9 +184,9 @@ impl StreamableSender {
         };
         if has_session {
             let none = HeaderMap::new();
-            let farewell = self.context.peer.request(HttpMethod::DELETE, headers, &none, Posted::empty());
+            let farewell = self.context.peer.request(HttpMethod::DELETE, headers, &none, RequestBody::empty());
             // Not every server lets a client end its session, so there is a time limit.
-            let _ = timeout(FAREWELL, farewell).await;
+            let _ = timeout(DELETE_TIMEOUT, farewell).await;
         }
         self.tasks.close();
         drop(events);
@@ -198,33 +203,33 @@ impl Sender for StreamableSender {
             let Outgoing { channel, message, headers } = outgoing;
             let is_told = match message.body() {
                 Body::Notification(_) | Body::Response(_) => true,
-                Body::Batch(_) => asked(&message).is_empty(),
+                Body::Batch(_) => request_ids(&message).is_empty(),
                 Body::Request(_) | Body::Garbled(_) => false,
             };
             if !is_told {
-                return self.ask(channel, message, headers).await;
+                return self.post_request(channel, message, headers).await;
             }
             let begins = message.method() == Some(&Method::INITIALIZED) && self.context.memory().has_handshake();
-            match self.tell(channel, message, headers).await? {
-                Verdict::Accepted if begins => self.stand().await,
-                Verdict::Accepted | Verdict::Refused => Ok(()),
+            match self.post_notification(channel, message, headers).await? {
+                Acceptance::Accepted if begins => self.open_get_stream().await,
+                Acceptance::Accepted | Acceptance::Refused => Ok(()),
             }
         })
     }
 
     fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
-        Box::pin(self.ask(channel, Message::parse(bytes), HeaderMap::new()))
+        Box::pin(self.post_request(channel, Message::parse(bytes), HeaderMap::new()))
     }
 
     fn close_channel(&self, channel: Channel) {
         self.tasks.stop(channel);
     }
 
-    fn is_held_up(&self) -> bool {
+    fn is_waiting_for_login(&self) -> bool {
         self.context.peer.is_held_up()
     }
 
-    fn trouble(&self, channel: Channel) -> Option<String> {
+    fn current_problem(&self, channel: Channel) -> Option<String> {
         self.context.trouble(channel)
     }
 
@@ -233,10 +238,10 @@ impl Sender for StreamableSender {
         self.tasks.close();
     }
 
-    fn close(&self) -> BoxFuture<'_, Stopped> {
+    fn close(&self) -> BoxFuture<'_, StopOutcome> {
         Box::pin(async {
             self.closed.get_or_init(|| self.end()).await;
-            Stopped::Gone
+            StopOutcome::AlreadyExited
         })
     }
 }

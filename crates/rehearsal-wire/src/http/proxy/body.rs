@@ -16,7 +16,7 @@ const LINE_LIMIT: usize = 16 * 1024;
 
 /// Parses the framing of a body that arrives in pieces of any size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Body {
+pub(super) struct BodyParser {
     state: State,
 }
 
@@ -64,15 +64,15 @@ enum State {
 #[error("the body is not in chunks as it says: {0}")]
 pub(super) struct BadChunk(&'static str);
 
-impl Body {
-    pub(super) fn new(framing: Framing) -> Body {
+impl BodyParser {
+    pub(super) fn new(framing: Framing) -> BodyParser {
         let state = match framing {
             Framing::Length(0) => State::Done,
             Framing::Length(left) => State::Data { left },
             Framing::Chunked => State::Size { size: 0, digits: 0 },
             Framing::UntilClose => State::UntilClose,
         };
-        Body { state }
+        BodyParser { state }
     }
 
     /// True if the body is complete.
@@ -105,36 +105,36 @@ impl Body {
     /// Parses the next bytes: returns how many are framing, and how many after those are data.
     ///
     /// If both are 0, the body is complete or `bytes` is empty.
-    pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Piece, BadChunk> {
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<BodyPiece, BadChunk> {
         let mut at = 0;
         while let Some(byte) = bytes.get(at) {
             let taken = |left: u64| usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len() - at);
             self.state = match self.state {
                 State::Done => break,
-                State::UntilClose => return Ok(Piece { framing: at, data: bytes.len() - at }),
+                State::UntilClose => return Ok(BodyPiece { framing: at, data: bytes.len() - at }),
                 State::Data { left } => {
                     let data = taken(left);
                     let left = left - data as u64;
                     self.state = if left == 0 { State::Done } else { State::Data { left } };
-                    return Ok(Piece { framing: at, data });
+                    return Ok(BodyPiece { framing: at, data });
                 }
                 State::ChunkData { left } => {
                     let data = taken(left);
                     let left = left - data as u64;
                     self.state = if left == 0 { State::DataReturn } else { State::ChunkData { left } };
-                    return Ok(Piece { framing: at, data });
+                    return Ok(BodyPiece { framing: at, data });
                 }
                 state => state.framing(*byte)?,
             };
             at += 1;
         }
-        Ok(Piece { framing: at, data: 0 })
+        Ok(BodyPiece { framing: at, data: 0 })
     }
 }
 
 /// The next part of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct BodyPiece {
     /// The number of framing bytes.
     pub(super) framing: usize,
     /// The number of data bytes after them.
@@ -189,12 +189,12 @@ mod tests {
 
     /// Reads a body in pieces. Returns its data, the number of bytes after it, and whether it is complete.
     fn read(framing: Framing, pieces: &[&[u8]]) -> Result<(Vec<u8>, usize, bool), BadChunk> {
-        let mut body = Body::new(framing);
+        let mut body = BodyParser::new(framing);
         let (mut data, mut over) = (Vec::new(), 0);
         for piece in pieces {
             let mut rest = *piece;
             while !rest.is_empty() && !body.is_done() {
-                let Piece { framing, data: length } = body.advance(rest)?;
+                let BodyPiece { framing, data: length } = body.advance(rest)?;
                 data.extend_from_slice(&rest[framing..framing + length]);
                 rest = &rest[framing + length..];
             }

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::http_proxy::{Forward, Over, Sight, Watcher};
-use super::request_head::Facts;
+use super::http_proxy::{ExchangeEnd, ExchangeObserver, Forward, Observed};
+use super::request_head::RequestFacts;
 
 /// The active requests of one client socket, in order. Responses arrive in the same order.
 #[derive(Default)]
 pub(super) struct Exchanges {
-    queue: VecDeque<Exchange>,
+    queue: VecDeque<HttpExchange>,
     /// True if the upstream has sent a response on this connection.
     pub(super) answered: bool,
     /// True if both sides have switched to another protocol.
@@ -16,11 +16,11 @@ pub(super) struct Exchanges {
 }
 
 /// A request and its response.
-pub(super) struct Exchange {
-    pub(super) facts: Facts,
-    watcher: Box<dyn Watcher>,
-    request: Part,
-    response: Part,
+pub(super) struct HttpExchange {
+    pub(super) facts: RequestFacts,
+    watcher: Box<dyn ExchangeObserver>,
+    request: Completeness,
+    response: Completeness,
     /// True if the response is a stream of events, which may never end.
     pub(super) is_stream: bool,
     is_over: bool,
@@ -28,7 +28,7 @@ pub(super) struct Exchange {
 
 /// How much of a request or a response has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum Completeness {
     Nothing,
     Begun,
     Whole,
@@ -36,9 +36,9 @@ enum Part {
 
 impl Exchanges {
     /// Adds a request.
-    pub(super) fn begin(&mut self, facts: Facts, watcher: Box<dyn Watcher>) {
-        let (request, response) = (Part::Begun, Part::Nothing);
-        self.queue.push_back(Exchange { facts, watcher, request, response, is_stream: false, is_over: false });
+    pub(super) fn begin(&mut self, facts: RequestFacts, watcher: Box<dyn ExchangeObserver>) {
+        let (request, response) = (Completeness::Begun, Completeness::Nothing);
+        self.queue.push_back(HttpExchange { facts, watcher, request, response, is_stream: false, is_over: false });
     }
 
     /// Returns the number of active requests.
@@ -53,24 +53,24 @@ impl Exchanges {
 
     /// True if the response to the last request may switch the protocol.
     pub(super) fn may_upgrade(&self) -> bool {
-        self.queue.back().is_some_and(|exchange| exchange.facts.upgrade && exchange.response != Part::Whole)
+        self.queue.back().is_some_and(|exchange| exchange.facts.upgrade && exchange.response != Completeness::Whole)
     }
 
     /// Returns the exchange whose request is being forwarded.
-    pub(super) fn asking(&mut self) -> Option<&mut Exchange> {
-        self.queue.back_mut().filter(|exchange| exchange.request == Part::Begun)
+    pub(super) fn sending(&mut self) -> Option<&mut HttpExchange> {
+        self.queue.back_mut().filter(|exchange| exchange.request == Completeness::Begun)
     }
 
     /// Returns the exchange whose response is next, or is being forwarded.
-    pub(super) fn answering(&mut self) -> Option<&mut Exchange> {
-        self.queue.iter_mut().find(|exchange| exchange.response != Part::Whole)
+    pub(super) fn responding(&mut self) -> Option<&mut HttpExchange> {
+        self.queue.iter_mut().find(|exchange| exchange.response != Completeness::Whole)
     }
 
     /// Notes that the request is complete.
     pub(super) fn asked(&mut self) {
-        if let Some(exchange) = self.asking() {
-            exchange.request = Part::Whole;
-            exchange.watcher.saw(Sight::RequestEnd);
+        if let Some(exchange) = self.sending() {
+            exchange.request = Completeness::Whole;
+            exchange.watcher.observe(Observed::RequestEnd);
             exchange.settle();
         }
         self.sweep();
@@ -79,9 +79,9 @@ impl Exchanges {
     /// Notes that the response is complete.
     pub(super) fn responded(&mut self) {
         self.answered = true;
-        if let Some(exchange) = self.answering() {
-            exchange.response = Part::Whole;
-            exchange.watcher.saw(Sight::ResponseEnd);
+        if let Some(exchange) = self.responding() {
+            exchange.response = Completeness::Whole;
+            exchange.watcher.observe(Observed::ResponseEnd);
             exchange.settle();
         }
         self.sweep();
@@ -89,14 +89,14 @@ impl Exchanges {
 
     /// Stops forwarding the current request.
     pub(super) fn refuse(&mut self, why: &str) {
-        if let Some(exchange) = self.asking() {
-            exchange.end(Over::Refused(why.to_owned()));
+        if let Some(exchange) = self.sending() {
+            exchange.end(ExchangeEnd::Refused(why.to_owned()));
             self.queue.pop_back();
         }
     }
 
     /// Ends all exchanges.
-    pub(super) fn end(&mut self, over: &Over) {
+    pub(super) fn end(&mut self, over: &ExchangeEnd) {
         for exchange in &mut self.queue {
             exchange.end(over.clone());
         }
@@ -110,10 +110,10 @@ impl Exchanges {
     }
 }
 
-impl Exchange {
+impl HttpExchange {
     /// Reports an event to the watcher.
-    pub(super) fn saw(&mut self, sight: Sight<'_>) {
-        self.watcher.saw(sight);
+    pub(super) fn saw(&mut self, sight: Observed<'_>) {
+        self.watcher.observe(sight);
     }
 
     /// Returns the watcher's decision whether to forward what it has seen.
@@ -123,31 +123,31 @@ impl Exchange {
 
     /// Reports to the watcher that the held bytes are forwarded now.
     pub(super) fn released(&mut self) {
-        self.watcher.released();
+        self.watcher.hold_expired();
     }
 
     /// Notes that the response has started.
     pub(super) fn answer_begins(&mut self) {
-        self.response = Part::Begun;
+        self.response = Completeness::Begun;
     }
 
     fn settle(&mut self) {
         match (self.request, self.response) {
-            (Part::Whole, Part::Whole) => self.end(Over::Done),
-            (Part::Nothing | Part::Begun | Part::Whole, _) => drop(self.watcher.forwarding()),
+            (Completeness::Whole, Completeness::Whole) => self.end(ExchangeEnd::Done),
+            (Completeness::Nothing | Completeness::Begun | Completeness::Whole, _) => drop(self.watcher.forwarding()),
         }
     }
 
-    fn end(&mut self, over: Over) {
+    fn end(&mut self, over: ExchangeEnd) {
         if !std::mem::replace(&mut self.is_over, true) {
-            self.watcher.saw(Sight::Over(over));
+            self.watcher.observe(Observed::Over(over));
             let _ = self.watcher.forwarding();
         }
     }
 }
 
-impl Drop for Exchange {
+impl Drop for HttpExchange {
     fn drop(&mut self) {
-        self.end(Over::Stopped);
+        self.end(ExchangeEnd::Stopped);
     }
 }

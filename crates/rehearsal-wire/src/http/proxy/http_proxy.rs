@@ -12,13 +12,13 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::relay::{Relay, forward, told};
-use super::request_head::Rules;
+use super::relay::{SocketRelay, forward, wait_until_set};
+use super::request_head::ForwardRules;
 use super::rewrite::Origin;
 use super::upstream::Upstream;
 use crate::http::client;
 use crate::http::client::ConnectError;
-use crate::http::server::Hosts;
+use crate::http::server::AllowedHosts;
 
 /// A reverse proxy. Dropping it closes all connections at once; [`HttpProxy::shutdown`] waits for active responses.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct HttpProxy {
 
 /// Why a proxy could not start.
 #[derive(Debug, thiserror::Error)]
-pub enum BindError {
+pub enum ProxyBindError {
     /// The proxy cannot listen on the address.
     #[error("cannot listen on {address}: {source}")]
     Address {
@@ -47,8 +47,8 @@ pub enum BindError {
 
 impl HttpProxy {
     /// Starts the proxy.
-    pub async fn bind(options: Options, tap: Arc<dyn Tap>) -> Result<HttpProxy, BindError> {
-        let Options {
+    pub async fn bind(options: HttpProxyOptions, tap: Arc<dyn ProxyTap>) -> Result<HttpProxy, ProxyBindError> {
+        let HttpProxyOptions {
             listen,
             upstream,
             hosts,
@@ -59,13 +59,14 @@ impl HttpProxy {
             grace,
             limits,
         } = options;
-        let failed = |source| BindError::Address { address: listen, source };
+        let failed = |source| ProxyBindError::Address { address: listen, source };
         let way = Upstream::new(&upstream, &root_certificates, connect_timeout)?;
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let rules = Rules { hosts, origins, upstream: Origin::of(&upstream), authorization, head_limit: limits.head };
+        let rules =
+            ForwardRules { hosts, origins, upstream: Origin::of(&upstream), authorization, head_limit: limits.head };
         let sockets = limits.sockets;
-        let relay = Relay { rules: Arc::new(rules), tap, upstream: way, limits, grace };
+        let relay = SocketRelay { rules: Arc::new(rules), tap, upstream: way, limits, grace };
         let (stop, stopping) = watch::channel(false);
         let task = tokio::spawn(serve(listener, Arc::new(relay), sockets, stopping));
         Ok(HttpProxy { address, upstream, stop, task })
@@ -97,7 +98,7 @@ impl Drop for HttpProxy {
     }
 }
 
-async fn serve(listener: TcpListener, relay: Arc<Relay>, sockets: usize, mut stopping: watch::Receiver<bool>) {
+async fn serve(listener: TcpListener, relay: Arc<SocketRelay>, sockets: usize, mut stopping: watch::Receiver<bool>) {
     let sockets = Arc::new(Semaphore::new(sockets));
     let mut tasks = JoinSet::new();
     let stop = stopping.clone();
@@ -122,7 +123,7 @@ async fn serve(listener: TcpListener, relay: Arc<Relay>, sockets: usize, mut sto
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
             Some(_) = tasks.join_next() => {}
-            () = told(&mut stopping) => break,
+            () = wait_until_set(&mut stopping) => break,
         }
     }
     drop(listener);
@@ -132,15 +133,15 @@ async fn serve(listener: TcpListener, relay: Arc<Relay>, sockets: usize, mut sto
 }
 
 /// Watches all traffic of a proxy.
-pub trait Tap: Send + Sync + 'static {
+pub trait ProxyTap: Send + Sync + 'static {
     /// A request starts. Requests with the same `socket` came over the same client socket.
-    fn begin(&self, socket: u64, head: HttpHead) -> Box<dyn Watcher>;
+    fn begin(&self, socket: u64, head: HttpHead) -> Box<dyn ExchangeObserver>;
 }
 
 /// Watches one request and its response.
-pub trait Watcher: Send {
+pub trait ExchangeObserver: Send {
     /// Something was read; none of it has been forwarded yet.
-    fn saw(&mut self, sight: Sight<'_>);
+    fn observe(&mut self, sight: Observed<'_>);
 
     /// Decides whether everything seen so far is forwarded now.
     ///
@@ -149,7 +150,7 @@ pub trait Watcher: Send {
     fn forwarding(&mut self) -> Forward;
 
     /// The held bytes have waited for two seconds, and are forwarded now.
-    fn released(&mut self);
+    fn hold_expired(&mut self);
 }
 
 /// Whether the bytes that were read are forwarded.
@@ -163,7 +164,7 @@ pub enum Forward {
 
 /// What was read. Data comes without the framing of HTTP, in pieces as it arrived.
 #[derive(Debug)]
-pub enum Sight<'a> {
+pub enum Observed<'a> {
     /// A part of the request body.
     RequestData(&'a [u8]),
     /// The request is complete.
@@ -175,18 +176,18 @@ pub enum Sight<'a> {
     /// The response is complete.
     ResponseEnd,
     /// The exchange ended.
-    Over(Over),
+    Over(ExchangeEnd),
 }
 
 /// Why an exchange ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum ExchangeEnd {
     /// The request and the response are complete.
     Done,
     /// The client disconnected.
-    ClientGone,
+    ClientClosed,
     /// The upstream disconnected, or could not be reached; the text is the reason.
-    UpstreamGone(String),
+    UpstreamFailed(String),
     /// The request, or the rest of it, was not forwarded; the text is the reason.
     Refused(String),
     /// Both sides agreed to switch to another protocol. It is forwarded and not watched.
@@ -197,15 +198,15 @@ pub enum Over {
 
 /// The options of a proxy.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct HttpProxyOptions {
     /// The address to listen on; port 0 selects a free one.
     pub listen: SocketAddr,
     /// The upstream. Its path is used only by [`HttpProxy::url`](super::HttpProxy::url): every path is forwarded.
     pub upstream: Uri,
     /// The allowed values of `Host`.
-    pub hosts: Hosts,
+    pub hosts: AllowedHosts,
     /// The allowed values of `Origin`, which browsers send for the page that makes the request.
-    pub origins: Hosts,
+    pub origins: AllowedHosts,
     /// The `Authorization` for requests without one; its current value is used. Watchers do not see it.
     pub authorization: Option<watch::Receiver<Option<HeaderValue>>>,
     /// Certificates to trust in addition to those of the system, each as PEM or DER.
@@ -215,12 +216,12 @@ pub struct Options {
     /// How long a shutdown waits for responses that are not streams of events.
     pub grace: Duration,
     /// The limits.
-    pub limits: Limits,
+    pub limits: HttpProxyLimits,
 }
 
 /// The limits of a proxy.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct HttpProxyLimits {
     /// The longest head, in bytes. A longer request head gets a 431; a longer response head is forwarded without being
     /// parsed.
     pub head: usize,
@@ -232,25 +233,25 @@ pub struct Limits {
     pub pipelined: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { head: 64 * 1024, head_timeout: Duration::from_secs(30), sockets: 4096, pipelined: 256 }
+impl Default for HttpProxyLimits {
+    fn default() -> HttpProxyLimits {
+        HttpProxyLimits { head: 64 * 1024, head_timeout: Duration::from_secs(30), sockets: 4096, pipelined: 256 }
     }
 }
 
-impl Options {
+impl HttpProxyOptions {
     /// Builds the default options for an upstream.
-    pub fn new(listen: SocketAddr, upstream: &str) -> Result<Options, ConnectError> {
-        Ok(Options {
+    pub fn new(listen: SocketAddr, upstream: &str) -> Result<HttpProxyOptions, ConnectError> {
+        Ok(HttpProxyOptions {
             listen,
-            upstream: client::Options::new(upstream)?.url,
-            hosts: Hosts::default(),
-            origins: Hosts::default(),
+            upstream: client::HttpClientOptions::new(upstream)?.url,
+            hosts: AllowedHosts::default(),
+            origins: AllowedHosts::default(),
             authorization: None,
             root_certificates: Vec::new(),
             connect_timeout: Duration::from_secs(10),
             grace: Duration::from_secs(1),
-            limits: Limits::default(),
+            limits: HttpProxyLimits::default(),
         })
     }
 }

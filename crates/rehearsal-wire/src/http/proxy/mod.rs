@@ -33,4 +33,7 @@ mod responses;
 mod rewrite;
 mod upstream;
 
-pub use http_proxy::{BindError, Forward, HttpProxy, Limits, Options, Over, Sight, Tap, Watcher};
+pub use http_proxy::{
+    ExchangeEnd, ExchangeObserver, Forward, HttpProxy, HttpProxyLimits, HttpProxyOptions, Observed, ProxyBindError,
+    ProxyTap,
+};

@@ -13,25 +13,25 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::exchanges::Exchanges;
-use super::http_proxy::{Limits, Over, Tap};
-use super::request_head::Rules;
-use super::requests::{Next, Refusal, Requests};
+use super::http_proxy::{ExchangeEnd, HttpProxyLimits, ProxyTap};
+use super::request_head::ForwardRules;
+use super::requests::{ErrorResponse, NextStep, Requests};
 use super::responses::Responses;
 use super::upstream::{Stream, Upstream};
 
 /// The size of one read, in bytes.
 const READ: usize = 32 * 1024;
 /// How long an incomplete request may be held.
-const HOLD: Duration = Duration::from_secs(2);
+const HOLD_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client may take to close the connection after the proxy has closed its side.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The state shared by all sockets of a proxy.
-pub(super) struct Relay {
-    pub(super) rules: Arc<Rules>,
-    pub(super) tap: Arc<dyn Tap>,
+pub(super) struct SocketRelay {
+    pub(super) rules: Arc<ForwardRules>,
+    pub(super) tap: Arc<dyn ProxyTap>,
     pub(super) upstream: Upstream,
-    pub(super) limits: Limits,
+    pub(super) limits: HttpProxyLimits,
     pub(super) grace: Duration,
 }
 
@@ -48,9 +48,9 @@ struct Shared {
 }
 
 /// How the client's socket is closed.
-enum Farewell {
+enum SocketClose {
     /// After the proxy's own response, if there is one, with an orderly close.
-    Polite(Option<Refusal>),
+    Graceful(Option<ErrorResponse>),
     /// With a reset, so that the client does not take a partial response for a complete one.
     Abort,
     /// Without a response, because the client has disconnected.
@@ -58,21 +58,21 @@ enum Farewell {
 }
 
 /// Forwards between one client socket and the upstream, until one side ends.
-pub(super) async fn forward(relay: Arc<Relay>, mut client: TcpStream, socket: u64, stop: watch::Receiver<bool>) {
+pub(super) async fn forward(relay: Arc<SocketRelay>, mut client: TcpStream, socket: u64, stop: watch::Receiver<bool>) {
     // Otherwise each chunk of a stream waits for the acknowledgement of the previous one: 40 ms each.
     let _ = client.set_nodelay(true);
     match relay.converse(&mut client, socket, stop).await {
-        Farewell::Polite(refusal) => {
-            let _ = timeout(FAREWELL, close(&mut client, refusal)).await;
+        SocketClose::Graceful(refusal) => {
+            let _ = timeout(CLOSE_TIMEOUT, close(&mut client, refusal)).await;
         }
-        Farewell::Abort => drop(client.set_zero_linger()),
-        Farewell::Silent => {}
+        SocketClose::Abort => drop(client.set_zero_linger()),
+        SocketClose::Silent => {}
     }
 }
 
 /// Sends the proxy's own response and waits for the client to close. Closing a socket with unread bytes resets it, and
 /// the response would be lost.
-async fn close(client: &mut TcpStream, refusal: Option<Refusal>) -> io::Result<()> {
+async fn close(client: &mut TcpStream, refusal: Option<ErrorResponse>) -> io::Result<()> {
     if let Some(refusal) = refusal {
         client.write_all(&refusal.response()).await?;
     }
@@ -82,42 +82,43 @@ async fn close(client: &mut TcpStream, refusal: Option<Refusal>) -> io::Result<(
     Ok(())
 }
 
-impl Relay {
-    async fn converse(&self, client: &mut TcpStream, socket: u64, mut stop: watch::Receiver<bool>) -> Farewell {
+impl SocketRelay {
+    async fn converse(&self, client: &mut TcpStream, socket: u64, mut stop: watch::Receiver<bool>) -> SocketClose {
         let shared = Shared::default();
         let requests = Requests::new(self.rules.clone(), self.tap.clone(), socket, self.limits.pipelined);
         let (mut from_client, to_client) = client.split();
         let head_timeout = self.limits.head_timeout;
         let deadline = Some(Instant::now() + head_timeout);
         let (input, out) = (Vec::new(), Vec::new());
-        let mut upward = Upward { requests, shared: &shared, input, out, head_timeout, deadline, held_until: None };
+        let mut upward =
+            ClientToUpstream { requests, shared: &shared, input, out, head_timeout, deadline, held_until: None };
         // The upstream connection opens only when a client has sent bytes that may be forwarded.
         let first = tokio::select! {
             first = upward.fill(&mut from_client) => first,
-            () = told(&mut stop) => return Farewell::Silent,
+            () = wait_until_set(&mut stop) => return SocketClose::Silent,
         };
         if upward.out.is_empty() || matches!(first, Err(UpEnd::ClientClosed)) {
             return match first {
                 Ok(()) | Err(UpEnd::ClientClosed | UpEnd::ClientBroke | UpEnd::UpstreamBroke) => {
-                    shared.exchanges().end(&Over::ClientGone);
-                    Farewell::Silent
+                    shared.exchanges().end(&ExchangeEnd::ClientClosed);
+                    SocketClose::Silent
                 }
                 Err(UpEnd::Refused(refusal)) => {
-                    shared.exchanges().end(&Over::Refused(refusal.why.clone()));
-                    Farewell::Polite(Some(refusal))
+                    shared.exchanges().end(&ExchangeEnd::Refused(refusal.why.clone()));
+                    SocketClose::Graceful(Some(refusal))
                 }
             };
         }
         let upstream = tokio::select! {
             upstream = self.upstream.connect() => upstream,
-            () = told(&mut stop) => return Farewell::Silent,
+            () = wait_until_set(&mut stop) => return SocketClose::Silent,
         };
         let mut pump = Pump { relay: self, shared: &shared, stop, refusal: None };
         match upstream {
             Ok(Stream::Plain(mut stream)) => {
                 let (from_upstream, to_upstream) = stream.split();
                 let farewell = pump.run(upward, first, from_client, to_upstream, from_upstream, to_client).await;
-                if let Farewell::Abort = farewell {
+                if let SocketClose::Abort = farewell {
                     let _ = stream.set_zero_linger();
                 }
                 farewell
@@ -127,8 +128,8 @@ impl Relay {
                 pump.run(upward, first, from_client, to_upstream, from_upstream, to_client).await
             }
             Err(why) => {
-                shared.exchanges().end(&Over::UpstreamGone(why.clone()));
-                Farewell::Polite(Some(Refusal::bad_gateway(why)))
+                shared.exchanges().end(&ExchangeEnd::UpstreamFailed(why.clone()));
+                SocketClose::Graceful(Some(ErrorResponse::bad_gateway(why)))
             }
         }
     }
@@ -136,25 +137,25 @@ impl Relay {
 
 /// Runs both directions concurrently.
 struct Pump<'a> {
-    relay: &'a Relay,
+    relay: &'a SocketRelay,
     shared: &'a Shared,
     stop: watch::Receiver<bool>,
     /// The proxy's own response, to send after the pending responses.
-    refusal: Option<Refusal>,
+    refusal: Option<ErrorResponse>,
 }
 
 impl Pump<'_> {
     async fn run(
         &mut self,
-        upward: Upward<'_>,
+        upward: ClientToUpstream<'_>,
         first: Result<(), UpEnd>,
         from_client: ReadHalf<'_>,
         to_upstream: impl AsyncWrite + Unpin,
         from_upstream: impl AsyncRead + Unpin,
         to_client: WriteHalf<'_>,
-    ) -> Farewell {
+    ) -> SocketClose {
         let responses = Responses::new(self.relay.rules.clone());
-        let downward = Downward { responses, shared: self.shared, input: Vec::new(), out: Vec::new() };
+        let downward = UpstreamToClient { responses, shared: self.shared, input: Vec::new(), out: Vec::new() };
         let mut up = pin!(upward.run(first, from_client, to_upstream));
         let mut down = pin!(downward.run(from_upstream, to_client));
         let mut asking = true;
@@ -167,16 +168,16 @@ impl Pump<'_> {
                     asking = false;
                     match end {
                         UpEnd::ClientClosed if self.shared.exchanges().len() == 0 && !self.shared.is_upgraded() => {
-                            return Farewell::Silent;
+                            return SocketClose::Silent;
                         }
                         // The server may still respond. If its connection broke, it may have sent the reason before.
                         UpEnd::ClientClosed | UpEnd::UpstreamBroke => {}
-                        UpEnd::ClientBroke => return self.over(&Over::ClientGone, Farewell::Abort),
+                        UpEnd::ClientBroke => return self.over(&ExchangeEnd::ClientClosed, SocketClose::Abort),
                         UpEnd::Refused(refusal) => {
                             self.shared.exchanges().refuse(&refusal.why);
                             self.refusal = Some(refusal);
                             if self.shared.finish_up() {
-                                return Farewell::Polite(self.refusal.take());
+                                return SocketClose::Graceful(self.refusal.take());
                             }
                         }
                     }
@@ -184,51 +185,51 @@ impl Pump<'_> {
                 end = &mut down => return match end {
                     DownEnd::Closed => self.upstream_closed("the server closed the connection"),
                     DownEnd::Broke(why) => self.upstream_broke(&why),
-                    DownEnd::ClientBroke => self.over(&Over::ClientGone, Farewell::Abort),
-                    DownEnd::Finished if stopping => self.stopped(Farewell::Polite(None)),
-                    DownEnd::Finished => Farewell::Polite(self.refusal.take()),
+                    DownEnd::ClientBroke => self.over(&ExchangeEnd::ClientClosed, SocketClose::Abort),
+                    DownEnd::Finished if stopping => self.stopped(SocketClose::Graceful(None)),
+                    DownEnd::Finished => SocketClose::Graceful(self.refusal.take()),
                 },
-                () = told(&mut self.stop), if !stopping => {
+                () = wait_until_set(&mut self.stop), if !stopping => {
                     (stopping, finished) = (true, self.shared.finish_up());
                     if !finished {
                         grace.as_mut().reset(Instant::now() + self.relay.grace);
                     }
                 }
                 // If one side closed before the stop, that close is handled first.
-                () = tokio::task::yield_now(), if finished => return self.stopped(Farewell::Silent),
-                () = &mut grace, if stopping => return self.stopped(Farewell::Silent),
+                () = tokio::task::yield_now(), if finished => return self.stopped(SocketClose::Silent),
+                () = &mut grace, if stopping => return self.stopped(SocketClose::Silent),
             }
         }
     }
 
-    fn over(&self, over: &Over, farewell: Farewell) -> Farewell {
+    fn over(&self, over: &ExchangeEnd, farewell: SocketClose) -> SocketClose {
         self.shared.exchanges().end(over);
         farewell
     }
 
-    fn stopped(&self, farewell: Farewell) -> Farewell {
+    fn stopped(&self, farewell: SocketClose) -> SocketClose {
         let client_closed = self.shared.client_closed.load(Ordering::Relaxed);
-        self.over(if client_closed { &Over::ClientGone } else { &Over::Stopped }, farewell)
+        self.over(if client_closed { &ExchangeEnd::ClientClosed } else { &ExchangeEnd::Stopped }, farewell)
     }
 
     /// Handles the end of the upstream connection.
-    fn upstream_closed(&self, what: &str) -> Farewell {
+    fn upstream_closed(&self, what: &str) -> SocketClose {
         let mut exchanges = self.shared.exchanges();
         let (unanswered, answered) = (exchanges.len() > 0, exchanges.answered);
         let when = if answered { "before it had answered" } else { "before it answered anything" };
         let why = format!("{what} {when}");
-        exchanges.end(&Over::UpstreamGone(why.clone()));
+        exchanges.end(&ExchangeEnd::UpstreamFailed(why.clone()));
         if unanswered && !answered {
-            return Farewell::Polite(Some(Refusal::bad_gateway(why)));
+            return SocketClose::Graceful(Some(ErrorResponse::bad_gateway(why)));
         }
         // After an earlier response the client must see a closed connection. It then repeats the request, as it does
         // when a server closes an idle connection at the moment it is used.
-        Farewell::Polite(None)
+        SocketClose::Graceful(None)
     }
 
-    fn upstream_broke(&self, why: &str) -> Farewell {
+    fn upstream_broke(&self, why: &str) -> SocketClose {
         match self.upstream_closed(&format!("the connection to the server broke ({why})")) {
-            Farewell::Polite(None) => Farewell::Abort,
+            SocketClose::Graceful(None) => SocketClose::Abort,
             farewell => farewell,
         }
     }
@@ -255,7 +256,7 @@ impl Shared {
 }
 
 /// The direction from the client to the upstream.
-struct Upward<'a> {
+struct ClientToUpstream<'a> {
     requests: Requests,
     shared: &'a Shared,
     input: Vec<u8>,
@@ -272,10 +273,10 @@ enum UpEnd {
     ClientClosed,
     ClientBroke,
     UpstreamBroke,
-    Refused(Refusal),
+    Refused(ErrorResponse),
 }
 
-impl Upward<'_> {
+impl ClientToUpstream<'_> {
     async fn run(
         mut self,
         mut filled: Result<(), UpEnd>,
@@ -309,20 +310,20 @@ impl Upward<'_> {
                 self.requests.advance(&mut self.input, exchanges, &mut self.out).map_err(UpEnd::Refused)?
             };
             match next {
-                Next::Read | Next::Wait if !self.out.is_empty() => {
+                NextStep::Read | NextStep::Wait if !self.out.is_empty() => {
                     self.held_until = None;
                     return Ok(());
                 }
-                Next::Wait => {
+                NextStep::Wait => {
                     self.shared.responded.notified().await;
                     continue;
                 }
-                Next::Read | Next::ReadFirst => {}
+                NextStep::Read | NextStep::ReadFirst => {}
             }
             let deadline = self.deadline();
             let held_until = match next {
-                Next::ReadFirst => Some(*self.held_until.get_or_insert_with(|| Instant::now() + HOLD)),
-                Next::Read | Next::Wait => None,
+                NextStep::ReadFirst => Some(*self.held_until.get_or_insert_with(|| Instant::now() + HOLD_TIMEOUT)),
+                NextStep::Read | NextStep::Wait => None,
             };
             self.input.reserve(READ);
             let read = from_client.read_buf(&mut self.input);
@@ -338,7 +339,7 @@ impl Upward<'_> {
                 (Some(deadline), _) => match timeout_at(deadline, read).await {
                     Ok(read) => read,
                     Err(_) if self.input.is_empty() => return Err(UpEnd::ClientClosed),
-                    Err(_) => return Err(UpEnd::Refused(Refusal::timeout())),
+                    Err(_) => return Err(UpEnd::Refused(ErrorResponse::timeout())),
                 },
                 (None, None) => read.await,
             };
@@ -363,7 +364,7 @@ impl Upward<'_> {
 }
 
 /// The direction from the upstream to the client.
-struct Downward<'a> {
+struct UpstreamToClient<'a> {
     responses: Responses,
     shared: &'a Shared,
     input: Vec<u8>,
@@ -380,7 +381,7 @@ enum DownEnd {
     Finished,
 }
 
-impl Downward<'_> {
+impl UpstreamToClient<'_> {
     async fn run(mut self, mut from_upstream: impl AsyncRead + Unpin, mut to_client: WriteHalf<'_>) -> DownEnd {
         loop {
             self.input.reserve(READ);
@@ -396,7 +397,7 @@ impl Downward<'_> {
                 self.responses.advance(&mut self.input, exchanges, &mut self.out);
                 if let Some(DownEnd::Closed) = end {
                     if self.shared.client_closed.load(Ordering::Relaxed) && exchanges.is_quiet() {
-                        exchanges.end(&Over::ClientGone);
+                        exchanges.end(&ExchangeEnd::ClientClosed);
                     }
                     self.responses.finish(&mut self.input, exchanges, &mut self.out);
                 }
@@ -418,6 +419,6 @@ impl Downward<'_> {
 }
 
 /// Waits until a flag is set, or its sender is dropped.
-pub(super) async fn told(flag: &mut watch::Receiver<bool>) {
+pub(super) async fn wait_until_set(flag: &mut watch::Receiver<bool>) {
     let _ = flag.wait_for(|flag| *flag).await;
 }

@@ -9,21 +9,21 @@ use rehearsal_core::trace::{Headers, HttpHead};
 use tokio::sync::watch;
 
 use super::body::Framing;
-use super::requests::Refusal;
-use super::rewrite::{Origin, Splices};
-use crate::http::guard::{self, Named};
-use crate::http::server::Hosts;
+use super::requests::ErrorResponse;
+use super::rewrite::{Origin, TextEdits};
+use crate::http::guard::{self, RequestOrigin};
+use crate::http::server::AllowedHosts;
 
 /// The most headers in a head.
 pub(super) const HEADERS_LIMIT: usize = 128;
 
 /// The rules for every request.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub(super) struct ForwardRules {
     /// The allowed values of `Host`.
-    pub(super) hosts: Hosts,
+    pub(super) hosts: AllowedHosts,
     /// The allowed values of `Origin`.
-    pub(super) origins: Hosts,
+    pub(super) origins: AllowedHosts,
     /// The origin of the upstream.
     pub(super) upstream: Origin,
     /// The `Authorization` for requests without one.
@@ -34,20 +34,20 @@ pub(super) struct Rules {
 
 /// The head of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct RequestHead {
     /// The head as it was received, for the watcher.
     pub(super) head: HttpHead,
     /// How the end of the body is marked.
     pub(super) framing: Framing,
     /// The facts needed to parse the response.
-    pub(super) facts: Facts,
+    pub(super) facts: RequestFacts,
 }
 
 /// The facts about a request that are needed to parse its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(super) struct RequestFacts {
     /// The kind of method.
-    pub(super) kind: Kind,
+    pub(super) kind: MethodKind,
     /// True if the client proposes another protocol.
     pub(super) upgrade: bool,
     /// The proxy's origin, as the client addressed it.
@@ -56,7 +56,7 @@ pub(super) struct Facts {
 
 /// The methods that affect the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MethodKind {
     /// HEAD: the response has no body, whatever its headers contain.
     Head,
     /// GET: the response may be the stream of HTTP+SSE.
@@ -72,10 +72,10 @@ pub(super) enum Kind {
 /// request.
 pub(super) fn read(
     bytes: &[u8],
-    rules: &Rules,
+    rules: &ForwardRules,
     before: Option<&Arc<Origin>>,
     out: &mut Vec<u8>,
-) -> Result<Option<(usize, Asked)>, Refusal> {
+) -> Result<Option<(usize, RequestHead)>, ErrorResponse> {
     let mut headers = [const { MaybeUninit::uninit() }; HEADERS_LIMIT];
     let mut request = Request::new(&mut []);
     let parsed = ParserConfig::default().parse_request_with_uninit_headers(&mut request, bytes, &mut headers);
@@ -83,25 +83,25 @@ pub(super) fn read(
         Ok(Status::Complete(length)) => length,
         Ok(Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => {
-            return Err(Refusal::head_too_large(format!("more than {HEADERS_LIMIT} headers")));
+            return Err(ErrorResponse::head_too_large(format!("more than {HEADERS_LIMIT} headers")));
         }
-        Err(error) => return Err(Refusal::bad_request(format!("this is not HTTP/1.1: {error}"))),
+        Err(error) => return Err(ErrorResponse::bad_request(format!("this is not HTTP/1.1: {error}"))),
     };
     let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
         return Ok(None);
     };
     let fields: &[Header] = request.headers;
     if method == "CONNECT" {
-        return Err(Refusal::method(method));
+        return Err(ErrorResponse::method(method));
     }
     let (whole, authority) = address(target).unzip();
     let all = |name: &'static str| fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
     let texts = |name: &'static str| all(name).map(|field| std::str::from_utf8(field.value).unwrap_or_default());
-    let named = Named { hosts: texts("host"), authority, origins: texts("origin") };
+    let named = RequestOrigin { hosts: texts("host"), authority, origins: texts("origin") };
     // HTTP/1.0 has no `Host`, and browsers do not use it. So no foreign page can have sent this request.
     let nameless = minor == 0 && authority.is_none() && all("host").chain(all("origin")).next().is_none();
     if !nameless {
-        guard::check(named, &rules.hosts, &rules.origins).map_err(|what| Refusal::forbidden(&what))?;
+        guard::check(named, &rules.hosts, &rules.origins).map_err(|what| ErrorResponse::forbidden(&what))?;
     }
     let framing = framing(fields, minor)?;
     let host = texts("host").next().or(authority);
@@ -110,7 +110,7 @@ pub(super) fn read(
         (_, Some(host)) => Arc::new(Origin::plain(host)),
         (_, None) => Arc::new(rules.upstream.clone()),
     };
-    let mut splices = Splices::new(&bytes[..length], out);
+    let mut splices = TextEdits::new(&bytes[..length], out);
     if let Some(whole) = whole {
         splices.replace(whole.as_bytes(), rules.upstream.text().as_bytes());
     }
@@ -132,18 +132,18 @@ pub(super) fn read(
     }
     splices.finish();
     let kind = match method {
-        "HEAD" => Kind::Head,
-        "GET" => Kind::Get,
-        _ => Kind::Other,
+        "HEAD" => MethodKind::Head,
+        "GET" => MethodKind::Get,
+        _ => MethodKind::Other,
     };
-    let facts = Facts { kind, upgrade: is_upgrade(fields), here };
+    let facts = RequestFacts { kind, upgrade: is_upgrade(fields), here };
     let head = HttpHead {
         method: Some(method.to_owned()),
         target: Some(target.to_owned()),
         status: None,
         headers: owned(fields),
     };
-    Ok(Some((length, Asked { head, framing, facts })))
+    Ok(Some((length, RequestHead { head, framing, facts })))
 }
 
 /// Copies names and values as they were received.
@@ -178,20 +178,20 @@ fn address(target: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns how the end of a request body is marked. Ambiguous framing allows request smuggling, so it is refused.
-fn framing(fields: &[Header], minor: u8) -> Result<Framing, Refusal> {
+fn framing(fields: &[Header], minor: u8) -> Result<Framing, ErrorResponse> {
     let of = |name: &'static str| fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
     let (mut lengths, encodings) = (of("content-length"), of("transfer-encoding").count());
     match (lengths.next(), lengths.next(), encodings) {
         (None, _, 0) => Ok(Framing::Length(0)),
         (Some(field), None, 0) => match length(field.value) {
             Some(length) => Ok(Framing::Length(length)),
-            None => Err(Refusal::bad_request("the Content-Length is no number")),
+            None => Err(ErrorResponse::bad_request("the Content-Length is no number")),
         },
-        (Some(_), Some(_), _) => Err(Refusal::bad_request("more than one Content-Length")),
-        (Some(_), None, _) => Err(Refusal::bad_request("both Content-Length and Transfer-Encoding")),
-        (None, _, _) if minor == 0 => Err(Refusal::bad_request("Transfer-Encoding in HTTP/1.0")),
+        (Some(_), Some(_), _) => Err(ErrorResponse::bad_request("more than one Content-Length")),
+        (Some(_), None, _) => Err(ErrorResponse::bad_request("both Content-Length and Transfer-Encoding")),
+        (None, _, _) if minor == 0 => Err(ErrorResponse::bad_request("Transfer-Encoding in HTTP/1.0")),
         (None, _, _) if is_chunked(fields) => Ok(Framing::Chunked),
-        (None, _, _) => Err(Refusal::bad_request("a Transfer-Encoding that does not end with chunked")),
+        (None, _, _) => Err(ErrorResponse::bad_request("a Transfer-Encoding that does not end with chunked")),
     }
 }
 
@@ -206,17 +206,17 @@ pub(super) fn is_chunked(fields: &[Header]) -> bool {
 mod tests {
     use super::*;
 
-    fn rules() -> Rules {
-        Rules {
-            hosts: Hosts::default(),
-            origins: Hosts::default(),
+    fn rules() -> ForwardRules {
+        ForwardRules {
+            hosts: AllowedHosts::default(),
+            origins: AllowedHosts::default(),
             upstream: Origin::of(&"https://mcp.example:8443/mcp".parse().unwrap()),
             authorization: None,
             head_limit: 1024,
         }
     }
 
-    fn forwarded(head: &str) -> Result<(String, Asked), Refusal> {
+    fn forwarded(head: &str) -> Result<(String, RequestHead), ErrorResponse> {
         let mut out = Vec::new();
         let (length, asked) = read(head.as_bytes(), &rules(), None, &mut out)?.expect("a whole head");
         assert_eq!(length, head.len());
@@ -233,7 +233,7 @@ mod tests {
             .replace("hOST:\t 127.0.0.1:9 ", "hOST:\t mcp.example:8443 ")
             .replace("http://127.0.0.1:9", "https://mcp.example:8443");
         assert_eq!(out, expected);
-        assert_eq!((asked.framing, asked.facts.kind), (Framing::Length(3), Kind::Other));
+        assert_eq!((asked.framing, asked.facts.kind), (Framing::Length(3), MethodKind::Other));
         assert_eq!(asked.head.headers.iter().next(), Some(("hOST", "127.0.0.1:9")));
         assert_eq!(asked.head.target.as_deref(), Some("/mcp?a=%20"));
     }
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn who_we_are_is_said_for_those_who_do_not_and_is_not_seen() {
         let (_, token) = watch::channel(Some(HeaderValue::from_static("Bearer t")));
-        let rules = Rules { authorization: Some(token), ..rules() };
+        let rules = ForwardRules { authorization: Some(token), ..rules() };
         let read = |head: &str| {
             let mut out = Vec::new();
             let (_, asked) = read(head.as_bytes(), &rules, None, &mut out).unwrap().unwrap();

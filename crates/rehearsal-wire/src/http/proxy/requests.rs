@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::body::Body;
+use super::body::BodyParser;
 use super::exchanges::Exchanges;
-use super::http_proxy::{Forward, Sight, Tap};
+use super::http_proxy::{Forward, Observed, ProxyTap};
 use super::request_head;
-use super::request_head::{Asked, Rules};
+use super::request_head::{ForwardRules, RequestHead};
 use super::rewrite::Origin;
 
 /// The most bytes that are held at a watcher's request.
@@ -15,8 +15,8 @@ const HOLD_LIMIT: usize = 64 * 1024;
 
 /// The requests of one client socket.
 pub(super) struct Requests {
-    rules: Arc<Rules>,
-    tap: Arc<dyn Tap>,
+    rules: Arc<ForwardRules>,
+    tap: Arc<dyn ProxyTap>,
     socket: u64,
     state: State,
     /// The length of the input that was searched for the end of a head.
@@ -30,7 +30,7 @@ pub(super) struct Requests {
 
 enum State {
     Head,
-    Body(Body),
+    Body(BodyParser),
     /// After a request for another protocol. The response decides how the next bytes are parsed.
     Proposed,
     Raw,
@@ -38,7 +38,7 @@ enum State {
 
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextStep {
     /// Send the output, and continue reading.
     Read,
     /// Continue reading, and send nothing yet.
@@ -48,7 +48,7 @@ pub(super) enum Next {
 }
 
 impl Requests {
-    pub(super) fn new(rules: Arc<Rules>, tap: Arc<dyn Tap>, socket: u64, pipelined: usize) -> Requests {
+    pub(super) fn new(rules: Arc<ForwardRules>, tap: Arc<dyn ProxyTap>, socket: u64, pipelined: usize) -> Requests {
         Requests { rules, tap, socket, state: State::Head, searched: 0, here: None, pipelined, released: false }
     }
 
@@ -59,15 +59,15 @@ impl Requests {
         input: &mut Vec<u8>,
         exchanges: &mut Exchanges,
         out: &mut Vec<u8>,
-    ) -> Result<Next, Refusal> {
+    ) -> Result<NextStep, ErrorResponse> {
         let mut at = 0;
         let next = self.take(input, &mut at, exchanges, out);
         input.drain(..at);
-        let hold = exchanges.asking().map_or(Forward::Now, |exchange| exchange.forwarding());
+        let hold = exchanges.sending().map_or(Forward::Now, |exchange| exchange.forwarding());
         match next {
-            Ok(Next::Read) if hold == Forward::Wait && !self.released => {
+            Ok(NextStep::Read) if hold == Forward::Wait && !self.released => {
                 self.released = out.len() >= HOLD_LIMIT;
-                Ok(if self.released { Next::Read } else { Next::ReadFirst })
+                Ok(if self.released { NextStep::Read } else { NextStep::ReadFirst })
             }
             next => next,
         }
@@ -76,7 +76,7 @@ impl Requests {
     /// Releases the held bytes: the client may be waiting for a response before it sends the rest.
     pub(super) fn release(&mut self, exchanges: &mut Exchanges) {
         self.released = true;
-        if let Some(exchange) = exchanges.asking() {
+        if let Some(exchange) = exchanges.sending() {
             exchange.released();
         }
     }
@@ -97,25 +97,25 @@ impl Requests {
         at: &mut usize,
         exchanges: &mut Exchanges,
         out: &mut Vec<u8>,
-    ) -> Result<Next, Refusal> {
+    ) -> Result<NextStep, ErrorResponse> {
         loop {
             let bytes = &input[*at..];
             match &mut self.state {
-                State::Head if exchanges.len() >= self.pipelined => return Ok(Next::Wait),
+                State::Head if exchanges.len() >= self.pipelined => return Ok(NextStep::Wait),
                 State::Head => match self.head(bytes, out)? {
-                    Some((length, Asked { head, framing, facts })) => {
+                    Some((length, RequestHead { head, framing, facts })) => {
                         *at += length;
                         exchanges.begin(facts, self.tap.begin(self.socket, head));
-                        self.body(Body::new(framing), exchanges);
+                        self.body(BodyParser::new(framing), exchanges);
                     }
-                    None => return Ok(Next::Read),
+                    None => return Ok(NextStep::Read),
                 },
-                State::Body(_) if bytes.is_empty() => return Ok(Next::Read),
+                State::Body(_) if bytes.is_empty() => return Ok(NextStep::Read),
                 State::Body(body) => {
-                    let piece = body.advance(bytes).map_err(|error| Refusal::bad_request(error.to_string()))?;
+                    let piece = body.advance(bytes).map_err(|error| ErrorResponse::bad_request(error.to_string()))?;
                     let end = piece.framing + piece.data;
-                    if let Some(exchange) = exchanges.asking().filter(|_| piece.data > 0) {
-                        exchange.saw(Sight::RequestData(&bytes[piece.framing..end]));
+                    if let Some(exchange) = exchanges.sending().filter(|_| piece.data > 0) {
+                        exchange.saw(Observed::RequestData(&bytes[piece.framing..end]));
                     }
                     out.extend_from_slice(&bytes[..end]);
                     *at += end;
@@ -123,19 +123,19 @@ impl Requests {
                     self.body(body, exchanges);
                 }
                 State::Proposed if exchanges.upgraded => self.state = State::Raw,
-                State::Proposed if exchanges.may_upgrade() => return Ok(Next::Wait),
+                State::Proposed if exchanges.may_upgrade() => return Ok(NextStep::Wait),
                 State::Proposed => self.state = State::Head,
                 State::Raw => {
                     out.extend_from_slice(bytes);
                     *at = input.len();
-                    return Ok(Next::Read);
+                    return Ok(NextStep::Read);
                 }
             }
         }
     }
 
     /// Parses a head only when its end has arrived, so that a head in small pieces is not parsed repeatedly.
-    fn head(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<(usize, Asked)>, Refusal> {
+    fn head(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<(usize, RequestHead)>, ErrorResponse> {
         let limit = self.rules.head_limit;
         let asked = match head_end(&bytes[..bytes.len().min(limit)], self.searched) {
             true => request_head::read(bytes, &self.rules, self.here.as_ref(), out)?,
@@ -151,11 +151,11 @@ impl Requests {
                 self.searched = bytes.len();
                 Ok(None)
             }
-            None => Err(Refusal::head_too_large(format!("a head of more than {limit} bytes"))),
+            None => Err(ErrorResponse::head_too_large(format!("a head of more than {limit} bytes"))),
         }
     }
 
-    fn body(&mut self, body: Body, exchanges: &mut Exchanges) {
+    fn body(&mut self, body: BodyParser, exchanges: &mut Exchanges) {
         self.state = if !body.is_done() {
             State::Body(body)
         } else {
@@ -181,48 +181,51 @@ pub(super) fn head_end(bytes: &[u8], searched: usize) -> bool {
 
 /// A response of the proxy itself; the connection is closed after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct ErrorResponse {
     /// The status line, such as `400 Bad Request`.
     status: &'static str,
     /// The reason, as text.
     pub(super) why: String,
 }
 
-impl Refusal {
+impl ErrorResponse {
     /// The request is not HTTP, or its length is ambiguous.
-    pub(super) fn bad_request(why: impl Into<String>) -> Refusal {
-        Refusal { status: "400 Bad Request", why: why.into() }
+    pub(super) fn bad_request(why: impl Into<String>) -> ErrorResponse {
+        ErrorResponse { status: "400 Bad Request", why: why.into() }
     }
 
     /// The request comes from a foreign web page, or may come from one.
-    pub(super) fn forbidden(what: &str) -> Refusal {
-        Refusal { status: "403 Forbidden", why: format!("Forbidden: {what}") }
+    pub(super) fn forbidden(what: &str) -> ErrorResponse {
+        ErrorResponse { status: "403 Forbidden", why: format!("Forbidden: {what}") }
     }
 
     /// The method is not supported by a reverse proxy.
-    pub(super) fn method(method: &str) -> Refusal {
-        Refusal { status: "405 Method Not Allowed", why: format!("{method} is for other kinds of proxies") }
+    pub(super) fn method(method: &str) -> ErrorResponse {
+        ErrorResponse { status: "405 Method Not Allowed", why: format!("{method} is for other kinds of proxies") }
     }
 
     /// The head was not completed in time.
-    pub(super) fn timeout() -> Refusal {
-        Refusal { status: "408 Request Timeout", why: "the head of the request did not come to its end".to_owned() }
+    pub(super) fn timeout() -> ErrorResponse {
+        ErrorResponse {
+            status: "408 Request Timeout",
+            why: "the head of the request did not come to its end".to_owned(),
+        }
     }
 
     /// The head is longer than the limit.
-    pub(super) fn head_too_large(what: impl Into<String>) -> Refusal {
-        Refusal { status: "431 Request Header Fields Too Large", why: what.into() }
+    pub(super) fn head_too_large(what: impl Into<String>) -> ErrorResponse {
+        ErrorResponse { status: "431 Request Header Fields Too Large", why: what.into() }
     }
 
     /// The upstream cannot be reached.
-    pub(super) fn bad_gateway(why: impl Into<String>) -> Refusal {
-        Refusal { status: "502 Bad Gateway", why: why.into() }
+    pub(super) fn bad_gateway(why: impl Into<String>) -> ErrorResponse {
+        ErrorResponse { status: "502 Bad Gateway", why: why.into() }
     }
 
     /// Builds the response: `rehearse: cannot connect to …` as plain text.
     pub(super) fn response(&self) -> Vec<u8> {
         let body = format!("rehearse: {}\n", self.why);
-        let Refusal { status, .. } = self;
+        let ErrorResponse { status, .. } = self;
         let kind = "content-type: text/plain; charset=utf-8";
         let length = body.len();
         let head = format!("HTTP/1.1 {status}\r\n{kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");

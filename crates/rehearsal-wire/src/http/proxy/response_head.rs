@@ -6,21 +6,21 @@ use httparse::{Header, ParserConfig, Response, Status};
 use rehearsal_core::trace::HttpHead;
 
 use super::body::Framing;
-use super::request_head::{Facts, HEADERS_LIMIT, Kind, is_chunked, length, owned};
-use super::rewrite::{Origin, Splices};
+use super::request_head::{HEADERS_LIMIT, MethodKind, RequestFacts, is_chunked, length, owned};
+use super::rewrite::{Origin, TextEdits};
 
 /// The head of a response.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answered {
+pub(super) struct ResponseHead {
     /// The head as it was received, for the watcher.
     pub(super) head: HttpHead,
     /// What follows the head.
-    pub(super) then: Then,
+    pub(super) then: AfterHead,
 }
 
 /// What follows the head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum AfterHead {
     /// Another head, because this one had a 1xx status.
     AnotherHead,
     /// Another protocol, until the end of the connection.
@@ -36,9 +36,9 @@ pub(super) enum Then {
     },
 }
 
-impl Then {
+impl AfterHead {
     /// An empty body.
-    const NOTHING: Then = Then::Body { framing: Framing::Length(0), endpoint: false, is_stream: false };
+    const NOTHING: AfterHead = AfterHead::Body { framing: Framing::Length(0), endpoint: false, is_stream: false };
 }
 
 /// The headers that contain URLs for the client.
@@ -50,9 +50,9 @@ const ADDRESSES: [&str; 4] = ["location", "content-location", "www-authenticate"
 pub(super) fn read(
     bytes: &[u8],
     upstream: &Origin,
-    facts: &Facts,
+    facts: &RequestFacts,
     out: &mut Vec<u8>,
-) -> Result<Option<(usize, Answered)>, String> {
+) -> Result<Option<(usize, ResponseHead)>, String> {
     let mut headers = [const { MaybeUninit::uninit() }; HEADERS_LIMIT];
     let mut response = Response::new(&mut []);
     let mut parser = ParserConfig::default();
@@ -65,7 +65,7 @@ pub(super) fn read(
     };
     let (Some(status), Some(minor)) = (response.code, response.version) else { return Ok(None) };
     let fields: &[Header] = response.headers;
-    let mut splices = Splices::new(&bytes[..length], out);
+    let mut splices = TextEdits::new(&bytes[..length], out);
     for field in fields {
         if ADDRESSES.iter().any(|name| field.name.eq_ignore_ascii_case(name))
             && let Some(moved) = upstream.moved(field.value, &facts.here)
@@ -75,19 +75,19 @@ pub(super) fn read(
     }
     splices.finish();
     let then = match status {
-        101 if facts.upgrade => Then::AnotherProtocol,
-        100..=199 => Then::AnotherHead,
-        204 | 304 => Then::NOTHING,
-        _ if facts.kind == Kind::Head => Then::NOTHING,
+        101 if facts.upgrade => AfterHead::AnotherProtocol,
+        100..=199 => AfterHead::AnotherHead,
+        204 | 304 => AfterHead::NOTHING,
+        _ if facts.kind == MethodKind::Head => AfterHead::NOTHING,
         _ => {
             let (framing, is_stream) = (framing(fields, minor), is_stream(fields));
             let readable = is_stream && !fields.iter().any(|field| field.name.eq_ignore_ascii_case("content-encoding"));
-            let endpoint = facts.kind == Kind::Get && readable && may_change(framing);
-            Then::Body { framing, endpoint, is_stream }
+            let endpoint = facts.kind == MethodKind::Get && readable && may_change(framing);
+            AfterHead::Body { framing, endpoint, is_stream }
         }
     };
     let head = HttpHead { method: None, target: None, status: Some(status), headers: owned(fields) };
-    Ok(Some((length, Answered { head, then })))
+    Ok(Some((length, ResponseHead { head, then })))
 }
 
 /// Returns how the end of a response body is marked. An ambiguous body ends with the connection; the client has to
@@ -124,11 +124,11 @@ mod tests {
 
     use super::*;
 
-    fn facts(kind: Kind, upgrade: bool) -> Facts {
-        Facts { kind, upgrade, here: Arc::new(Origin::plain("localhost:9")) }
+    fn facts(kind: MethodKind, upgrade: bool) -> RequestFacts {
+        RequestFacts { kind, upgrade, here: Arc::new(Origin::plain("localhost:9")) }
     }
 
-    fn forwarded(head: &str, facts: &Facts) -> (String, Then) {
+    fn forwarded(head: &str, facts: &RequestFacts) -> (String, AfterHead) {
         let upstream = Origin::of(&"http://mcp.example/mcp".parse().unwrap());
         let mut out = Vec::new();
         let (length, answered) = read(head.as_bytes(), &upstream, facts, &mut out).unwrap().expect("a whole head");
@@ -140,7 +140,7 @@ mod tests {
     fn only_addresses_of_the_upstream_change() {
         let head = "HTTP/1.1 302  Found \r\nLocation:  http://mcp.example/x\r\nX-Url: http://mcp.example/x\r\n\
                     WWW-Authenticate: Bearer resource_metadata=\"http://mcp.example:80/y\"\r\nA:b \r\n\r\n";
-        let (out, _) = forwarded(head, &facts(Kind::Get, false));
+        let (out, _) = forwarded(head, &facts(MethodKind::Get, false));
         let expected = head
             .replace("Location:  http://mcp.example/x", "Location:  http://localhost:9/x")
             .replace("http://mcp.example:80/y", "http://localhost:9/y");
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_body_ends_where_its_head_says() {
-        let body = |framing| Then::Body { framing, endpoint: false, is_stream: false };
+        let body = |framing| AfterHead::Body { framing, endpoint: false, is_stream: false };
         let table = [
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body(Framing::Length(5))),
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", body(Framing::Length(5))),
@@ -161,17 +161,17 @@ mod tests {
             ("HTTP/1.1 200 OK\r\n\r\n", body(Framing::UntilClose)),
             ("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", body(Framing::Length(0))),
             ("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", body(Framing::Length(0))),
-            ("HTTP/1.1 100 Continue\r\n\r\n", Then::AnotherHead),
-            ("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", Then::AnotherHead),
-            ("HTTP/1.1 101 Switching Protocols\r\n\r\n", Then::AnotherHead),
+            ("HTTP/1.1 100 Continue\r\n\r\n", AfterHead::AnotherHead),
+            ("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", AfterHead::AnotherHead),
+            ("HTTP/1.1 101 Switching Protocols\r\n\r\n", AfterHead::AnotherHead),
         ];
         for (head, then) in table {
-            assert_eq!(forwarded(head, &facts(Kind::Other, false)).1, then, "{head}");
+            assert_eq!(forwarded(head, &facts(MethodKind::Other, false)).1, then, "{head}");
         }
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-        assert_eq!(forwarded(head, &facts(Kind::Head, false)).1, body(Framing::Length(0)));
+        assert_eq!(forwarded(head, &facts(MethodKind::Head, false)).1, body(Framing::Length(0)));
         let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n";
-        assert_eq!(forwarded(head, &facts(Kind::Get, true)).1, Then::AnotherProtocol);
+        assert_eq!(forwarded(head, &facts(MethodKind::Get, true)).1, AfterHead::AnotherProtocol);
     }
 
     #[test]
@@ -185,7 +185,9 @@ mod tests {
         ];
         for (fields, expected) in table {
             let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n");
-            let Then::Body { endpoint, .. } = forwarded(&head, &facts(Kind::Get, false)).1 else { panic!("{head}") };
+            let AfterHead::Body { endpoint, .. } = forwarded(&head, &facts(MethodKind::Get, false)).1 else {
+                panic!("{head}")
+            };
             assert_eq!(endpoint, expected, "{head}");
         }
     }
@@ -193,7 +195,7 @@ mod tests {
     #[test]
     fn what_is_not_http_is_said() {
         let origin = Origin::plain("a");
-        let read = |text: &str| read(text.as_bytes(), &origin, &facts(Kind::Get, false), &mut Vec::new());
+        let read = |text: &str| read(text.as_bytes(), &origin, &facts(MethodKind::Get, false), &mut Vec::new());
         assert!(read("SSH-2.0-OpenSSH\r\n\r\n").unwrap_err().starts_with("the response is not HTTP/1.1: "));
         assert_eq!(read("HTTP/1.1 200 OK\r\n"), Ok(None));
     }

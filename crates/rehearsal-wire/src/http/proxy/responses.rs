@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::body::{Body, Piece};
+use super::body::{BodyParser, BodyPiece};
 use super::exchanges::Exchanges;
-use super::http_proxy::{Over, Sight};
-use super::request_head::Rules;
+use super::http_proxy::{ExchangeEnd, Observed};
+use super::request_head::ForwardRules;
 use super::requests::head_end;
-use super::response_head::{self, Answered, Then};
-use super::rewrite::{FirstEvent, Verdict};
+use super::response_head::{self, AfterHead, ResponseHead};
+use super::rewrite::{FirstEvent, HeldEvent};
 
 /// The responses of one upstream socket.
 pub(super) struct Responses {
-    rules: Arc<Rules>,
+    rules: Arc<ForwardRules>,
     state: State,
     /// The length of the input that was searched for the end of a head.
     searched: usize,
@@ -21,7 +21,7 @@ pub(super) struct Responses {
 enum State {
     Head,
     Body {
-        body: Body,
+        body: BodyParser,
         first_event: Option<FirstEvent>,
     },
     /// Not HTTP, without a request, or another protocol: forwarded and not watched.
@@ -29,7 +29,7 @@ enum State {
 }
 
 impl Responses {
-    pub(super) fn new(rules: Arc<Rules>) -> Responses {
+    pub(super) fn new(rules: Arc<ForwardRules>) -> Responses {
         Responses { rules, state: State::Head, searched: 0 }
     }
 
@@ -39,7 +39,7 @@ impl Responses {
         let mut at = 0;
         while self.take(&input[at..], &mut at, exchanges, out) {}
         input.drain(..at);
-        if let Some(exchange) = exchanges.answering() {
+        if let Some(exchange) = exchanges.responding() {
             let _ = exchange.forwarding();
         }
     }
@@ -79,31 +79,33 @@ impl Responses {
             State::Head => self.head(bytes, at, exchanges, out),
             State::Body { body, first_event } => {
                 let Ok(piece) = body.advance(bytes) else {
-                    exchanges.end(&Over::UpstreamGone("the response is not in chunks as it says".to_owned()));
+                    exchanges.end(&ExchangeEnd::UpstreamFailed("the response is not in chunks as it says".to_owned()));
                     out.extend(first_event.take().map(FirstEvent::into_raw).unwrap_or_default());
                     self.state = State::Raw;
                     return true;
                 };
-                let Piece { framing, data } = piece;
+                let BodyPiece { framing, data } = piece;
                 let (framing, rest) = bytes.split_at(framing);
                 let data = &rest[..data];
                 *at += framing.len() + data.len();
-                let Some(exchange) = exchanges.answering() else { return false };
+                let Some(exchange) = exchanges.responding() else { return false };
                 if !data.is_empty() {
-                    exchange.saw(Sight::ResponseData(data));
+                    exchange.saw(Observed::ResponseData(data));
                 }
                 let verdict = first_event
                     .as_mut()
                     .map(|first| first.push(framing, data, &self.rules.upstream, &exchange.facts.here));
                 match verdict {
                     None => out.extend_from_slice(&bytes[..framing.len() + data.len()]),
-                    Some(Verdict::Hold) if !body.is_done() => {}
-                    Some(Verdict::Hold) => out.extend(first_event.take().map(FirstEvent::into_raw).unwrap_or_default()),
-                    Some(Verdict::Release(raw)) => {
+                    Some(HeldEvent::Hold) if !body.is_done() => {}
+                    Some(HeldEvent::Hold) => {
+                        out.extend(first_event.take().map(FirstEvent::into_raw).unwrap_or_default())
+                    }
+                    Some(HeldEvent::Release(raw)) => {
                         out.extend(raw);
                         *first_event = None;
                     }
-                    Some(Verdict::Changed(event)) => {
+                    Some(HeldEvent::Changed(event)) => {
                         if let Some(left) = body.left_of_chunk() {
                             out.extend_from_slice(format!("{:x}\r\n", event.len() as u64 + left).as_bytes());
                         }
@@ -126,7 +128,7 @@ impl Responses {
     }
 
     fn head(&mut self, bytes: &[u8], at: &mut usize, exchanges: &mut Exchanges, out: &mut Vec<u8>) -> bool {
-        let Some(exchange) = exchanges.answering() else {
+        let Some(exchange) = exchanges.responding() else {
             // There is no pending request: the server sends a last response to an idle client.
             self.state = State::Raw;
             return true;
@@ -152,27 +154,27 @@ impl Responses {
         };
         // The client receives it unchanged, and has to interpret it.
         exchanges.answered = true;
-        exchanges.end(&Over::UpstreamGone(why));
+        exchanges.end(&ExchangeEnd::UpstreamFailed(why));
         self.state = State::Raw;
         true
     }
 
-    fn begin(&mut self, answered: Answered, exchanges: &mut Exchanges) {
-        let Answered { head, then } = answered;
+    fn begin(&mut self, answered: ResponseHead, exchanges: &mut Exchanges) {
+        let ResponseHead { head, then } = answered;
         exchanges.answered = true;
-        let Some(exchange) = exchanges.answering() else { return };
-        exchange.saw(Sight::Response(head));
+        let Some(exchange) = exchanges.responding() else { return };
+        exchange.saw(Observed::Response(head));
         match then {
-            Then::AnotherHead => {}
-            Then::AnotherProtocol => {
+            AfterHead::AnotherHead => {}
+            AfterHead::AnotherProtocol => {
                 exchanges.upgraded = true;
-                exchanges.end(&Over::Upgraded);
+                exchanges.end(&ExchangeEnd::Upgraded);
                 self.state = State::Raw;
             }
-            Then::Body { framing, endpoint, is_stream } => {
+            AfterHead::Body { framing, endpoint, is_stream } => {
                 exchange.answer_begins();
                 exchange.is_stream = is_stream;
-                let body = Body::new(framing);
+                let body = BodyParser::new(framing);
                 if body.is_done() {
                     exchanges.responded();
                 } else {

@@ -85,16 +85,16 @@ impl Origin {
 }
 
 /// Replacements in a text, written in one pass.
-pub(super) struct Splices<'a> {
+pub(super) struct TextEdits<'a> {
     text: &'a [u8],
     at: usize,
     out: &'a mut Vec<u8>,
 }
 
-impl<'a> Splices<'a> {
+impl<'a> TextEdits<'a> {
     /// Starts without replacements.
-    pub(super) fn new(text: &'a [u8], out: &'a mut Vec<u8>) -> Splices<'a> {
-        Splices { text, at: 0, out }
+    pub(super) fn new(text: &'a [u8], out: &'a mut Vec<u8>) -> TextEdits<'a> {
+        TextEdits { text, at: 0, out }
     }
 
     /// Replaces `part`, a part of the text after the previous replacements.
@@ -137,7 +137,7 @@ enum Line {
 
 /// What to do with a piece of the stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum HeldEvent {
     /// Hold it until the rest of the event arrives.
     Hold,
     /// Forward these bytes unchanged, and everything after them.
@@ -149,7 +149,7 @@ pub(super) enum Verdict {
 
 impl FirstEvent {
     /// Adds the next piece: framing bytes, and the data after them.
-    pub(super) fn push(&mut self, framing: &[u8], data: &[u8], upstream: &Origin, here: &Origin) -> Verdict {
+    pub(super) fn push(&mut self, framing: &[u8], data: &[u8], upstream: &Origin, here: &Origin) -> HeldEvent {
         self.raw.extend_from_slice(framing);
         let end = self.end(data);
         self.raw.extend_from_slice(data);
@@ -158,18 +158,18 @@ impl FirstEvent {
             Some(end) => {
                 let (event, rest) = self.data.split_at(self.data.len() - data.len() + end);
                 match moved(event, upstream, here) {
-                    Some(event) => Verdict::Changed([event.as_slice(), rest].concat()),
+                    Some(event) => HeldEvent::Changed([event.as_slice(), rest].concat()),
                     None => self.release(),
                 }
             }
             None if self.raw.len() > HOLD_LIMIT => self.release(),
-            None => Verdict::Hold,
+            None => HeldEvent::Hold,
         }
     }
 
     /// Returns the held bytes as received.
-    pub(super) fn release(&mut self) -> Verdict {
-        Verdict::Release(std::mem::take(&mut self.raw))
+    pub(super) fn release(&mut self) -> HeldEvent {
+        HeldEvent::Release(std::mem::take(&mut self.raw))
     }
 
     /// Returns the held bytes, because the stream ended.
@@ -247,14 +247,14 @@ mod tests {
     fn only_the_parts_that_are_replaced_change() {
         let text = b"a: 1\r\nb:  2\r\n";
         let mut out = Vec::new();
-        let mut splices = Splices::new(text, &mut out);
+        let mut splices = TextEdits::new(text, &mut out);
         splices.replace(&text[3..4], b"one");
         splices.replace(&text[10..11], b"");
         splices.finish();
         assert_eq!(out, b"a: one\r\nb:  \r\n");
     }
 
-    fn push(first: &mut FirstEvent, framing: &str, data: &str) -> Verdict {
+    fn push(first: &mut FirstEvent, framing: &str, data: &str) -> HeldEvent {
         let upstream = Origin::of(&"http://mcp.example:8000/sse".parse().unwrap());
         first.push(framing.as_bytes(), data.as_bytes(), &upstream, &Origin::plain("localhost:9"))
     }
@@ -265,11 +265,11 @@ mod tests {
             let event = format!("event: endpoint{end}data: http://mcp.example:8000/m?s=1{end}{end}");
             let moved = event.replace("mcp.example:8000", "localhost:9");
             let mut first = FirstEvent::default();
-            assert_eq!(push(&mut first, "10\r\n", &event[..7]), Verdict::Hold);
+            assert_eq!(push(&mut first, "10\r\n", &event[..7]), HeldEvent::Hold);
             let rest = format!("{}: ping", &event[7..]);
             let verdict = push(&mut first, "\r\n20\r\n", &rest);
             // The line feed after the last carriage return belongs to the rest and has no effect.
-            assert_eq!(verdict, Verdict::Changed(format!("{moved}: ping").into_bytes()), "{end:?}");
+            assert_eq!(verdict, HeldEvent::Changed(format!("{moved}: ping").into_bytes()), "{end:?}");
         }
     }
 
@@ -287,9 +287,9 @@ mod tests {
         for event in table {
             let mut first = FirstEvent::default();
             let (one, two) = event.split_at(event.len() - 1);
-            assert_eq!(push(&mut first, "a\r\n", one), Verdict::Hold);
+            assert_eq!(push(&mut first, "a\r\n", one), HeldEvent::Hold);
             let verdict = push(&mut first, "\r\n1\r\n", two);
-            assert_eq!(verdict, Verdict::Release(format!("a\r\n{one}\r\n1\r\n{two}").into_bytes()));
+            assert_eq!(verdict, HeldEvent::Release(format!("a\r\n{one}\r\n1\r\n{two}").into_bytes()));
         }
     }
 
@@ -297,7 +297,7 @@ mod tests {
     fn only_so_much_is_held_back() {
         let mut first = FirstEvent::default();
         let long = "x".repeat(HOLD_LIMIT);
-        assert_eq!(push(&mut first, "", &long), Verdict::Hold);
-        assert_eq!(push(&mut first, "", "y"), Verdict::Release(format!("{long}y").into_bytes()));
+        assert_eq!(push(&mut first, "", &long), HeldEvent::Hold);
+        assert_eq!(push(&mut first, "", "y"), HeldEvent::Release(format!("{long}y").into_bytes()));
     }
 }

@@ -20,19 +20,19 @@ use rehearsal_core::protocol::{Era, code};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::event_stream;
-use super::event_stream::{EventId, Frame, History, Kind};
-use super::fault::Wreck;
-use super::options::Answers;
+use super::event_stream::{EventId, Frame, FrameKind, History};
+use super::fault::FaultyBody;
+use super::options::ResponseMode;
 use super::refusal::status_of;
 use crate::{MESSAGE_LIMIT, SendError};
 
 /// The settings of a channel.
 #[derive(Clone, Debug)]
-pub(super) struct Terms {
+pub(super) struct ChannelConfig {
     /// The era, which selects the HTTP status of errors.
     pub(super) era: Era,
     /// The form in which the POST is answered.
-    pub(super) answers: Answers,
+    pub(super) answers: ResponseMode,
     /// Keeps events after they are written. Without it events have no ids, and a broken stream cannot be resumed.
     pub(super) history: Option<Arc<Mutex<History>>>,
     /// The most messages that wait for the client, apart from responses.
@@ -43,11 +43,11 @@ pub(super) struct Terms {
 
 /// The sending side of one channel: its queue and its state.
 #[derive(Debug)]
-pub(super) struct Outlet {
+pub(super) struct ChannelWriter {
     /// The channel that this writes to.
     pub(super) channel: Channel,
-    pub(super) terms: Terms,
-    flow: Mutex<Flow>,
+    pub(super) terms: ChannelConfig,
+    flow: Mutex<ChannelState>,
     /// Held by the sender that adds to the queue. The others wait for it in order of arrival, so that an event that is
     /// read wakes one sender and not all of them.
     turn: AsyncMutex<()>,
@@ -57,28 +57,28 @@ pub(super) struct Outlet {
 
 /// What is added to the queue.
 #[derive(Clone, Copy)]
-enum Said<'a> {
+enum QueuedItem<'a> {
     Message(&'a Message),
     Raw,
     Noise,
 }
 
-impl Outlet {
+impl ChannelWriter {
     /// Builds the channel of a POST with these requests.
-    pub(super) fn of_post(channel: Channel, requests: Vec<RequestId>, terms: Terms) -> Outlet {
-        Outlet::new(channel, requests, Stage::Waiting, terms)
+    pub(super) fn of_post(channel: Channel, requests: Vec<RequestId>, terms: ChannelConfig) -> ChannelWriter {
+        ChannelWriter::new(channel, requests, ReaderState::Waiting, terms)
     }
 
     /// Builds a channel without a POST. Its messages wait until a stream is attached.
-    pub(super) fn standing(terms: Terms) -> Outlet {
-        Outlet::new(Channel::MAIN, Vec::new(), Stage::Detached, terms)
+    pub(super) fn for_get_stream(terms: ChannelConfig) -> ChannelWriter {
+        ChannelWriter::new(Channel::MAIN, Vec::new(), ReaderState::Detached, terms)
     }
 
-    fn new(channel: Channel, requests: Vec<RequestId>, stage: Stage, terms: Terms) -> Outlet {
-        let flow = Flow {
-            life: Life::Open,
+    fn new(channel: Channel, requests: Vec<RequestId>, stage: ReaderState, terms: ChannelConfig) -> ChannelWriter {
+        let flow = ChannelState {
+            life: ChannelLife::Open,
             stage,
-            unanswered: Unanswered::new(requests),
+            unanswered: PendingRequests::new(requests),
             queue: VecDeque::new(),
             bytes: 0,
             position: 0,
@@ -87,29 +87,29 @@ impl Outlet {
             headers: HeaderMap::new(),
             waker: None,
         };
-        Outlet { channel, terms, flow: Mutex::new(flow), turn: AsyncMutex::new(()), room: Notify::new() }
+        ChannelWriter { channel, terms, flow: Mutex::new(flow), turn: AsyncMutex::new(()), room: Notify::new() }
     }
 
-    pub(super) fn flow(&self) -> MutexGuard<'_, Flow> {
+    pub(super) fn flow(&self) -> MutexGuard<'_, ChannelState> {
         self.flow.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Queues a message, and waits if an attached client does not read.
-    pub(super) async fn send(&self, message: &Message, headers: HeaderMap) -> Result<Spent, SendError> {
-        self.put(Said::Message(message), message.raw(), &headers).await
+    pub(super) async fn send(&self, message: &Message, headers: HeaderMap) -> Result<Reclaimable, SendError> {
+        self.put(QueuedItem::Message(message), message.raw(), &headers).await
     }
 
     /// Queues bytes to be written unchanged. If nothing was sent before, they are the whole body.
-    pub(super) async fn send_bytes(&self, bytes: Bytes) -> Result<Spent, SendError> {
-        self.put(Said::Raw, &bytes, &HeaderMap::new()).await
+    pub(super) async fn send_bytes(&self, bytes: Bytes) -> Result<Reclaimable, SendError> {
+        self.put(QueuedItem::Raw, &bytes, &HeaderMap::new()).await
     }
 
     /// Queues bytes that carry no message, and writes them unchanged before the next message.
-    pub(super) async fn noise(&self, bytes: &Bytes) -> Result<Spent, SendError> {
-        self.put(Said::Noise, bytes, &HeaderMap::new()).await
+    pub(super) async fn noise(&self, bytes: &Bytes) -> Result<Reclaimable, SendError> {
+        self.put(QueuedItem::Noise, bytes, &HeaderMap::new()).await
     }
 
-    async fn put(&self, said: Said<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Spent, SendError> {
+    async fn put(&self, said: QueuedItem<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Reclaimable, SendError> {
         let _turn = self.turn.lock().await;
         loop {
             let room = self.room.notified();
@@ -121,26 +121,26 @@ impl Outlet {
     }
 
     /// Adds to the queue; `None` if it is full.
-    fn push(&self, said: Said<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Option<Spent>, SendError> {
+    fn push(&self, said: QueuedItem<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Option<Reclaimable>, SendError> {
         let mut flow = self.flow();
-        if flow.life != Life::Open {
+        if flow.life != ChannelLife::Open {
             return Err(SendError::NoChannel);
         }
         let kind = match said {
-            Said::Message(message) => flow.unanswered.kind(message),
-            Said::Raw => Kind::Raw,
-            Said::Noise => Kind::Noise,
+            QueuedItem::Message(message) => flow.unanswered.kind(message),
+            QueuedItem::Raw => FrameKind::Raw,
+            QueuedItem::Noise => FrameKind::Noise,
         };
-        if kind == Kind::Aside && flow.stage == Stage::Waiting && self.terms.answers == Answers::Json {
+        if kind == FrameKind::Other && flow.stage == ReaderState::Waiting && self.terms.answers == ResponseMode::Json {
             let why = "this POST is answered with JSON, which has room for the answer alone".to_owned();
             return Err(SendError::Failed { why });
         }
-        let is_answer = matches!(kind, Kind::Answer { .. });
+        let is_answer = matches!(kind, FrameKind::Answer { .. });
         let full = flow.bytes >= self.terms.queue_bytes || (!is_answer && flow.queue.len() >= self.terms.queue);
         // A client reads a JSON body only when it is complete, so waiting would not make room.
-        let in_json = flow.stage == Stage::Waiting && self.terms.answers == Answers::Json;
+        let in_json = flow.stage == ReaderState::Waiting && self.terms.answers == ResponseMode::Json;
         if full && !in_json {
-            if flow.is_heard() {
+            if flow.has_reader() {
                 return Ok(None);
             }
             // Each request has one response, so the number of responses is limited even without a client that reads.
@@ -151,77 +151,79 @@ impl Outlet {
         }
         let too_much = in_json && is_answer && !flow.queue.is_empty() && flow.bytes + bytes.len() > MESSAGE_LIMIT;
         let refused = match said {
-            Said::Message(message) if too_much => Some(refused_in_json(message)),
-            Said::Message(_) | Said::Raw | Said::Noise => None,
+            QueuedItem::Message(message) if too_much => Some(refused_in_json(message)),
+            QueuedItem::Message(_) | QueuedItem::Raw | QueuedItem::Noise => None,
         };
         let bytes = refused.as_ref().unwrap_or(bytes);
-        if let Said::Message(message) = said {
-            flow.unanswered.cross_off(message);
+        if let QueuedItem::Message(message) = said {
+            flow.unanswered.remove_answered(message);
             flow.position += 1;
         }
-        if flow.stage == Stage::Waiting {
+        if flow.stage == ReaderState::Waiting {
             flow.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
         let position = flow.position;
         flow.put(Frame { position, kind, bytes: bytes.clone(), misdeed: None });
         // Bytes without framing are a whole body, unless the POST is answered with a stream from the start.
-        let streams_at_once = self.terms.answers == Answers::Events && self.terms.era == Era::Legacy;
-        let is_whole = kind == Kind::Raw && flow.stage == Stage::Waiting && !streams_at_once;
+        let streams_at_once = self.terms.answers == ResponseMode::Events && self.terms.era == Era::Legacy;
+        let is_whole = kind == FrameKind::Raw && flow.stage == ReaderState::Waiting && !streams_at_once;
         if self.channel != Channel::MAIN && (is_whole || flow.unanswered.is_empty()) {
-            flow.life = Life::Done;
+            flow.life = ChannelLife::Done;
         }
         // A POST with several responses is polled for the first and for the last, not for each.
-        let is_one_of_many = is_answer && flow.queue.len() > 1 && flow.life == Life::Open;
-        if flow.stage != Stage::Waiting || !is_one_of_many || flow.bytes >= self.terms.queue_bytes {
+        let is_one_of_many = is_answer && flow.queue.len() > 1 && flow.life == ChannelLife::Open;
+        if flow.stage != ReaderState::Waiting || !is_one_of_many || flow.bytes >= self.terms.queue_bytes {
             flow.wake();
         }
         // Messages for a client that may resume go to the history, which is limited. Only the GET stream starts with
         // its queue.
-        if flow.stage == Stage::Detached && self.channel != Channel::MAIN {
+        if flow.stage == ReaderState::Detached && self.channel != Channel::MAIN {
             self.keep_all(&mut flow);
-            return Ok(Some(if flow.life == Life::Done { Spent::Yes } else { Spent::No }));
+            return Ok(Some(if flow.life == ChannelLife::Done { Reclaimable::Yes } else { Reclaimable::No }));
         }
-        Ok(Some(Spent::No))
+        Ok(Some(Reclaimable::No))
     }
 
     /// Decides the form of the HTTP response, as soon as it is known.
-    pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<First> {
+    pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<PostResponse> {
         let mut flow = self.flow();
         // A JSON body holds one response only, so messages from before the fault are dropped.
-        let wrecked = |frame: &Frame| frame.kind == Kind::TransportFault;
-        let at = if self.terms.answers == Answers::Json { flow.queue.iter().position(wrecked) } else { Some(0) };
+        let wrecked = |frame: &Frame| frame.kind == FrameKind::TransportFault;
+        let at = if self.terms.answers == ResponseMode::Json { flow.queue.iter().position(wrecked) } else { Some(0) };
         if let Some(misdeed) = at.and_then(|at| flow.queue.get_mut(at)?.misdeed.take()) {
             let position = flow.position;
-            let wreck = self.wreck_of_post(position, *misdeed);
-            return Poll::Ready(First::Wreck(Box::new(wreck), std::mem::take(&mut flow.headers)));
+            let wreck = self.faulty_post_body(position, *misdeed);
+            return Poll::Ready(PostResponse::Wreck(Box::new(wreck), std::mem::take(&mut flow.headers)));
         }
-        let code = flow.queue.iter().find_map(|frame| if let Kind::Answer { code } = frame.kind { code } else { None });
+        let code =
+            flow.queue.iter().find_map(|frame| if let FrameKind::Answer { code } = frame.kind { code } else { None });
         let status = status_of(self.terms.era, code);
-        let aside = |frame: &Frame| matches!(frame.kind, Kind::Aside | Kind::Noise | Kind::TransportFault);
+        let aside =
+            |frame: &Frame| matches!(frame.kind, FrameKind::Other | FrameKind::Noise | FrameKind::TransportFault);
         let only_answers = !flow.queue.iter().any(aside);
         let streams = match self.terms.answers {
-            Answers::Json => false,
+            ResponseMode::Json => false,
             // Responses to a large batch are streamed instead of being collected until the last one.
-            Answers::Lazy => {
-                let is_much = flow.life == Life::Open && flow.bytes >= self.terms.queue_bytes;
+            ResponseMode::Auto => {
+                let is_much = flow.life == ChannelLife::Open && flow.bytes >= self.terms.queue_bytes;
                 !only_answers || flow.cut.is_some() || is_much
             }
             // An error with its own HTTP status needs it in the head, so the head waits for the first message.
-            Answers::Events => {
-                let raw = flow.queue.iter().any(|frame| frame.kind == Kind::Raw);
+            ResponseMode::Events => {
+                let raw = flow.queue.iter().any(|frame| frame.kind == FrameKind::Raw);
                 let first_is_seen = !flow.queue.is_empty() && status == StatusCode::OK && !raw;
                 self.terms.era == Era::Legacy || first_is_seen || flow.cut.is_some()
             }
         };
         if streams {
-            return Poll::Ready(First::Events(std::mem::take(&mut flow.headers)));
+            return Poll::Ready(PostResponse::Events(std::mem::take(&mut flow.headers)));
         }
-        if flow.life == Life::Done {
+        if flow.life == ChannelLife::Done {
             let headers = std::mem::take(&mut flow.headers);
-            return Poll::Ready(First::Whole(flow.take_all().into(), status, headers));
+            return Poll::Ready(PostResponse::Whole(flow.take_all().into(), status, headers));
         }
-        if flow.life == Life::Ended || flow.cut.is_some() {
-            return Poll::Ready(First::Ended);
+        if flow.life == ChannelLife::Ended || flow.cut.is_some() {
+            return Poll::Ready(PostResponse::Ended);
         }
         flow.waker = Some(context.waker().clone());
         Poll::Pending
@@ -240,7 +242,7 @@ impl Outlet {
     /// Attaches a GET stream, unless another one is attached.
     pub(super) fn attach_standing(&self) -> Option<u64> {
         let mut flow = self.flow();
-        let busy = matches!(flow.stage, Stage::Attached { .. }) && flow.cut.is_none();
+        let busy = matches!(flow.stage, ReaderState::Attached { .. }) && flow.cut.is_none();
         (!busy).then(|| flow.attach())
     }
 
@@ -254,34 +256,38 @@ impl Outlet {
     ///
     /// The new stream replaces an attached one. A client that sends the id of its last event has lost the old stream,
     /// even if the server has not noticed yet.
-    pub(super) fn resume(&self, last: EventId) -> Option<Resumed> {
+    pub(super) fn resume(&self, last: EventId) -> Option<ResumedStream> {
         let mut flow = self.flow();
         let missed = self.history().map(|history| history.after(last)).unwrap_or_default();
         let next =
             flow.queue.iter().find(|frame| frame.kind.is_message()).map_or(flow.position + 1, |frame| frame.position);
         let first = missed.first().map_or(next, |(id, _)| id.position);
-        (last.position.checked_add(1) == Some(first)).then(|| Resumed { missed, reader: flow.attach() })
+        (last.position.checked_add(1) == Some(first)).then(|| ResumedStream { missed, reader: flow.attach() })
     }
 
     /// Polls the next event for a stream; `None` at its end.
-    pub(super) fn poll_event(&self, reader: u64, context: &mut Context<'_>) -> Poll<Option<Next>> {
+    pub(super) fn poll_event(&self, reader: u64, context: &mut Context<'_>) -> Poll<Option<StreamItem>> {
         let mut flow = self.flow();
-        if flow.stage != (Stage::Attached { reader }) {
+        if flow.stage != (ReaderState::Attached { reader }) {
             return Poll::Ready(None);
         }
         let before_cut = |frame: &Frame| flow.cut.is_none_or(|cut| frame.position <= cut);
         if flow.queue.front().is_some_and(before_cut) {
             let frame = flow.take().expect("its front was just there");
             let next = match (frame.kind, self.keep(&frame), frame.misdeed) {
-                (_, _, Some(misdeed)) => Next::Wreck(Box::new(self.wreck_of_stream(frame.position, *misdeed))),
-                (Kind::Raw | Kind::Noise | Kind::TransportFault, _, None) => Next::Event(frame.bytes),
-                (Kind::Answer { .. } | Kind::Aside, id, None) => Next::Event(event_stream::message(id, frame.bytes)),
+                (_, _, Some(misdeed)) => StreamItem::Wreck(Box::new(self.faulty_stream_body(frame.position, *misdeed))),
+                (FrameKind::Raw | FrameKind::Noise | FrameKind::TransportFault, _, None) => {
+                    StreamItem::Event(frame.bytes)
+                }
+                (FrameKind::Answer { .. } | FrameKind::Other, id, None) => {
+                    StreamItem::Event(event_stream::message(id, frame.bytes))
+                }
             };
             drop(flow);
             self.room.notify_waiters();
             return Poll::Ready(Some(next));
         }
-        if flow.cut.is_some() || flow.life != Life::Open {
+        if flow.cut.is_some() || flow.life != ChannelLife::Open {
             return Poll::Ready(None);
         }
         flow.waker = Some(context.waker().clone());
@@ -289,29 +295,29 @@ impl Outlet {
     }
 
     /// Closes the channel, because the client cancelled the POST before its response.
-    pub(super) fn abandon(&self) -> Left {
+    pub(super) fn abandon(&self) -> DetachOutcome {
         let mut flow = self.flow();
-        let left = if flow.life == Life::Open { Left::Unfinished } else { Left::Finished };
-        flow.life = Life::Ended;
+        let left = if flow.life == ChannelLife::Open { DetachOutcome::Unfinished } else { DetachOutcome::Finished };
+        flow.life = ChannelLife::Ended;
         drop(flow);
         self.room.notify_waiters();
         left
     }
 
     /// Detaches a stream, at its end or before.
-    pub(super) fn leave(&self, reader: u64) -> Left {
+    pub(super) fn leave(&self, reader: u64) -> DetachOutcome {
         let mut flow = self.flow();
-        if flow.stage != (Stage::Attached { reader }) {
-            return Left::Superseded;
+        if flow.stage != (ReaderState::Attached { reader }) {
+            return DetachOutcome::Superseded;
         }
-        flow.stage = Stage::Detached;
+        flow.stage = ReaderState::Detached;
         flow.cut = None;
         flow.waker = None;
         let left = match flow.life {
-            Life::Open => Left::Unfinished,
-            Life::Done | Life::Ended => Left::Finished,
+            ChannelLife::Open => DetachOutcome::Unfinished,
+            ChannelLife::Done | ChannelLife::Ended => DetachOutcome::Finished,
         };
-        if self.channel != Channel::MAIN || left == Left::Finished {
+        if self.channel != Channel::MAIN || left == DetachOutcome::Finished {
             self.keep_all(&mut flow);
         }
         drop(flow);
@@ -320,12 +326,12 @@ impl Outlet {
     }
 
     /// Ends the stream after the queued messages. Later messages wait for a client that resumes.
-    pub(super) fn cut(&self, retry: Option<Duration>) {
+    pub(super) fn close_stream(&self, retry: Option<Duration>) {
         let mut flow = self.flow();
-        if flow.stage != Stage::Detached && flow.life == Life::Open {
-            if let Some(retry) = retry.filter(|_| self.terms.answers != Answers::Json) {
+        if flow.stage != ReaderState::Detached && flow.life == ChannelLife::Open {
+            if let Some(retry) = retry.filter(|_| self.terms.answers != ResponseMode::Json) {
                 let (position, bytes) = (flow.position, event_stream::retry(retry));
-                flow.put(Frame { position, kind: Kind::Noise, bytes, misdeed: None });
+                flow.put(Frame { position, kind: FrameKind::Noise, bytes, misdeed: None });
             }
             flow.cut = Some(flow.position);
         }
@@ -337,8 +343,8 @@ impl Outlet {
     /// Ends the channel after the queued messages.
     pub(super) fn end(&self) {
         let mut flow = self.flow();
-        if flow.life == Life::Open {
-            flow.life = Life::Ended;
+        if flow.life == ChannelLife::Open {
+            flow.life = ChannelLife::Ended;
         }
         flow.wake();
         drop(flow);
@@ -362,7 +368,7 @@ impl Outlet {
         Some(id)
     }
 
-    pub(super) fn keep_all(&self, flow: &mut Flow) {
+    pub(super) fn keep_all(&self, flow: &mut ChannelState) {
         for frame in flow.take_all() {
             self.keep(&frame);
         }
@@ -379,10 +385,10 @@ fn refused_in_json(answer: &Message) -> Bytes {
 
 /// The state of a channel.
 #[derive(Debug)]
-pub(super) struct Flow {
-    pub(super) life: Life,
-    pub(super) stage: Stage,
-    pub(super) unanswered: Unanswered,
+pub(super) struct ChannelState {
+    pub(super) life: ChannelLife,
+    pub(super) stage: ReaderState,
+    pub(super) unanswered: PendingRequests,
     pub(super) queue: VecDeque<Frame>,
     /// The length of the queue in bytes.
     bytes: usize,
@@ -396,7 +402,7 @@ pub(super) struct Flow {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum ChannelLife {
     /// More messages may follow.
     Open,
     /// Every request has its response.
@@ -406,7 +412,7 @@ pub(super) enum Life {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ReaderState {
     /// The POST waits for its first message.
     Waiting,
     /// A stream of events is attached.
@@ -417,7 +423,7 @@ pub(super) enum Stage {
 
 /// The form of the HTTP response to a POST.
 #[derive(Debug)]
-pub(super) enum First {
+pub(super) enum PostResponse {
     /// One body with these responses.
     Whole(Vec<Frame>, StatusCode, HeaderMap),
     /// A stream of events.
@@ -425,21 +431,21 @@ pub(super) enum First {
     /// None, because the channel was closed.
     Ended,
     /// An injected fault.
-    Wreck(Box<Wreck>, HeaderMap),
+    Wreck(Box<FaultyBody>, HeaderMap),
 }
 
 /// The next item of a stream.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum StreamItem {
     /// An event as written to the wire.
     Event(Bytes),
     /// An injected fault.
-    Wreck(Box<Wreck>),
+    Wreck(Box<FaultyBody>),
 }
 
 /// The state of a channel after its stream was detached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum DetachOutcome {
     /// Another stream is attached already.
     Superseded,
     /// All messages were queued.
@@ -450,7 +456,7 @@ pub(super) enum Left {
 
 /// A resumed stream: the missed events, and the number of its reader.
 #[derive(Debug)]
-pub(super) struct Resumed {
+pub(super) struct ResumedStream {
     /// The events that the client missed.
     pub(super) missed: Vec<(EventId, Bytes)>,
     /// The reader of the resumed stream.
@@ -459,14 +465,14 @@ pub(super) struct Resumed {
 
 /// Whether a channel can be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spent {
+pub(super) enum Reclaimable {
     /// The channel is complete, and all its messages are in the history.
     Yes,
     /// A stream still reads from the channel.
     No,
 }
 
-impl Flow {
+impl ChannelState {
     pub(super) fn put(&mut self, frame: Frame) {
         self.bytes += frame.bytes.len();
         self.queue.push_back(frame);
@@ -492,30 +498,30 @@ impl Flow {
     pub(super) fn attach(&mut self) -> u64 {
         self.readers += 1;
         // The cut was meant for the previous stream. A stream that attaches in `Waiting` is that stream.
-        if self.stage != Stage::Waiting {
+        if self.stage != ReaderState::Waiting {
             self.cut = None;
         }
-        self.stage = Stage::Attached { reader: self.readers };
+        self.stage = ReaderState::Attached { reader: self.readers };
         self.wake();
         self.readers
     }
 
     /// True if a client is attached that reads further messages.
-    pub(super) fn is_heard(&self) -> bool {
-        self.stage != Stage::Detached && self.cut.is_none()
+    pub(super) fn has_reader(&self) -> bool {
+        self.stage != ReaderState::Detached && self.cut.is_none()
     }
 }
 
 /// The pending requests of a POST, with a count for each id: a batch may repeat one.
 #[derive(Debug)]
-pub(super) struct Unanswered(HashMap<RequestId, usize>);
+pub(super) struct PendingRequests(HashMap<RequestId, usize>);
 
-impl Unanswered {
+impl PendingRequests {
     /// Starts with every request pending.
-    pub(super) fn new(requests: Vec<RequestId>) -> Unanswered {
+    pub(super) fn new(requests: Vec<RequestId>) -> PendingRequests {
         let mut counts = HashMap::with_capacity(requests.len());
         requests.into_iter().for_each(|id| *counts.entry(id).or_default() += 1);
-        Unanswered(counts)
+        PendingRequests(counts)
     }
 
     /// True if no request is pending.
@@ -524,7 +530,7 @@ impl Unanswered {
     }
 
     /// Classifies a message: a response to this POST, or a related message.
-    pub(super) fn kind(&self, message: &Message) -> Kind {
+    pub(super) fn kind(&self, message: &Message) -> FrameKind {
         let answers = match message.body() {
             Body::Batch(messages) => messages.iter().all(|message| self.answered_by(message).is_some()),
             Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => {
@@ -532,16 +538,16 @@ impl Unanswered {
             }
         };
         match message.as_response().map(|response| &response.reply) {
-            _ if !answers => Kind::Aside,
-            Some(Reply::Error(error)) => Kind::Answer { code: Some(error.code) },
-            Some(Reply::Result(_)) | None => Kind::Answer { code: None },
+            _ if !answers => FrameKind::Other,
+            Some(Reply::Error(error)) => FrameKind::Answer { code: Some(error.code) },
+            Some(Reply::Result(_)) | None => FrameKind::Answer { code: None },
         }
     }
 
     /// Removes the requests that a message responds to.
-    pub(super) fn cross_off(&mut self, message: &Message) {
+    pub(super) fn remove_answered(&mut self, message: &Message) {
         match message.body() {
-            Body::Batch(messages) => messages.iter().for_each(|message| self.cross_off(message)),
+            Body::Batch(messages) => messages.iter().for_each(|message| self.remove_answered(message)),
             Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => {
                 let Some(id) = self.answered_by(message).cloned() else { return };
                 if let Entry::Occupied(mut count) = self.0.entry(id) {
@@ -581,42 +587,42 @@ mod tests {
     use super::*;
     use crate::http::server::event_stream::HistoryTotal;
 
-    fn unanswered() -> Unanswered {
-        Unanswered::new(vec![1.into(), "1".into()])
+    fn unanswered() -> PendingRequests {
+        PendingRequests::new(vec![1.into(), "1".into()])
     }
 
     #[test]
     fn only_the_answer_to_an_open_request_is_an_answer() {
         let table = [
-            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Kind::Answer { code: None }, 1),
-            (r#"{"jsonrpc":"2.0","id":"1","error":{"code":-5,"message":""}}"#, Kind::Answer { code: Some(-5) }, 1),
-            (r#"{"jsonrpc":"2.0","id":2,"result":{}}"#, Kind::Aside, 2),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#, Kind::Aside, 2),
-            (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-5,"message":""}}"#, Kind::Aside, 2),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":3}"#, Kind::Answer { code: None }, 1),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, FrameKind::Answer { code: None }, 1),
+            (r#"{"jsonrpc":"2.0","id":"1","error":{"code":-5,"message":""}}"#, FrameKind::Answer { code: Some(-5) }, 1),
+            (r#"{"jsonrpc":"2.0","id":2,"result":{}}"#, FrameKind::Other, 2),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#, FrameKind::Other, 2),
+            (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-5,"message":""}}"#, FrameKind::Other, 2),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":3}"#, FrameKind::Answer { code: None }, 1),
             (
                 r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":"1","result":{}}]"#,
-                Kind::Answer { code: None },
+                FrameKind::Answer { code: None },
                 0,
             ),
-            (r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]"#, Kind::Aside, 1),
+            (r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]"#, FrameKind::Other, 1),
         ];
         for (text, kind, left) in table {
             let mut unanswered = unanswered();
             let message = Message::parse(text);
             assert_eq!(unanswered.kind(&message), kind, "{text}");
-            unanswered.cross_off(&message);
+            unanswered.remove_answered(&message);
             assert_eq!(unanswered.0.values().sum::<usize>(), left, "{text}");
         }
     }
 
     #[test]
     fn a_request_that_a_batch_repeats_has_as_many_answers() {
-        let mut unanswered = Unanswered::new(vec![1.into(), 1.into()]);
+        let mut unanswered = PendingRequests::new(vec![1.into(), 1.into()]);
         let message = Message::parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-        unanswered.cross_off(&message);
+        unanswered.remove_answered(&message);
         assert!(!unanswered.is_empty());
-        unanswered.cross_off(&message);
+        unanswered.remove_answered(&message);
         assert!(unanswered.is_empty());
     }
 
@@ -629,7 +635,7 @@ mod tests {
             }
         }
         let ids = (1..=100).map(RequestId::Number).collect();
-        let outlet = Outlet::of_post(Channel(1), ids, terms(Answers::Lazy, None));
+        let outlet = ChannelWriter::of_post(Channel(1), ids, terms(ResponseMode::Auto, None));
         let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
         let waker = Waker::from(wakes.clone());
         let mut context = Context::from_waker(&waker);
@@ -637,12 +643,14 @@ mod tests {
             assert!(outlet.poll_first(&mut context).is_pending());
             outlet.send(&result(id, 10), HeaderMap::new()).await.unwrap();
         }
-        let Poll::Ready(First::Whole(frames, ..)) = outlet.poll_first(&mut context) else { panic!("not answered") };
+        let Poll::Ready(PostResponse::Whole(frames, ..)) = outlet.poll_first(&mut context) else {
+            panic!("not answered")
+        };
         assert_eq!((frames.len(), wakes.0.load(Ordering::Relaxed)), (100, 2));
     }
 
-    fn terms(answers: Answers, history: Option<Arc<Mutex<History>>>) -> Terms {
-        Terms { era: Era::Legacy, answers, history, queue: 10, queue_bytes: 10_000 }
+    fn terms(answers: ResponseMode, history: Option<Arc<Mutex<History>>>) -> ChannelConfig {
+        ChannelConfig { era: Era::Legacy, answers, history, queue: 10, queue_bytes: 10_000 }
     }
 
     fn result(id: i64, length: usize) -> Message {
@@ -653,7 +661,7 @@ mod tests {
     #[tokio::test]
     async fn an_event_that_is_read_wakes_one_sender() {
         const SENDERS: usize = 200;
-        let outlet = Arc::new(Outlet::standing(terms(Answers::Events, None)));
+        let outlet = Arc::new(ChannelWriter::for_get_stream(terms(ResponseMode::Events, None)));
         let (reader, polls) = (outlet.attach(), Arc::new(AtomicUsize::new(0)));
         let mut senders = tokio::task::JoinSet::new();
         for _ in 0..SENDERS {
@@ -670,7 +678,7 @@ mod tests {
         }
         for _ in 0..SENDERS {
             let event = std::future::poll_fn(|context| outlet.poll_event(reader, context)).await;
-            assert!(matches!(event, Some(Next::Event(_))));
+            assert!(matches!(event, Some(StreamItem::Event(_))));
             tokio::task::yield_now().await;
         }
         while let Some(sent) = senders.join_next().await {
@@ -684,9 +692,10 @@ mod tests {
     async fn a_channel_that_lost_its_stream_keeps_its_messages_in_the_history_alone() {
         let history = History::new(4, 1000, Arc::new(HistoryTotal::new(1000)));
         let history = Arc::new(Mutex::new(history));
-        let outlet = Outlet::of_post(Channel(1), vec![1.into()], terms(Answers::Events, Some(history.clone())));
+        let outlet =
+            ChannelWriter::of_post(Channel(1), vec![1.into()], terms(ResponseMode::Events, Some(history.clone())));
         let reader = outlet.attach();
-        assert_eq!(outlet.leave(reader), Left::Unfinished);
+        assert_eq!(outlet.leave(reader), DetachOutcome::Unfinished);
         for id in 100..200 {
             outlet.send(&result(id, 10), HeaderMap::new()).await.unwrap();
         }
@@ -699,12 +708,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_of_json_has_a_limit_and_every_request_its_answer() {
-        let outlet = Outlet::of_post(Channel(1), vec![1.into(), 2.into()], terms(Answers::Json, None));
+        let outlet = ChannelWriter::of_post(Channel(1), vec![1.into(), 2.into()], terms(ResponseMode::Json, None));
         for id in [1, 2] {
             outlet.send(&result(id, MESSAGE_LIMIT * 3 / 4), HeaderMap::new()).await.unwrap();
         }
         let mut context = Context::from_waker(Waker::noop());
-        let Poll::Ready(First::Whole(frames, ..)) = outlet.poll_first(&mut context) else { panic!("not answered") };
+        let Poll::Ready(PostResponse::Whole(frames, ..)) = outlet.poll_first(&mut context) else {
+            panic!("not answered")
+        };
         let second = Message::parse(frames[1].bytes.clone());
         let second = second.as_response().unwrap();
         assert_eq!(second.id, Some(2.into()));
@@ -713,10 +724,10 @@ mod tests {
 
     #[test]
     fn an_error_about_nobody_answers_the_only_request() {
-        let mut unanswered = Unanswered::new(vec![1.into()]);
+        let mut unanswered = PendingRequests::new(vec![1.into()]);
         let message = Message::parse(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}}"#);
-        assert_eq!(unanswered.kind(&message), Kind::Answer { code: Some(-32700) });
-        unanswered.cross_off(&message);
+        assert_eq!(unanswered.kind(&message), FrameKind::Answer { code: Some(-32700) });
+        unanswered.remove_answered(&message);
         assert!(unanswered.is_empty());
     }
 }

@@ -19,61 +19,61 @@ use rehearsal_core::exchange::Channel;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::channel_writer::{Next, Outlet};
-use super::fault::{Broken, Piece, Wreck};
-use super::refusal::Answer;
-use super::session::{Busy, Session};
+use super::channel_writer::{ChannelWriter, StreamItem};
+use super::fault::{AbortConnection, BodyChunk, FaultyBody};
+use super::refusal::HttpReply;
+use super::session::{ActivityGuard, HttpSession};
 use crate::http::sse;
-use crate::http::sse::Event;
+use crate::http::sse::SseEvent;
 
 /// A stream of events: first the given ones, then those of a channel.
 #[derive(Debug)]
 pub(super) struct EventStream {
-    session: Arc<Session>,
+    session: Arc<HttpSession>,
     first: VecDeque<Bytes>,
     source: Option<Source>,
     /// The injected fault, which replaces everything else.
-    wreck: Option<Box<Wreck>>,
+    wreck: Option<Box<FaultyBody>>,
     keep_alive: Interval,
-    _busy: Busy,
+    _busy: ActivityGuard,
     _permit: OwnedSemaphorePermit,
 }
 
 #[derive(Debug)]
 struct Source {
-    outlet: Arc<Outlet>,
+    outlet: Arc<ChannelWriter>,
     reader: u64,
 }
 
 impl EventStream {
     /// Builds a stream of the given events.
     pub(super) fn of(
-        session: Arc<Session>,
+        session: Arc<HttpSession>,
         first: impl IntoIterator<Item = Bytes>,
         keep_alive: Duration,
         permit: OwnedSemaphorePermit,
     ) -> EventStream {
         let mut keep_alive = tokio::time::interval_at(Instant::now() + keep_alive, keep_alive);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let _busy = Busy::new(&session);
+        let _busy = ActivityGuard::new(&session);
         let first = first.into_iter().collect();
         EventStream { session, first, source: None, wreck: None, keep_alive, _busy, _permit: permit }
     }
 
     /// Continues with the events of a channel for this reader.
-    pub(super) fn then(mut self, outlet: Arc<Outlet>, reader: u64) -> EventStream {
+    pub(super) fn then(mut self, outlet: Arc<ChannelWriter>, reader: u64) -> EventStream {
         self.source = Some(Source { outlet, reader });
         self
     }
 
     /// Replaces the stream by an injected fault.
-    pub(super) fn wrecked(mut self, wreck: Box<Wreck>) -> EventStream {
+    pub(super) fn wrecked(mut self, wreck: Box<FaultyBody>) -> EventStream {
         self.wreck = Some(wreck);
         self
     }
 
     /// Builds the HTTP response.
-    pub(super) fn answer(self, headers: HeaderMap) -> Answer {
+    pub(super) fn answer(self, headers: HeaderMap) -> HttpReply {
         let mut answer = Response::new(Either::Right(self));
         let head = answer.headers_mut();
         head.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -87,29 +87,32 @@ impl EventStream {
 
 impl Body for EventStream {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = AbortConnection;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<body::Frame<Bytes>, Broken>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<body::Frame<Bytes>, AbortConnection>>> {
         let this = self.get_mut();
         if let Some(wreck) = &mut this.wreck {
             match ready!(wreck.poll(context)) {
-                Piece::Bytes(bytes) => return Poll::Ready(Some(Ok(body::Frame::data(bytes)))),
-                Piece::Over => return Poll::Ready(None),
-                Piece::Broken => return Poll::Ready(Some(Err(Broken))),
-                Piece::GoesOn => this.wreck = None,
+                BodyChunk::Bytes(bytes) => return Poll::Ready(Some(Ok(body::Frame::data(bytes)))),
+                BodyChunk::Over => return Poll::Ready(None),
+                BodyChunk::Broken => return Poll::Ready(Some(Err(AbortConnection))),
+                BodyChunk::Continue => this.wreck = None,
             }
         }
         let next = match (this.first.pop_front(), &this.source) {
-            (Some(event), _) => Poll::Ready(Some(Next::Event(event))),
+            (Some(event), _) => Poll::Ready(Some(StreamItem::Event(event))),
             (None, Some(source)) => source.outlet.poll_event(source.reader, context),
             (None, None) => Poll::Ready(None),
         };
         match next {
-            Poll::Ready(Some(Next::Event(event))) => {
+            Poll::Ready(Some(StreamItem::Event(event))) => {
                 this.keep_alive.reset();
                 Poll::Ready(Some(Ok(body::Frame::data(event))))
             }
-            Poll::Ready(Some(Next::Wreck(wreck))) => {
+            Poll::Ready(Some(StreamItem::Wreck(wreck))) => {
                 this.wreck = Some(wreck);
                 Pin::new(this).poll_frame(context)
             }
@@ -133,7 +136,7 @@ pub(super) struct Frame {
     /// Its position among the messages of the channel, from 1.
     pub(super) position: u64,
     /// The kind of frame.
-    pub(super) kind: Kind,
+    pub(super) kind: FrameKind,
     /// The message, or the bytes to write unchanged.
     pub(super) bytes: Bytes,
     /// The fault to inject here.
@@ -142,14 +145,14 @@ pub(super) struct Frame {
 
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     /// A response to a request of the POST, with its code if it is an error.
     Answer {
         /// The code of the error.
         code: Option<i64>,
     },
     /// Another message: a notification or a server request.
-    Aside,
+    Other,
     /// Bytes without framing.
     Raw,
     /// Bytes without framing that carry no message: they never complete a body.
@@ -158,10 +161,10 @@ pub(super) enum Kind {
     TransportFault,
 }
 
-impl Kind {
+impl FrameKind {
     /// True if the frame has a position among the messages of its channel.
     pub(super) fn is_message(self) -> bool {
-        matches!(self, Kind::Answer { .. } | Kind::Aside)
+        matches!(self, FrameKind::Answer { .. } | FrameKind::Other)
     }
 }
 
@@ -181,34 +184,34 @@ impl fmt::Display for EventId {
 }
 
 impl FromStr for EventId {
-    type Err = NotOurs;
+    type Err = ForeignEventId;
 
-    fn from_str(text: &str) -> Result<EventId, NotOurs> {
-        let (channel, position) = text.split_once('-').ok_or(NotOurs)?;
-        let number = |text: &str| text.parse::<u64>().map_err(|_| NotOurs);
+    fn from_str(text: &str) -> Result<EventId, ForeignEventId> {
+        let (channel, position) = text.split_once('-').ok_or(ForeignEventId)?;
+        let number = |text: &str| text.parse::<u64>().map_err(|_| ForeignEventId);
         Ok(EventId { channel: Channel(number(channel)?), position: number(position)? })
     }
 }
 
 /// An event id that this server did not write.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NotOurs;
+pub(super) struct ForeignEventId;
 
 /// Encodes a message as an event.
 pub(super) fn message(id: Option<EventId>, data: Bytes) -> Bytes {
     let id = id.map(|id| id.to_string());
-    sse::encode(&Event { event: Some("message".to_owned()), data, id, retry: None })
+    sse::encode(&SseEvent { event: Some("message".to_owned()), data, id, retry: None })
 }
 
 /// Encodes the event that sends an HTTP+SSE client the path to post to.
 pub(super) fn endpoint(uri: &str) -> Bytes {
     let data = Bytes::copy_from_slice(uri.as_bytes());
-    sse::encode(&Event { event: Some("endpoint".to_owned()), data, id: None, retry: None })
+    sse::encode(&SseEvent { event: Some("endpoint".to_owned()), data, id: None, retry: None })
 }
 
 /// Encodes the empty event that gives a client of 2025-11-25 an id to resume from.
 pub(super) fn priming(id: EventId, retry: Option<Duration>) -> Bytes {
-    sse::encode(&Event { event: None, data: Bytes::new(), id: Some(id.to_string()), retry })
+    sse::encode(&SseEvent { event: None, data: Bytes::new(), id: Some(id.to_string()), retry })
 }
 
 /// Encodes the time that a client should wait before it reconnects. It has no data, so no client takes it for a
@@ -219,8 +222,8 @@ pub(super) fn retry(time: Duration) -> Bytes {
 
 /// Encodes an event that only carries an id. It has a name of its own, because a client before 2025-11-25 would take an
 /// empty event for a message.
-pub(super) fn bookmark(id: EventId) -> Bytes {
-    sse::encode(&Event {
+pub(super) fn id_only_event(id: EventId) -> Bytes {
+    sse::encode(&SseEvent {
         event: Some("bookmark".to_owned()),
         data: Bytes::new(),
         id: Some(id.to_string()),
@@ -230,7 +233,7 @@ pub(super) fn bookmark(id: EventId) -> Bytes {
 
 /// Encodes a message as an event with this name.
 pub(super) fn named(name: &str, data: Bytes) -> Bytes {
-    sse::encode(&Event { event: Some(name.to_owned()), data, id: None, retry: None })
+    sse::encode(&SseEvent { event: Some(name.to_owned()), data, id: None, retry: None })
 }
 
 /// A comment, which shows that the connection is open.
@@ -328,7 +331,7 @@ mod tests {
         let id = EventId { channel: Channel(12), position: 345 };
         assert_eq!(id.to_string().parse(), Ok(id));
         for text in ["", "1", "-", "1-", "-1", "a-b", "1-2-3", "99999999999999999999-1"] {
-            assert_eq!(text.parse::<EventId>(), Err(NotOurs), "{text}");
+            assert_eq!(text.parse::<EventId>(), Err(ForeignEventId), "{text}");
         }
     }
 

@@ -18,18 +18,18 @@ use rehearsal_core::answer::fault::{DisconnectAt, HttpRefusal, TransportFault, f
 use rehearsal_core::exchange::Channel;
 use tokio::time::Sleep;
 
-use super::channel_writer::{Life, Outlet, Spent, Stage};
+use super::channel_writer::{ChannelLife, ChannelWriter, ReaderState, Reclaimable};
 use super::event_stream;
-use super::event_stream::{EventId, Frame, Kind};
-use super::options::Answers;
+use super::event_stream::{EventId, Frame, FrameKind};
+use super::options::ResponseMode;
 use crate::SendError;
 
 /// The size of one write of a flood, in bytes.
-const WAVE: usize = 32 * 1024;
+const FLOOD_CHUNK: usize = 32 * 1024;
 
-impl Outlet {
+impl ChannelWriter {
     /// Carries out a fault. Noise precedes the response; any other fault replaces it.
-    pub(super) async fn misbehave(&self, misdeed: TransportFault) -> Result<Spent, SendError> {
+    pub(super) async fn inject_fault(&self, misdeed: TransportFault) -> Result<Reclaimable, SendError> {
         match misdeed {
             TransportFault::Noise(lines) => {
                 for line in lines {
@@ -39,12 +39,12 @@ impl Outlet {
                     })
                     .await?;
                 }
-                Ok(Spent::No)
+                Ok(Reclaimable::No)
             }
             // The client does not read our stderr here. Comments, or spaces before JSON, are also bytes that it must
             // read and discard.
             TransportFault::Flood(mut bytes) => {
-                let wave = if self.speaks_events() { comments() } else { Bytes::from_static(&[b' '; WAVE]) };
+                let wave = if self.speaks_events() { comments() } else { Bytes::from_static(&[b' '; FLOOD_CHUNK]) };
                 while bytes > 0 {
                     let length = wave.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
                     // A truncated comment would merge with the event after it.
@@ -52,79 +52,84 @@ impl Outlet {
                     self.noise(&wave).await?;
                     bytes -= length as u64;
                 }
-                Ok(Spent::No)
+                Ok(Reclaimable::No)
             }
             other => self.replace(other),
         }
     }
 
     fn speaks_events(&self) -> bool {
-        self.terms.answers != Answers::Json || self.flow().stage != Stage::Waiting
+        self.terms.answers != ResponseMode::Json || self.flow().stage != ReaderState::Waiting
     }
 
     /// Queues a fault that replaces the response.
-    fn replace(&self, misdeed: TransportFault) -> Result<Spent, SendError> {
+    fn replace(&self, misdeed: TransportFault) -> Result<Reclaimable, SendError> {
         let mut flow = self.flow();
-        if flow.life != Life::Open {
+        if flow.life != ChannelLife::Open {
             return Err(SendError::NoChannel);
         }
         // A response that is kept for resumption has a position among the messages.
         flow.position += u64::from(matches!(misdeed, TransportFault::CutStream(_)));
         let position = flow.position;
         let misdeed = Some(Box::new(misdeed));
-        flow.put(Frame { position, kind: Kind::TransportFault, bytes: Bytes::new(), misdeed });
+        flow.put(Frame { position, kind: FrameKind::TransportFault, bytes: Bytes::new(), misdeed });
         if self.channel != Channel::MAIN {
-            flow.life = Life::Done;
+            flow.life = ChannelLife::Done;
         }
         flow.wake();
-        if flow.life == Life::Done && flow.stage == Stage::Detached {
+        if flow.life == ChannelLife::Done && flow.stage == ReaderState::Detached {
             self.keep_all(&mut flow);
-            return Ok(Spent::Yes);
+            return Ok(Reclaimable::Yes);
         }
-        Ok(Spent::No)
+        Ok(Reclaimable::No)
     }
 
     /// Keeps a response for a client that resumes, and returns whether that is possible.
-    fn keep_cut(&self, position: u64, answer: &Bytes) -> bool {
-        self.keep(&Frame { position, kind: Kind::Aside, bytes: answer.clone(), misdeed: None }).is_some()
+    fn keep_for_resume(&self, position: u64, answer: &Bytes) -> bool {
+        self.keep(&Frame { position, kind: FrameKind::Other, bytes: answer.clone(), misdeed: None }).is_some()
     }
 
     /// Builds a fault as the whole HTTP response to a POST.
-    pub(super) fn wreck_of_post(&self, position: u64, misdeed: TransportFault) -> Wreck {
-        let events = self.terms.answers == Answers::Events;
-        let json = |answer: Bytes, end| Wreck::new(Head::Json { length: answer.len() }, [answer], end);
+    pub(super) fn faulty_post_body(&self, position: u64, misdeed: TransportFault) -> FaultyBody {
+        let events = self.terms.answers == ResponseMode::Events;
+        let json = |answer: Bytes, end| FaultyBody::new(FaultyHead::Json { length: answer.len() }, [answer], end);
         let whole = |answer: Bytes, end| match events {
-            true => Wreck::new(Head::Events, [event_stream::message(None, answer)], end),
+            true => FaultyBody::new(FaultyHead::Events, [event_stream::message(None, answer)], end),
             false => json(answer, end),
         };
         let part = |answer: Bytes, end| match events {
-            true => Wreck::new(Head::Events, [first_half(&event_stream::message(None, answer))], end),
-            false => Wreck::new(Head::Json { length: answer.len() }, [first_half(&answer)], end),
+            true => FaultyBody::new(FaultyHead::Events, [first_half(&event_stream::message(None, answer))], end),
+            false => FaultyBody::new(FaultyHead::Json { length: answer.len() }, [first_half(&answer)], end),
         };
         match misdeed {
-            TransportFault::RawAnswers(mut answers) if answers.len() == 1 => whole(answers.remove(0), End::Proper),
-            TransportFault::RawAnswers(answers) if self.terms.answers == Answers::Json => {
-                json(Bytes::from(answers.join(&b'\n')), End::Proper)
+            TransportFault::RawAnswers(mut answers) if answers.len() == 1 => whole(answers.remove(0), BodyEnd::Proper),
+            TransportFault::RawAnswers(answers) if self.terms.answers == ResponseMode::Json => {
+                json(Bytes::from(answers.join(&b'\n')), BodyEnd::Proper)
             }
-            TransportFault::RawAnswers(answers) => Wreck::new(
-                Head::Events,
+            TransportFault::RawAnswers(answers) => FaultyBody::new(
+                FaultyHead::Events,
                 answers.into_iter().map(|answer| event_stream::message(None, answer)),
-                End::Proper,
+                BodyEnd::Proper,
             ),
-            TransportFault::Truncate(answer) => part(answer, End::Silence),
-            TransportFault::Disconnect { at: DisconnectAt::Before, .. } => Wreck::new(Head::None, [], End::Broken),
-            TransportFault::Disconnect { answer, at: DisconnectAt::During } => part(answer, End::Broken),
-            TransportFault::Disconnect { answer, at: DisconnectAt::After } => whole(answer, End::Closed),
-            TransportFault::SlowWrite { answer, piece, pause } => whole(answer, End::Proper).dripping(piece, pause),
+            TransportFault::Truncate(answer) => part(answer, BodyEnd::Stall),
+            TransportFault::Disconnect { at: DisconnectAt::Before, .. } => {
+                FaultyBody::new(FaultyHead::None, [], BodyEnd::Broken)
+            }
+            TransportFault::Disconnect { answer, at: DisconnectAt::During } => part(answer, BodyEnd::Broken),
+            TransportFault::Disconnect { answer, at: DisconnectAt::After } => whole(answer, BodyEnd::Closed),
+            TransportFault::SlowWrite { answer, piece, pause } => whole(answer, BodyEnd::Proper).dripping(piece, pause),
             TransportFault::HttpStatus(refused) => refusal(refused, self.terms.history.is_some()),
-            TransportFault::CutStream(answer) if self.terms.answers == Answers::Json => part(answer, End::Broken),
+            TransportFault::CutStream(answer) if self.terms.answers == ResponseMode::Json => {
+                part(answer, BodyEnd::Broken)
+            }
             TransportFault::CutStream(answer) => {
-                let head = if self.keep_cut(position, &answer) { Head::Resumable } else { Head::Events };
-                Wreck::new(head, [first_half(&event_stream::message(None, answer))], End::Broken)
+                let head =
+                    if self.keep_for_resume(position, &answer) { FaultyHead::Resumable } else { FaultyHead::Events };
+                FaultyBody::new(head, [first_half(&event_stream::message(None, answer))], BodyEnd::Broken)
             }
             TransportFault::ContentType { answer, content_type } => {
                 let headers = HeaderMap::from_iter(HeaderValue::try_from(content_type).map(|it| (CONTENT_TYPE, it)));
-                Wreck::new(Head::Other { status: StatusCode::OK, headers }, [answer], End::Proper)
+                FaultyBody::new(FaultyHead::Other { status: StatusCode::OK, headers }, [answer], BodyEnd::Proper)
             }
             TransportFault::Noise(_) | TransportFault::Flood(_) => {
                 unreachable!("noise has no place in the place of the answer")
@@ -133,28 +138,30 @@ impl Outlet {
     }
 
     /// Builds a fault within a stream.
-    pub(super) fn wreck_of_stream(&self, position: u64, misdeed: TransportFault) -> Wreck {
-        let usual = if self.channel == Channel::MAIN { End::GoesOn } else { End::Proper };
+    pub(super) fn faulty_stream_body(&self, position: u64, misdeed: TransportFault) -> FaultyBody {
+        let usual = if self.channel == Channel::MAIN { BodyEnd::Continue } else { BodyEnd::Proper };
         // As over a pipe, the next message on the main channel follows the partial one directly.
-        let silence = if self.channel == Channel::MAIN { End::GoesOn } else { End::Silence };
-        let stream = |pieces: Vec<Bytes>, end| Wreck::new(Head::Events, pieces, end);
+        let silence = if self.channel == Channel::MAIN { BodyEnd::Continue } else { BodyEnd::Stall };
+        let stream = |pieces: Vec<Bytes>, end| FaultyBody::new(FaultyHead::Events, pieces, end);
         let event = |answer: Bytes| event_stream::message(None, answer);
         match misdeed {
             TransportFault::RawAnswers(answers) => stream(answers.into_iter().map(event).collect(), usual),
             TransportFault::Truncate(answer) => stream(vec![first_half(&event(answer))], silence),
-            TransportFault::Disconnect { at: DisconnectAt::Before, .. } => stream(Vec::new(), End::Broken),
+            TransportFault::Disconnect { at: DisconnectAt::Before, .. } => stream(Vec::new(), BodyEnd::Broken),
             TransportFault::Disconnect { answer, at: DisconnectAt::During } => {
-                stream(vec![first_half(&event(answer))], End::Broken)
+                stream(vec![first_half(&event(answer))], BodyEnd::Broken)
             }
-            TransportFault::Disconnect { answer, at: DisconnectAt::After } => stream(vec![event(answer)], End::Broken),
+            TransportFault::Disconnect { answer, at: DisconnectAt::After } => {
+                stream(vec![event(answer)], BodyEnd::Broken)
+            }
             TransportFault::SlowWrite { answer, piece, pause } => {
                 stream(vec![event(answer)], usual).dripping(piece, pause)
             }
             TransportFault::HttpStatus(refused) => stream(vec![event(refused.fallback_error)], usual),
             TransportFault::CutStream(answer) => {
                 let id = EventId { channel: self.channel, position: position.saturating_sub(1) };
-                let part = stream(vec![first_half(&event(answer))], End::Broken);
-                if self.terms.history.is_some() { part.after(event_stream::bookmark(id)) } else { part }
+                let part = stream(vec![first_half(&event(answer))], BodyEnd::Broken);
+                if self.terms.history.is_some() { part.after(event_stream::id_only_event(id)) } else { part }
             }
             TransportFault::ContentType { answer, content_type } => {
                 stream(vec![event_stream::named(&content_type, answer)], usual)
@@ -167,9 +174,9 @@ impl Outlet {
 }
 
 /// Builds a refusal as the whole HTTP response to a POST.
-fn refusal(refused: HttpRefusal, in_session: bool) -> Wreck {
+fn refusal(refused: HttpRefusal, in_session: bool) -> FaultyBody {
     let (status, headers, body) = status(refused, in_session);
-    Wreck::new(Head::Other { status, headers }, [body], End::Proper)
+    FaultyBody::new(FaultyHead::Other { status, headers }, [body], BodyEnd::Proper)
 }
 
 /// Returns the status, headers and body of a refusal.
@@ -194,30 +201,30 @@ pub(super) fn status(refused: HttpRefusal, in_session: bool) -> (StatusCode, Hea
 
 /// Builds comments that fill one write of a flood.
 fn comments() -> Bytes {
-    let mut comments = BytesMut::with_capacity(WAVE);
-    while comments.len() < WAVE {
+    let mut comments = BytesMut::with_capacity(FLOOD_CHUNK);
+    while comments.len() < FLOOD_CHUNK {
         comments.put_slice(b": nobody needs to know this, and there is more of it\n\n");
     }
     comments.freeze()
 }
 
 /// How long bytes have to be sent before their socket is closed.
-const FAREWELL: Duration = Duration::from_millis(50);
+const FLUSH_WAIT: Duration = Duration::from_millis(50);
 
 /// The rest of a faulty response.
 #[derive(Debug)]
-pub(super) struct Wreck {
+pub(super) struct FaultyBody {
     /// The head of the response, if the fault replaces the whole response.
-    pub(super) head: Head,
+    pub(super) head: FaultyHead,
     pieces: VecDeque<Bytes>,
     pause: Duration,
-    end: End,
+    end: BodyEnd,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 /// The head of a faulty response.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum FaultyHead {
     /// JSON with this `Content-Length`.
     Json {
         /// The announced number of bytes.
@@ -240,22 +247,22 @@ pub(super) enum Head {
 
 /// What follows the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum BodyEnd {
     /// The regular end of the body.
     Proper,
     /// The regular end of the body, then the end of the connection.
     Closed,
     /// Nothing: the body stays incomplete.
-    Silence,
+    Stall,
     /// The socket is closed within the body.
     Broken,
     /// The stream continues normally.
-    GoesOn,
+    Continue,
 }
 
 /// The next step of a faulty response.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum BodyChunk {
     /// Write these bytes.
     Bytes(Bytes),
     /// End the body.
@@ -263,28 +270,28 @@ pub(super) enum Piece {
     /// Close the socket.
     Broken,
     /// Continue normally.
-    GoesOn,
+    Continue,
 }
 
 /// The error of a body that closes its socket.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the connection was broken on purpose")]
-pub(super) struct Broken;
+pub(super) struct AbortConnection;
 
-impl From<Infallible> for Broken {
-    fn from(never: Infallible) -> Broken {
+impl From<Infallible> for AbortConnection {
+    fn from(never: Infallible) -> AbortConnection {
         match never {}
     }
 }
 
-impl Wreck {
+impl FaultyBody {
     /// Builds a faulty response from pieces and an end.
-    pub(super) fn new(head: Head, pieces: impl IntoIterator<Item = Bytes>, end: End) -> Wreck {
-        Wreck { head, pieces: pieces.into_iter().collect(), pause: Duration::ZERO, end, sleep: None }
+    pub(super) fn new(head: FaultyHead, pieces: impl IntoIterator<Item = Bytes>, end: BodyEnd) -> FaultyBody {
+        FaultyBody { head, pieces: pieces.into_iter().collect(), pause: Duration::ZERO, end, sleep: None }
     }
 
     /// Splits the bytes into pieces of this size, with a pause between them.
-    pub(super) fn dripping(mut self, piece: usize, pause: Duration) -> Wreck {
+    pub(super) fn dripping(mut self, piece: usize, pause: Duration) -> FaultyBody {
         let mut whole: Bytes = self.pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
         self.pieces.clear();
         while !whole.is_empty() {
@@ -295,7 +302,7 @@ impl Wreck {
     }
 
     /// Adds a piece at the front.
-    pub(super) fn after(mut self, first: Bytes) -> Wreck {
+    pub(super) fn after(mut self, first: Bytes) -> FaultyBody {
         self.pieces.push_front(first);
         self
     }
@@ -305,50 +312,50 @@ impl Wreck {
         let mut answer = Response::new(body);
         let headers = answer.headers_mut();
         match &self.head {
-            Head::Json { length } => {
+            FaultyHead::Json { length } => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 headers.insert(CONTENT_LENGTH, HeaderValue::from(*length));
             }
-            Head::Events | Head::Resumable => {
+            FaultyHead::Events | FaultyHead::Resumable => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
                 headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
             }
-            Head::Other { status, headers: others } => {
+            FaultyHead::Other { status, headers: others } => {
                 headers.extend(others.clone());
                 *answer.status_mut() = *status;
             }
-            Head::None => return None,
+            FaultyHead::None => return None,
         }
-        if self.end == End::Closed {
+        if self.end == BodyEnd::Closed {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         Some(answer)
     }
 
     /// Polls the next step.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Piece> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<BodyChunk> {
         if let Some(sleep) = &mut self.sleep {
             ready!(sleep.as_mut().poll(context));
             self.sleep = None;
             if self.pieces.is_empty() {
-                return Poll::Ready(Piece::Broken);
+                return Poll::Ready(BodyChunk::Broken);
             }
         }
         if let Some(piece) = self.pieces.pop_front() {
-            if self.pieces.is_empty() && self.end == End::Broken {
+            if self.pieces.is_empty() && self.end == BodyEnd::Broken {
                 // Closing the socket drops unsent bytes, so the last ones get time to be sent.
-                self.sleep = Some(Box::pin(tokio::time::sleep(FAREWELL)));
+                self.sleep = Some(Box::pin(tokio::time::sleep(FLUSH_WAIT)));
             } else if !self.pieces.is_empty() && !self.pause.is_zero() {
                 self.sleep = Some(Box::pin(tokio::time::sleep(self.pause)));
             }
-            return Poll::Ready(Piece::Bytes(piece));
+            return Poll::Ready(BodyChunk::Bytes(piece));
         }
         match self.end {
-            End::Proper | End::Closed => Poll::Ready(Piece::Over),
-            End::Broken => Poll::Ready(Piece::Broken),
-            End::GoesOn => Poll::Ready(Piece::GoesOn),
+            BodyEnd::Proper | BodyEnd::Closed => Poll::Ready(BodyChunk::Over),
+            BodyEnd::Broken => Poll::Ready(BodyChunk::Broken),
+            BodyEnd::Continue => Poll::Ready(BodyChunk::Continue),
             // The body is dropped when the client disconnects or the server shuts down.
-            End::Silence => Poll::Pending,
+            BodyEnd::Stall => Poll::Pending,
         }
     }
 }

@@ -9,21 +9,21 @@ use rehearsal_core::exchange::Channel;
 use rehearsal_core::protocol::header;
 
 use super::event_stream::{self, EventId, EventStream};
-use super::options::Sessions;
+use super::options::SessionMode;
 use super::post::named_session;
-use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
-use super::registry::Registry;
-use super::session::Session;
+use super::refusal::{BAD_REQUEST, HttpReply, Rejection, whole};
+use super::registry::SessionRegistry;
+use super::session::HttpSession;
 use super::{ladder, read_post};
-use crate::Ending;
+use crate::ConnectionEnd;
 
 /// Opens the GET stream of a session, or resumes a broken stream.
-pub(super) fn get(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Refusal> {
+pub(super) fn get(registry: &Arc<SessionRegistry>, parts: &Parts) -> Result<HttpReply, Rejection> {
     let options = &registry.options;
     let session = session(registry, &parts.headers)?;
-    if !read_post::takes_events(&parts.headers) {
+    if !read_post::accepts_events(&parts.headers) {
         let message = "Not Acceptable: the client must accept text/event-stream";
-        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message));
+        return Err(Rejection::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message));
     }
     let revision = ladder::legacy_revision(&parts.headers, session.negotiated(), options)?;
     let permit = registry.stream()?;
@@ -41,12 +41,12 @@ pub(super) fn get(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Ref
             None => Ok(stream(session.replay(last).ok_or_else(not_kept)?).answer(HeaderMap::new())),
         };
     }
-    let outlet = session.outlet(Channel::MAIN).ok_or_else(Refusal::no_session)?;
+    let outlet = session.outlet(Channel::MAIN).ok_or_else(Rejection::no_session)?;
     // The TypeScript and Python SDKs do the same. With two streams the client could not know which one carries
     // messages.
     let reader = outlet.attach_standing().ok_or_else(|| {
         let message = "Conflict: the session has a stream already; Last-Event-ID would take it over";
-        Refusal::new(StatusCode::CONFLICT, BAD_REQUEST, message)
+        Rejection::new(StatusCode::CONFLICT, BAD_REQUEST, message)
     })?;
     let id = EventId { channel: Channel::MAIN, position: outlet.written() };
     let priming = revision.has_priming_event().then(|| event_stream::priming(id, options.retry));
@@ -55,23 +55,23 @@ pub(super) fn get(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Ref
 }
 
 /// Ends a session.
-pub(super) fn delete(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Refusal> {
+pub(super) fn delete(registry: &Arc<SessionRegistry>, parts: &Parts) -> Result<HttpReply, Rejection> {
     let session = session(registry, &parts.headers)?;
     ladder::legacy_revision(&parts.headers, session.negotiated(), &registry.options)?;
-    session.end(Ending::PeerClosed);
+    session.end(ConnectionEnd::PeerClosed);
     Ok(whole(StatusCode::OK, Bytes::new()))
 }
 
-fn session(registry: &Registry, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+fn session(registry: &SessionRegistry, headers: &HeaderMap) -> Result<Arc<HttpSession>, Rejection> {
     let options = &registry.options;
     let is_modern = options.serves_modern() && ladder::version_header(headers).is_some_and(ladder::is_modern);
-    if is_modern || !options.serves_legacy() || options.sessions == Sessions::Off {
-        return Err(Refusal::method("POST"));
+    if is_modern || !options.serves_legacy() || options.sessions == SessionMode::Off {
+        return Err(Rejection::method("POST"));
     }
     named_session(registry, headers)
 }
 
-fn not_kept() -> Refusal {
+fn not_kept() -> Rejection {
     let message = "Bad Request: the events since Last-Event-ID are unknown or no longer kept";
-    Refusal::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message)
+    Rejection::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message)
 }

@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::options::Options;
-use super::registry::Registry;
+use super::options::HttpServerOptions;
+use super::registry::SessionRegistry;
 use super::router::route;
 use crate::Connection;
 
@@ -24,7 +24,7 @@ use crate::Connection;
 pub struct HttpServer {
     newcomers: mpsc::UnboundedReceiver<Connection>,
     handle: Handle,
-    pub(super) registry: Arc<Registry>,
+    pub(super) registry: Arc<SessionRegistry>,
     task: JoinHandle<()>,
 }
 
@@ -59,7 +59,7 @@ pub enum BindError {
 
 impl HttpServer {
     /// Starts to listen.
-    pub async fn bind(options: Options) -> Result<HttpServer, BindError> {
+    pub async fn bind(options: HttpServerOptions) -> Result<HttpServer, BindError> {
         for path in [&options.path, &options.sse_path, &options.message_path] {
             if !path.starts_with('/') {
                 return Err(BindError::Path { path: path.clone() });
@@ -70,7 +70,7 @@ impl HttpServer {
         let address = listener.local_addr().map_err(failed)?;
         let (path, sse_path) = (options.path.as_str().into(), options.sse_path.as_str().into());
         let (sender, newcomers) = mpsc::unbounded_channel();
-        let registry = Arc::new(Registry::new(options, sender));
+        let registry = Arc::new(SessionRegistry::new(options, sender));
         let (stop, stopping) = watch::channel(false);
         let (stopped, is_stopped) = watch::channel(false);
         let task = tokio::spawn(serve(listener, registry.clone(), stopping, stopped));
@@ -84,7 +84,7 @@ impl HttpServer {
             biased;
             connection = self.newcomers.recv() => connection,
             // The registry keeps the queue open, so only this flag reports the shutdown.
-            () = told(&mut self.handle.stopped) => None,
+            () = wait_until_set(&mut self.handle.stopped) => None,
         }
     }
 
@@ -135,7 +135,7 @@ impl Handle {
     /// closed.
     pub async fn shutdown(&self) {
         self.stop.send_replace(true);
-        told(&mut self.stopped.clone()).await;
+        wait_until_set(&mut self.stopped.clone()).await;
     }
 }
 
@@ -147,7 +147,7 @@ impl Drop for HttpServer {
 }
 
 /// Waits until the flag is set, or its sender is dropped.
-async fn told(signal: &mut watch::Receiver<bool>) {
+async fn wait_until_set(signal: &mut watch::Receiver<bool>) {
     let _ = signal.wait_for(|told| *told).await;
 }
 
@@ -163,7 +163,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 
 async fn serve(
     listener: TcpListener,
-    registry: Arc<Registry>,
+    registry: Arc<SessionRegistry>,
     mut stopping: watch::Receiver<bool>,
     stopped: watch::Sender<bool>,
 ) {
@@ -193,7 +193,7 @@ async fn serve(
             },
             Some(_) = tasks.join_next() => {}
             _ = expiry.tick() => registry.expire(),
-            () = told(&mut stopping) => break,
+            () = wait_until_set(&mut stopping) => break,
         }
     }
     drop(listener);
@@ -208,7 +208,7 @@ async fn serve(
 }
 
 /// Serves the requests of one socket.
-async fn talk(stream: TcpStream, registry: Arc<Registry>, mut stop: watch::Receiver<bool>) {
+async fn talk(stream: TcpStream, registry: Arc<SessionRegistry>, mut stop: watch::Receiver<bool>) {
     // Otherwise each chunk of a stream waits for the acknowledgement of the previous one: 40 ms each.
     let _ = stream.set_nodelay(true);
     let limits = &registry.options.limits;
@@ -220,7 +220,7 @@ async fn talk(stream: TcpStream, registry: Arc<Registry>, mut stop: watch::Recei
     // possible.
     let _ = tokio::select! {
         served = connection.as_mut() => served,
-        () = told(&mut stop) => {
+        () = wait_until_set(&mut stop) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

@@ -15,22 +15,22 @@ use tokio::sync::oneshot;
 
 use super::event_stream::EventStream;
 use super::post::gone;
-use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
-use super::registry::Registry;
-use super::session::Kind;
+use super::refusal::{BAD_REQUEST, HttpReply, Rejection, whole};
+use super::registry::SessionRegistry;
+use super::session::SessionKind;
 use super::{event_stream, fault, read_post};
-use crate::HttpHead;
+use crate::HttpMeta;
 
 /// Opens a connection: the first event of the stream is the path to post to.
-pub(super) fn listen(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Refusal> {
+pub(super) fn open_stream(registry: &Arc<SessionRegistry>, parts: &Parts) -> Result<HttpReply, Rejection> {
     let options = &registry.options;
-    if !read_post::takes_events(&parts.headers) {
+    if !read_post::accepts_events(&parts.headers) {
         let message = "Not Acceptable: the client must accept text/event-stream";
-        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message));
+        return Err(Rejection::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message));
     }
     let permit = registry.stream()?;
-    let session = registry.begin(Kind::TwoEndpoints)?;
-    let outlet = session.outlet(Channel::MAIN).ok_or_else(Refusal::closing)?;
+    let session = registry.begin(SessionKind::TwoEndpoints)?;
+    let outlet = session.outlet(Channel::MAIN).ok_or_else(Rejection::closing)?;
     let reader = outlet.attach();
     let endpoint = event_stream::endpoint(&format!("{}?sessionId={}", options.message_path, session.id));
     let stream = EventStream::of(session, [endpoint], options.keep_alive, permit);
@@ -38,20 +38,24 @@ pub(super) fn listen(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, 
 }
 
 /// Receives a message for an open connection.
-pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming) -> Result<Answer, Refusal> {
+pub(super) async fn post(
+    registry: &Arc<SessionRegistry>,
+    parts: Parts,
+    body: Incoming,
+) -> Result<HttpReply, Rejection> {
     let fields = parts.uri.query().unwrap_or_default().split('&');
     let id = fields.filter_map(|field| field.split_once('=')).find(|(name, _)| *name == "sessionId").map(|(_, id)| id);
     let Some(id) = id else {
         let message = "Bad Request: the address has no sessionId";
-        return Err(Refusal::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message));
+        return Err(Rejection::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message));
     };
-    let session = registry.find(id, Kind::TwoEndpoints).ok_or_else(Refusal::no_session)?;
+    let session = registry.find(id, SessionKind::TwoEndpoints).ok_or_else(Rejection::no_session)?;
     let (message, reserved) = read_post::read(&parts.headers, body, registry).await?;
     if matches!(message.body(), Body::Batch(_)) {
         let message = "Invalid Request: 2024-11-05 has no batches over HTTP+SSE";
-        return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message));
+        return Err(Rejection::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message));
     }
-    let head = Arc::new(HttpHead { status: None, headers: parts.headers });
+    let head = Arc::new(HttpMeta { status: None, headers: parts.headers });
     let request = message.as_request().map(|request| request.id.clone());
     let held = registry.options.hold_posts.zip(request).map(|(time, id)| (time, session.held.hold(id)));
     session.deliver(Channel::MAIN, message, head).await.map_err(|_| gone(&session))?;

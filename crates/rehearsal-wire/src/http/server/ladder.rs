@@ -9,12 +9,12 @@ use rehearsal_core::message::{Body, ErrorReply, Message, Method, Request};
 use rehearsal_core::protocol::{Claim, Era, Revision, code, header, meta};
 use serde_json::Value;
 
-use super::options::Options;
-use super::refusal::{BAD_REQUEST, Refusal};
+use super::options::HttpServerOptions;
+use super::refusal::{BAD_REQUEST, Rejection};
 
 /// How a POST is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum PostKind {
     /// A stateless message, fully checked.
     Stateless,
     /// `initialize` of the handshake era, with the requested version if it is known.
@@ -27,7 +27,11 @@ pub(super) enum Lane {
 }
 
 /// Decides how a message is handled.
-pub(super) fn classify(message: &Message, headers: &HeaderMap, options: &Options) -> Result<Lane, Refusal> {
+pub(super) fn classify(
+    message: &Message,
+    headers: &HeaderMap,
+    options: &HttpServerOptions,
+) -> Result<PostKind, Rejection> {
     // A server of the handshake era alone ignores the marks of the other era.
     let modern_header = options.serves_modern() && version_header(headers).is_some_and(is_modern);
     match message.body() {
@@ -35,32 +39,32 @@ pub(super) fn classify(message: &Message, headers: &HeaderMap, options: &Options
             let claim = request.param(&["_meta", meta::PROTOCOL_VERSION]);
             if options.serves_modern() && claim.is_some() {
                 modern(request, headers, options).map_err(|refusal| refusal.of(Some(&request.id)))?;
-                return Ok(Lane::Stateless);
+                return Ok(PostKind::Stateless);
             }
             if modern_header || (!options.serves_legacy() && request.method != Method::INITIALIZE) {
                 // The request declares no version, so this error names what is missing.
                 Claim::read(&meta_of(request)).map_err(|error| bad_request(error).of(Some(&request.id)))?;
             }
             if request.method != Method::INITIALIZE {
-                return Ok(Lane::Session);
+                return Ok(PostKind::Session);
             }
             let wants = request.param(&["protocolVersion"]).and_then(|version| version.text());
             if !options.serves_legacy() {
                 let error = Claim::unsupported(&wants.unwrap_or_default(), &options.revisions);
                 return Err(bad_request(error).of(Some(&request.id)));
             }
-            Ok(Lane::Handshake { wants: wants.and_then(|version| version.parse().ok()) })
+            Ok(PostKind::Handshake { wants: wants.and_then(|version| version.parse().ok()) })
         }
         // The headers of notifications are not specified, so none are required.
-        Body::Notification(_) if modern_header => Ok(Lane::Stateless),
+        Body::Notification(_) if modern_header => Ok(PostKind::Stateless),
         Body::Response(_) | Body::Batch(_) if modern_header => {
             let message = "2026-07-28 has neither batches nor questions of the server";
-            Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message))
+            Err(Rejection::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message))
         }
-        Body::Notification(_) | Body::Response(_) | Body::Batch(_) if options.serves_legacy() => Ok(Lane::Session),
+        Body::Notification(_) | Body::Response(_) | Body::Batch(_) if options.serves_legacy() => Ok(PostKind::Session),
         Body::Notification(_) | Body::Response(_) | Body::Batch(_) | Body::Garbled(_) => {
             let message = "only 2026-07-28 is served here, and its header is missing";
-            Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message))
+            Err(Rejection::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message))
         }
     }
 }
@@ -85,24 +89,24 @@ pub(super) fn is_modern(version: &str) -> bool {
 pub(super) fn legacy_revision(
     headers: &HeaderMap,
     negotiated: Option<Revision>,
-    options: &Options,
-) -> Result<Revision, Refusal> {
+    options: &HttpServerOptions,
+) -> Result<Revision, Rejection> {
     let Some(version) = version_header(headers) else { return Ok(negotiated.unwrap_or(Revision::WITHOUT_HEADER)) };
     let known = version.parse().ok().filter(|revision| options.served(Era::Legacy).any(|served| served == *revision));
     known.ok_or_else(|| {
         let served: Vec<&str> = options.served(Era::Legacy).map(Revision::as_str).collect();
         let message =
             format!("Bad Request: Unsupported protocol version: {version} (supported: {})", served.join(", "));
-        Refusal::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message)
+        Rejection::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message)
     })
 }
 
-fn modern(request: &Request, headers: &HeaderMap, options: &Options) -> Result<(), Refusal> {
+fn modern(request: &Request, headers: &HeaderMap, options: &HttpServerOptions) -> Result<(), Rejection> {
     let meta = meta_of(request);
     let claim = Claim::read(&meta).map_err(bad_request)?;
     let version = claim.version;
     let mismatch = |message: String| {
-        Refusal::new(StatusCode::BAD_REQUEST, code::HEADER_MISMATCH, format!("Bad Request: {message}"))
+        Rejection::new(StatusCode::BAD_REQUEST, code::HEADER_MISMATCH, format!("Bad Request: {message}"))
     };
     let values = |name: &str| -> Vec<String> {
         headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
@@ -126,6 +130,6 @@ fn meta_of(request: &Request) -> Value {
     request.param(&["_meta"]).and_then(|meta| meta.value().ok()).unwrap_or_default()
 }
 
-fn bad_request(error: ErrorReply) -> Refusal {
-    Refusal { error, ..Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_PARAMS, "") }
+fn bad_request(error: ErrorReply) -> Rejection {
+    Rejection { error, ..Rejection::new(StatusCode::BAD_REQUEST, code::INVALID_PARAMS, "") }
 }

@@ -56,5 +56,5 @@ mod session;
 mod tests;
 
 pub use http_server::{BindError, Handle, HttpServer};
-pub use options::{Answers, Hosts, Limits, Options, Sessions, ToolSchema};
-pub use router::Routes;
+pub use options::{AllowedHosts, HttpServerLimits, HttpServerOptions, ResponseMode, SessionMode, ToolSchema};
+pub use router::CustomRoutes;

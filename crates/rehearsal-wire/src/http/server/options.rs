@@ -8,7 +8,7 @@ use std::time::Duration;
 use rehearsal_core::protocol::{Era, Revision};
 use serde_json::Value;
 
-use super::router::Routes;
+use super::router::CustomRoutes;
 use crate::MESSAGE_LIMIT;
 
 /// Returns the input schema of a tool by its name.
@@ -16,7 +16,7 @@ pub type ToolSchema = Arc<dyn Fn(&str) -> Option<Arc<Value>> + Send + Sync>;
 
 /// The options of a server. The default serves every version on a free port of this machine alone.
 #[derive(Clone)]
-pub struct Options {
+pub struct HttpServerOptions {
     /// The address to listen on; port 0 selects a free one.
     pub address: SocketAddr,
     /// The path of Streamable HTTP.
@@ -28,13 +28,13 @@ pub struct Options {
     /// The served versions. HTTP+SSE is served if 2024-11-05 is among them.
     pub revisions: Vec<Revision>,
     /// Whether the handshake creates a session.
-    pub sessions: Sessions,
+    pub sessions: SessionMode,
     /// The form in which POSTs are answered.
-    pub answers: Answers,
+    pub answers: ResponseMode,
     /// The allowed values of `Host`.
-    pub hosts: Hosts,
+    pub hosts: AllowedHosts,
     /// The allowed values of `Origin`, which browsers send for the page that makes the request.
-    pub origins: Hosts,
+    pub origins: AllowedHosts,
     /// How long clients of 2025-11-25 should wait before they resume a closed stream.
     pub retry: Option<Duration>,
     /// How long a stream may be silent before a comment keeps it alive. After that time a POST without a response
@@ -50,23 +50,23 @@ pub struct Options {
     /// refused with a status. `None` acknowledges it at once.
     pub hold_posts: Option<Duration>,
     /// The paths outside MCP.
-    pub routes: Option<Arc<dyn Routes>>,
+    pub routes: Option<Arc<dyn CustomRoutes>>,
     /// The limits.
-    pub limits: Limits,
+    pub limits: HttpServerLimits,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for HttpServerOptions {
+    fn default() -> HttpServerOptions {
+        HttpServerOptions {
             address: ([127, 0, 0, 1], 0).into(),
             path: "/mcp".to_owned(),
             sse_path: "/sse".to_owned(),
             message_path: "/message".to_owned(),
             revisions: Revision::ALL.to_vec(),
-            sessions: Sessions::On,
-            answers: Answers::Lazy,
-            hosts: Hosts::default(),
-            origins: Hosts::default(),
+            sessions: SessionMode::On,
+            answers: ResponseMode::Auto,
+            hosts: AllowedHosts::default(),
+            origins: AllowedHosts::default(),
             retry: None,
             keep_alive: Duration::from_secs(15),
             session_idle: Duration::from_secs(30 * 60),
@@ -74,12 +74,12 @@ impl Default for Options {
             tool_schema: None,
             hold_posts: None,
             routes: None,
-            limits: Limits::default(),
+            limits: HttpServerLimits::default(),
         }
     }
 }
 
-impl Options {
+impl HttpServerOptions {
     /// Returns the served versions of an era, oldest first.
     pub(super) fn served(&self, era: Era) -> impl Iterator<Item = Revision> + '_ {
         Revision::ALL.into_iter().filter(move |revision| revision.era() == era && self.revisions.contains(revision))
@@ -101,7 +101,7 @@ impl Options {
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for HttpServerOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("address", &self.address)
@@ -116,7 +116,7 @@ impl fmt::Debug for Options {
 
 /// Whether the handshake creates a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sessions {
+pub enum SessionMode {
     /// `initialize` creates an `Mcp-Session-Id`; each session is a connection.
     On,
     /// No request needs a session, and the whole handshake era shares one connection. GET and DELETE are refused.
@@ -125,9 +125,9 @@ pub enum Sessions {
 
 /// The form in which POSTs are answered, if the client accepts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answers {
+pub enum ResponseMode {
     /// JSON if the response is the first message, otherwise a stream of events.
-    Lazy,
+    Auto,
     /// Always a stream of events, except for errors with an HTTP status of their own.
     Events,
     /// Always JSON: only the response can be sent.
@@ -136,7 +136,7 @@ pub enum Answers {
 
 /// The names that `Host` and `Origin` may contain, whatever address the server listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hosts {
+pub enum AllowedHosts {
     /// `localhost`, IP addresses, and these names: `example.com` with any port, `example.com:8080`, or
     /// `https://example.com` for an origin. An IP address in an `Origin` must be a loopback address or that of the `Host`.
     Named(Vec<String>),
@@ -144,16 +144,16 @@ pub enum Hosts {
     Any,
 }
 
-impl Default for Hosts {
+impl Default for AllowedHosts {
     /// Allows `localhost` and IP addresses.
-    fn default() -> Hosts {
-        Hosts::Named(Vec::new())
+    fn default() -> AllowedHosts {
+        AllowedHosts::Named(Vec::new())
     }
 }
 
 /// The limits of a server.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct HttpServerLimits {
     /// The longest body in bytes; a longer one gets a 413.
     pub body: usize,
     /// The most bytes of bodies over 64 KiB that are received concurrently, at least `body`; further ones wait.
@@ -185,9 +185,9 @@ pub struct Limits {
     pub body_timeout: Duration,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for HttpServerLimits {
+    fn default() -> HttpServerLimits {
+        HttpServerLimits {
             body: MESSAGE_LIMIT,
             bodies: 4 * MESSAGE_LIMIT,
             bodies_wait: Duration::from_secs(10),

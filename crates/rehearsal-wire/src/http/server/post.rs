@@ -13,40 +13,44 @@ use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, Method, RequestId};
 use rehearsal_core::protocol::{Revision, code, header};
 
-use super::channel_writer::{First, Left, Outlet};
+use super::channel_writer::{ChannelWriter, DetachOutcome, PostResponse};
 use super::event_stream::{self, EventId, EventStream, Frame};
-use super::fault::Head;
-use super::ladder::{self, Lane};
-use super::options::{Answers, Sessions};
+use super::fault::FaultyHead;
+use super::ladder::{self, PostKind};
+use super::options::{ResponseMode, SessionMode};
 use super::read_post;
 use super::read_post::Reserved;
-use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
-use super::registry::Registry;
-use super::session::{Busy, Kind, Session, requests};
-use crate::{Ending, HttpHead};
+use super::refusal::{BAD_REQUEST, CloseSocket, HttpReply, Rejection, whole};
+use super::registry::SessionRegistry;
+use super::session::{ActivityGuard, HttpSession, SessionKind, requests};
+use crate::{ConnectionEnd, HttpMeta};
 
 /// Handles a POST to the path of Streamable HTTP.
-pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming) -> Result<Answer, Refusal> {
+pub(super) async fn post(
+    registry: &Arc<SessionRegistry>,
+    parts: Parts,
+    body: Incoming,
+) -> Result<HttpReply, Rejection> {
     let options = &registry.options;
     let (message, reserved) = read_post::read(&parts.headers, body, registry).await?;
-    let head = Arc::new(HttpHead { status: None, headers: parts.headers });
+    let head = Arc::new(HttpMeta { status: None, headers: parts.headers });
     let id = only_id(&message);
-    let refuse = |refusal: Refusal| refusal.of(id.as_ref());
+    let refuse = |refusal: Rejection| refusal.of(id.as_ref());
     let (session, revision) = match ladder::classify(&message, &head.headers, options)? {
-        Lane::Stateless => (registry.shared(Kind::SharedModern).map_err(refuse)?, Revision::LATEST_MODERN),
-        Lane::Handshake { wants } => {
+        PostKind::Stateless => (registry.shared(SessionKind::SharedModern).map_err(refuse)?, Revision::LATEST_MODERN),
+        PostKind::Handshake { wants } => {
             // A client that accepts no response form must not leave a session behind.
-            read_post::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable).map_err(refuse)?;
+            read_post::form(&head.headers, options.answers).ok_or_else(Rejection::not_acceptable).map_err(refuse)?;
             let session = match options.sessions {
-                Sessions::On => registry.begin(Kind::Session),
-                Sessions::Off => registry.shared(Kind::SharedLegacy),
+                SessionMode::On => registry.begin(SessionKind::Session),
+                SessionMode::Off => registry.shared(SessionKind::SharedLegacy),
             };
             (session.map_err(refuse)?, wants.unwrap_or(Revision::WITHOUT_HEADER))
         }
-        Lane::Session => {
+        PostKind::Session => {
             let session = match options.sessions {
-                Sessions::On => named_session(registry, &head.headers),
-                Sessions::Off => registry.shared(Kind::SharedLegacy),
+                SessionMode::On => named_session(registry, &head.headers),
+                SessionMode::Off => registry.shared(SessionKind::SharedLegacy),
             };
             let session = session.map_err(refuse)?;
             let revision = ladder::legacy_revision(&head.headers, session.negotiated(), options).map_err(refuse)?;
@@ -59,18 +63,18 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
 }
 
 /// Returns the session that a request of the handshake era names.
-pub(super) fn named_session(registry: &Registry, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+pub(super) fn named_session(registry: &SessionRegistry, headers: &HeaderMap) -> Result<Arc<HttpSession>, Rejection> {
     let Some(id) = headers.get(header::SESSION_ID) else {
         let message = "Bad Request: Mcp-Session-Id header is required";
-        return Err(Refusal::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message));
+        return Err(Rejection::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message));
     };
-    let session = id.to_str().ok().and_then(|id| registry.find(id, Kind::Session));
-    session.ok_or_else(Refusal::no_session)
+    let session = id.to_str().ok().and_then(|id| registry.find(id, SessionKind::Session));
+    session.ok_or_else(Rejection::no_session)
 }
 
-fn check_batch(message: &Message, revision: Revision) -> Result<(), Refusal> {
+fn check_batch(message: &Message, revision: Revision) -> Result<(), Rejection> {
     let Body::Batch(messages) = message.body() else { return Ok(()) };
-    let refuse = |message: String| Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message));
+    let refuse = |message: String| Err(Rejection::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message));
     if !revision.has_batches() {
         return refuse(format!("Invalid Request: {revision} has no batches"));
     }
@@ -86,12 +90,12 @@ fn only_id(message: &Message) -> Option<RequestId> {
 
 /// Delivers a message to the application, and builds the HTTP response from the application's messages.
 async fn take(
-    registry: &Arc<Registry>,
-    session: Arc<Session>,
+    registry: &Arc<SessionRegistry>,
+    session: Arc<HttpSession>,
     revision: Revision,
     (message, reserved): (Message, Reserved),
-    head: Arc<HttpHead>,
-) -> Result<Answer, Refusal> {
+    head: Arc<HttpMeta>,
+) -> Result<HttpReply, Rejection> {
     let options = &registry.options;
     let requests = requests(&message);
     if requests.is_empty() {
@@ -100,7 +104,7 @@ async fn take(
         }
         return Ok(whole(StatusCode::ACCEPTED, Bytes::new()));
     }
-    let answers = read_post::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable)?;
+    let answers = read_post::form(&head.headers, options.answers).ok_or_else(Rejection::not_acceptable)?;
     let permit = registry.stream()?;
     let (theirs, message) = sorted(message);
     for answer in theirs {
@@ -108,7 +112,7 @@ async fn take(
         session.deliver(channel, answer, head.clone()).await.map_err(|_| gone(&session))?;
     }
     let is_batch = matches!(message.body(), Body::Batch(_));
-    let begins_session = session.kind == Kind::Session && message.method() == Some(&Method::INITIALIZE);
+    let begins_session = session.kind == SessionKind::Session && message.method() == Some(&Method::INITIALIZE);
     let mut waiting = Waiting::new(&session, session.open(requests, answers));
     let outlet = waiting.outlet.clone();
     session.deliver(outlet.channel, message, head).await.map_err(|_| gone(&session))?;
@@ -119,7 +123,7 @@ async fn take(
         biased;
         first = poll_fn(|context| outlet.poll_first(context)) => first,
         // A silent connection looks broken. A stream can send comments to show that it is open.
-        () = tokio::time::sleep(options.keep_alive), if answers != Answers::Json => First::Events(outlet.take_headers()),
+        () = tokio::time::sleep(options.keep_alive), if answers != ResponseMode::Json => PostResponse::Events(outlet.take_headers()),
     };
     let name = |headers: &mut HeaderMap| {
         if begins_session && let Ok(id) = HeaderValue::from_str(&session.id) {
@@ -127,12 +131,12 @@ async fn take(
         }
     };
     match first {
-        First::Whole(frames, status, mut headers) => {
+        PostResponse::Whole(frames, status, mut headers) => {
             waiting.answered();
             session.forget(outlet.channel);
             if begins_session && session.negotiated().is_none() {
                 // A refused handshake leaves no session behind.
-                session.end(Ending::Closed);
+                session.end(ConnectionEnd::Closed);
             } else {
                 name(&mut headers);
             }
@@ -141,46 +145,46 @@ async fn take(
             answer.headers_mut().extend(headers);
             Ok(answer)
         }
-        First::Events(mut headers) => {
+        PostResponse::Events(mut headers) => {
             name(&mut headers);
             let reader = outlet.attach();
             waiting.answered();
-            let priming = session.kind == Kind::Session && revision.has_priming_event();
+            let priming = session.kind == SessionKind::Session && revision.has_priming_event();
             let priming =
                 priming.then(|| event_stream::priming(EventId { channel: outlet.channel, position: 0 }, options.retry));
             let stream = EventStream::of(session.clone(), priming, options.keep_alive, permit);
             Ok(stream.then(outlet, reader).answer(headers))
         }
-        First::Wreck(wreck, mut headers) => {
+        PostResponse::Wreck(wreck, mut headers) => {
             waiting.answered();
             session.forget(outlet.channel);
             if begins_session && session.negotiated().is_none() {
-                session.end(Ending::Closed);
+                session.end(ConnectionEnd::Closed);
             } else {
                 name(&mut headers);
             }
-            let first = (wreck.head == Head::Resumable).then(|| {
+            let first = (wreck.head == FaultyHead::Resumable).then(|| {
                 let id = EventId { channel: outlet.channel, position: 0 };
                 if revision.has_priming_event() {
                     event_stream::priming(id, options.retry)
                 } else {
-                    event_stream::bookmark(id)
+                    event_stream::id_only_event(id)
                 }
             });
             let stream = EventStream::of(session.clone(), None, options.keep_alive, permit);
-            let Some(head) = wreck.response(()) else { return Ok(HungUp::answer()) };
+            let Some(head) = wreck.response(()) else { return Ok(CloseSocket::answer()) };
             let wreck = first.into_iter().fold(wreck, |wreck, first| Box::new(wreck.after(first)));
             let mut answer = head.map(|()| Either::Right(stream.wrecked(wreck)));
             answer.headers_mut().extend(headers);
             Ok(answer)
         }
-        First::Ended => {
+        PostResponse::Ended => {
             waiting.answered();
             session.forget(outlet.channel);
             match (session.ending(), answers) {
                 (Some(_), _) => Err(gone(&session)),
-                (None, Answers::Json) => Ok(whole(StatusCode::OK, Bytes::new())),
-                (None, Answers::Lazy | Answers::Events) => {
+                (None, ResponseMode::Json) => Ok(whole(StatusCode::OK, Bytes::new())),
+                (None, ResponseMode::Auto | ResponseMode::Events) => {
                     Ok(EventStream::of(session.clone(), None, options.keep_alive, permit).answer(outlet.take_headers()))
                 }
             }
@@ -190,7 +194,7 @@ async fn take(
 
 /// Splits a message without requests by channel. It stays one message, unless the responses in a batch belong to
 /// different channels.
-fn addressed(session: &Session, message: Message) -> Vec<(Channel, Message)> {
+fn addressed(session: &HttpSession, message: Message) -> Vec<(Channel, Message)> {
     let Body::Batch(messages) = message.body() else { return vec![(session.channel_of(&message), message)] };
     let parts: Vec<_> = messages.iter().map(|part| (session.channel_of(part), part.clone())).collect();
     match &parts[..] {
@@ -224,10 +228,10 @@ fn joined<'a>(items: impl Iterator<Item = &'a Bytes>) -> Bytes {
 }
 
 /// Builds the refusal for a request whose connection ended.
-pub(super) fn gone(session: &Session) -> Refusal {
+pub(super) fn gone(session: &HttpSession) -> Rejection {
     match session.kind {
-        Kind::Session | Kind::TwoEndpoints => Refusal::no_session(),
-        Kind::SharedLegacy | Kind::SharedModern => Refusal::closing(),
+        SessionKind::Session | SessionKind::TwoEndpoints => Rejection::no_session(),
+        SessionKind::SharedLegacy | SessionKind::SharedModern => Rejection::closing(),
     }
 }
 
@@ -235,14 +239,14 @@ pub(super) fn gone(session: &Session) -> Refusal {
 fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
     match &frames[..] {
         [noise @ .., answer]
-            if !noise.is_empty() && noise.iter().all(|frame| frame.kind == event_stream::Kind::Noise) =>
+            if !noise.is_empty() && noise.iter().all(|frame| frame.kind == event_stream::FrameKind::Noise) =>
         {
             [noise, std::slice::from_ref(answer)].concat().iter().flat_map(|frame| frame.bytes.clone()).collect()
         }
         [frame]
             if !is_batch
                 || frame.bytes.trim_ascii_start().starts_with(b"[")
-                || frame.kind == event_stream::Kind::Raw =>
+                || frame.kind == event_stream::FrameKind::Raw =>
         {
             frame.bytes.clone()
         }
@@ -252,17 +256,23 @@ fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
 
 /// A POST that waits for its response. If it is dropped before that, the client has disconnected.
 struct Waiting {
-    session: Arc<Session>,
-    outlet: Arc<Outlet>,
+    session: Arc<HttpSession>,
+    outlet: Arc<ChannelWriter>,
     /// True if the application has received the message.
     is_known: bool,
     is_answered: bool,
-    _busy: Busy,
+    _busy: ActivityGuard,
 }
 
 impl Waiting {
-    fn new(session: &Arc<Session>, outlet: Arc<Outlet>) -> Waiting {
-        Waiting { session: session.clone(), outlet, is_known: false, is_answered: false, _busy: Busy::new(session) }
+    fn new(session: &Arc<HttpSession>, outlet: Arc<ChannelWriter>) -> Waiting {
+        Waiting {
+            session: session.clone(),
+            outlet,
+            is_known: false,
+            is_answered: false,
+            _busy: ActivityGuard::new(session),
+        }
     }
 
     fn answered(mut self) {
@@ -274,8 +284,8 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         if !self.is_answered {
             let left = self.session.abandoned(&self.outlet);
-            if self.is_known && left == Left::Unfinished {
-                self.session.broke(self.outlet.channel);
+            if self.is_known && left == DetachOutcome::Unfinished {
+                self.session.client_disconnected(self.outlet.channel);
             }
         }
     }

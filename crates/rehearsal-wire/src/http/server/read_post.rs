@@ -9,9 +9,9 @@ use rehearsal_core::message::{Body, Garbled, Message};
 use rehearsal_core::protocol::code;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::options::Answers;
-use super::refusal::{BAD_REQUEST, Refusal};
-use super::registry::Registry;
+use super::options::ResponseMode;
+use super::refusal::{BAD_REQUEST, Rejection};
+use super::registry::SessionRegistry;
 
 /// The part of a body that is received without a reservation, in bytes: small messages never wait for large ones.
 const UNRESERVED: usize = 64 * 1024;
@@ -23,11 +23,11 @@ pub(super) type Reserved = Option<OwnedSemaphorePermit>;
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Incoming,
-    registry: &Registry,
-) -> Result<(Message, Reserved), Refusal> {
+    registry: &SessionRegistry,
+) -> Result<(Message, Reserved), Rejection> {
     if !is_json(headers) {
         let message = "Unsupported Media Type: Content-Type must be application/json";
-        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST, message));
+        return Err(Rejection::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST, message));
     }
     let (body, reserved) = receive(body, registry).await?;
     let message = Message::parse(body);
@@ -42,18 +42,18 @@ pub(super) async fn read(
 }
 
 /// Receives a whole body within the limits.
-pub(super) async fn receive(body: Incoming, registry: &Registry) -> Result<(Bytes, Reserved), Refusal> {
+pub(super) async fn receive(body: Incoming, registry: &SessionRegistry) -> Result<(Bytes, Reserved), Rejection> {
     let received = tokio::time::timeout(registry.options.limits.body_timeout, collect(body, registry)).await;
     received.unwrap_or_else(|_| {
-        Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, BAD_REQUEST, "the body took too long to arrive"))
+        Err(Rejection::new(StatusCode::REQUEST_TIMEOUT, BAD_REQUEST, "the body took too long to arrive"))
     })
 }
 
-async fn collect(mut body: Incoming, registry: &Registry) -> Result<(Bytes, Reserved), Refusal> {
+async fn collect(mut body: Incoming, registry: &SessionRegistry) -> Result<(Bytes, Reserved), Rejection> {
     let limit = registry.options.limits.body;
     let too_long = || {
         let message = format!("the body is longer than the limit of {limit} bytes");
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, BAD_REQUEST, message)
+        Rejection::new(StatusCode::PAYLOAD_TOO_LARGE, BAD_REQUEST, message)
     };
     let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     // A body whose announced length is beyond the limit is not read at all.
@@ -64,7 +64,7 @@ async fn collect(mut body: Incoming, registry: &Registry) -> Result<(Bytes, Rese
     let mut reserved = None;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
-            Refusal::new(StatusCode::BAD_REQUEST, code::PARSE_ERROR, format!("could not read the body: {error}"))
+            Rejection::new(StatusCode::BAD_REQUEST, code::PARSE_ERROR, format!("could not read the body: {error}"))
         })?;
         let Ok(data) = frame.into_data() else { continue };
         let length = bytes.len() + data.len();
@@ -82,11 +82,11 @@ async fn collect(mut body: Incoming, registry: &Registry) -> Result<(Bytes, Rese
 }
 
 /// Reserves memory for a body, and waits a limited time until other bodies have been received.
-async fn reserve(length: usize, registry: &Registry) -> Result<OwnedSemaphorePermit, Refusal> {
+async fn reserve(length: usize, registry: &SessionRegistry) -> Result<OwnedSemaphorePermit, Rejection> {
     let permits = u32::try_from(length).unwrap_or(u32::MAX);
     let reserved = registry.bodies.clone().acquire_many_owned(permits);
     let reserved = tokio::time::timeout(registry.options.limits.bodies_wait, reserved).await;
-    reserved.ok().and_then(Result::ok).ok_or_else(|| Refusal::busy("large request bodies at once"))
+    reserved.ok().and_then(Result::ok).ok_or_else(|| Rejection::busy("large request bodies at once"))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -95,28 +95,28 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.trim().eq_ignore_ascii_case("application/json")
 }
 
-fn garbled_refusal(garbled: &Garbled) -> Refusal {
+fn garbled_refusal(garbled: &Garbled) -> Rejection {
     let code = code::for_garbled(&garbled.reason);
     // If the body is not JSON, its request is unknown, so the error has no id.
     let id = garbled.id.as_ref().filter(|_| code != code::PARSE_ERROR);
-    Refusal::new(StatusCode::BAD_REQUEST, code, garbled.to_string()).of(id)
+    Rejection::new(StatusCode::BAD_REQUEST, code, garbled.to_string()).of(id)
 }
 
 /// Returns the form of the HTTP response: the preferred one, if the client accepts it. `None` if the client accepts no
 /// form.
 ///
 /// A client without an `Accept` header accepts every form.
-pub(super) fn form(headers: &HeaderMap, preferred: Answers) -> Option<Answers> {
+pub(super) fn form(headers: &HeaderMap, preferred: ResponseMode) -> Option<ResponseMode> {
     match (takes(headers, "application/json"), takes(headers, "text/event-stream")) {
         (true, true) => Some(preferred),
-        (true, false) => Some(Answers::Json),
-        (false, true) => Some(Answers::Events),
+        (true, false) => Some(ResponseMode::Json),
+        (false, true) => Some(ResponseMode::Events),
         (false, false) => None,
     }
 }
 
 /// True if the client accepts a stream of events.
-pub(super) fn takes_events(headers: &HeaderMap) -> bool {
+pub(super) fn accepts_events(headers: &HeaderMap) -> bool {
     takes(headers, "text/event-stream")
 }
 
@@ -144,13 +144,13 @@ mod tests {
     #[test]
     fn a_client_gets_what_it_takes() {
         let table = [
-            (None, Some(Answers::Lazy)),
-            (Some("*/*"), Some(Answers::Lazy)),
-            (Some("application/json, text/event-stream"), Some(Answers::Lazy)),
-            (Some("Application/JSON;q=0.5 , text/*"), Some(Answers::Lazy)),
-            (Some("application/json"), Some(Answers::Json)),
-            (Some("text/event-stream, application/json;q=0"), Some(Answers::Events)),
-            (Some("text/event-stream"), Some(Answers::Events)),
+            (None, Some(ResponseMode::Auto)),
+            (Some("*/*"), Some(ResponseMode::Auto)),
+            (Some("application/json, text/event-stream"), Some(ResponseMode::Auto)),
+            (Some("Application/JSON;q=0.5 , text/*"), Some(ResponseMode::Auto)),
+            (Some("application/json"), Some(ResponseMode::Json)),
+            (Some("text/event-stream, application/json;q=0"), Some(ResponseMode::Events)),
+            (Some("text/event-stream"), Some(ResponseMode::Events)),
             (Some("text/html"), None),
             (Some("application/*+json"), None),
             (Some(""), None),
@@ -158,7 +158,7 @@ mod tests {
         for (accept, expected) in table {
             let mut headers = HeaderMap::new();
             headers.extend(accept.map(|accept| (ACCEPT, accept.parse().unwrap())));
-            assert_eq!(form(&headers, Answers::Lazy), expected, "{accept:?}");
+            assert_eq!(form(&headers, ResponseMode::Auto), expected, "{accept:?}");
         }
     }
 }

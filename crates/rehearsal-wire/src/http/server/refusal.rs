@@ -10,7 +10,7 @@ use rehearsal_core::protocol::{Era, code};
 use super::event_stream::EventStream;
 
 /// An HTTP response: a whole body or a stream of events.
-pub(super) type Answer = Response<Either<Full<Bytes>, EventStream>>;
+pub(super) type HttpReply = Response<Either<Full<Bytes>, EventStream>>;
 
 /// The error code for an invalid request in the handshake era, as in the TypeScript SDK.
 pub(super) const BAD_REQUEST: i64 = -32000;
@@ -19,7 +19,7 @@ pub(super) const NO_SESSION: i64 = -32001;
 
 /// The refusal of a request: an HTTP status and a JSON-RPC error.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Refusal {
+pub(super) struct Rejection {
     /// The HTTP status.
     pub(super) status: StatusCode,
     /// The error in the body.
@@ -30,46 +30,46 @@ pub(super) struct Refusal {
     pub(super) allow: Option<&'static str>,
 }
 
-impl Refusal {
+impl Rejection {
     /// Builds a refusal without a request id.
-    pub(super) fn new(status: StatusCode, code: i64, message: impl Into<String>) -> Refusal {
-        Refusal { status, error: ErrorReply::new(code, message), id: None, allow: None }
+    pub(super) fn new(status: StatusCode, code: i64, message: impl Into<String>) -> Rejection {
+        Rejection { status, error: ErrorReply::new(code, message), id: None, allow: None }
     }
 
     /// Adds the request id.
-    pub(super) fn of(self, id: Option<&RequestId>) -> Refusal {
-        Refusal { id: id.cloned(), ..self }
+    pub(super) fn of(self, id: Option<&RequestId>) -> Rejection {
+        Rejection { id: id.cloned(), ..self }
     }
 
     /// The session is unknown or has ended.
-    pub(super) fn no_session() -> Refusal {
-        Refusal::new(StatusCode::NOT_FOUND, NO_SESSION, "Session not found")
+    pub(super) fn no_session() -> Rejection {
+        Rejection::new(StatusCode::NOT_FOUND, NO_SESSION, "Session not found")
     }
 
     /// A limit is reached.
-    pub(super) fn busy(what: &str) -> Refusal {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, format!("too many {what}"))
+    pub(super) fn busy(what: &str) -> Rejection {
+        Rejection::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, format!("too many {what}"))
     }
 
     /// The server is shutting down.
-    pub(super) fn closing() -> Refusal {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "the server closed the conversation")
+    pub(super) fn closing() -> Rejection {
+        Rejection::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "the server closed the conversation")
     }
 
     /// The HTTP method is not supported on this path.
-    pub(super) fn method(allow: &'static str) -> Refusal {
+    pub(super) fn method(allow: &'static str) -> Rejection {
         let message = format!("Method Not Allowed: here is only {allow}");
-        Refusal { allow: Some(allow), ..Refusal::new(StatusCode::METHOD_NOT_ALLOWED, BAD_REQUEST, message) }
+        Rejection { allow: Some(allow), ..Rejection::new(StatusCode::METHOD_NOT_ALLOWED, BAD_REQUEST, message) }
     }
 
     /// The client accepts no response form of this server.
-    pub(super) fn not_acceptable() -> Refusal {
+    pub(super) fn not_acceptable() -> Rejection {
         let message = "Not Acceptable: the client must accept application/json or text/event-stream";
-        Refusal::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message)
+        Rejection::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message)
     }
 
     /// Builds the HTTP response.
-    pub(super) fn answer(self) -> Answer {
+    pub(super) fn answer(self) -> HttpReply {
         let body = Message::error(self.id, &self.error).raw().clone();
         let mut answer = whole(self.status, body);
         let headers = answer.headers_mut();
@@ -86,19 +86,19 @@ impl Refusal {
 
 /// Marks a missing response: the socket is closed without one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HungUp;
+pub(super) struct CloseSocket;
 
-impl HungUp {
+impl CloseSocket {
     /// Builds the marker in place of a response.
-    pub(super) fn answer() -> Answer {
+    pub(super) fn answer() -> HttpReply {
         let mut answer = whole(StatusCode::INTERNAL_SERVER_ERROR, Bytes::new());
-        answer.extensions_mut().insert(HungUp);
+        answer.extensions_mut().insert(CloseSocket);
         answer
     }
 }
 
 /// Builds a response with a whole body.
-pub(super) fn whole(status: StatusCode, body: Bytes) -> Answer {
+pub(super) fn whole(status: StatusCode, body: Bytes) -> HttpReply {
     let mut answer = Response::new(Either::Left(Full::new(body)));
     *answer.status_mut() = status;
     answer

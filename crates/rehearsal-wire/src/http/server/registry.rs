@@ -7,20 +7,20 @@ use rehearsal_core::protocol::code;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::event_stream::HistoryTotal;
-use super::options::Options;
-use super::refusal::Refusal;
+use super::options::HttpServerOptions;
+use super::refusal::Rejection;
 use super::session;
-use super::session::{Kind, Session};
-use crate::{Connection, Ending};
+use super::session::{HttpSession, SessionKind};
+use crate::{Connection, ConnectionEnd};
 
 /// All connections of a server.
 #[derive(Debug)]
-pub(super) struct Registry {
+pub(super) struct SessionRegistry {
     /// The options of the server.
-    pub(super) options: Options,
-    sessions: RwLock<HashMap<String, Arc<Session>>>,
-    shared_legacy: RwLock<Option<Arc<Session>>>,
-    shared_modern: RwLock<Option<Arc<Session>>>,
+    pub(super) options: HttpServerOptions,
+    sessions: RwLock<HashMap<String, Arc<HttpSession>>>,
+    shared_legacy: RwLock<Option<Arc<HttpSession>>>,
+    shared_modern: RwLock<Option<Arc<HttpSession>>>,
     newcomers: mpsc::UnboundedSender<Connection>,
     streams: Arc<Semaphore>,
     /// One permit for each byte of the bodies that are being received.
@@ -28,30 +28,30 @@ pub(super) struct Registry {
     pub(super) history_total: Arc<HistoryTotal>,
 }
 
-impl Registry {
+impl SessionRegistry {
     /// Builds a registry that sends new connections to `newcomers`.
-    pub(super) fn new(options: Options, newcomers: mpsc::UnboundedSender<Connection>) -> Registry {
+    pub(super) fn new(options: HttpServerOptions, newcomers: mpsc::UnboundedSender<Connection>) -> SessionRegistry {
         let streams = Arc::new(Semaphore::new(options.limits.streams.min(Semaphore::MAX_PERMITS)));
         let bodies = options.limits.bodies.max(options.limits.body);
         let bodies = Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)));
         let history_total = Arc::new(HistoryTotal::new(options.limits.history_total));
         let (sessions, shared_legacy, shared_modern) = Default::default();
-        Registry { options, sessions, shared_legacy, shared_modern, newcomers, streams, bodies, history_total }
+        SessionRegistry { options, sessions, shared_legacy, shared_modern, newcomers, streams, bodies, history_total }
     }
 
     /// Finds a connection by its id.
-    pub(super) fn find(&self, id: &str, kind: Kind) -> Option<Arc<Session>> {
+    pub(super) fn find(&self, id: &str, kind: SessionKind) -> Option<Arc<HttpSession>> {
         let sessions = self.sessions.read().unwrap_or_else(PoisonError::into_inner);
         sessions.get(id).filter(|session| session.kind == kind).cloned()
     }
 
     /// Starts a connection with an id of its own.
-    pub(super) fn begin(self: &Arc<Self>, kind: Kind) -> Result<Arc<Session>, Refusal> {
+    pub(super) fn begin(self: &Arc<Self>, kind: SessionKind) -> Result<Arc<HttpSession>, Rejection> {
         let id = random_id()?;
-        let (session, events) = Session::new(id.clone(), kind, self);
+        let (session, events) = HttpSession::new(id.clone(), kind, self);
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= self.options.limits.sessions {
-            return Err(Refusal::busy("sessions"));
+            return Err(Rejection::busy("sessions"));
         }
         sessions.insert(id, session.clone());
         drop(sessions);
@@ -60,7 +60,7 @@ impl Registry {
     }
 
     /// Returns the connection that all requests without a session share. The first of them starts it.
-    pub(super) fn shared(self: &Arc<Self>, kind: Kind) -> Result<Arc<Session>, Refusal> {
+    pub(super) fn shared(self: &Arc<Self>, kind: SessionKind) -> Result<Arc<HttpSession>, Rejection> {
         let slot = self.slot(kind);
         if let Some(session) = &*slot.read().unwrap_or_else(PoisonError::into_inner) {
             return Ok(session.clone());
@@ -69,32 +69,32 @@ impl Registry {
         if let Some(session) = &*slot {
             return Ok(session.clone());
         }
-        let (session, events) = Session::new(String::new(), kind, self);
+        let (session, events) = HttpSession::new(String::new(), kind, self);
         *slot = Some(session.clone());
         drop(slot);
         self.hand_out(session::connection(session.clone(), events))?;
         Ok(session)
     }
 
-    fn slot(&self, kind: Kind) -> &RwLock<Option<Arc<Session>>> {
+    fn slot(&self, kind: SessionKind) -> &RwLock<Option<Arc<HttpSession>>> {
         match kind {
-            Kind::SharedModern => &self.shared_modern,
-            Kind::SharedLegacy | Kind::Session | Kind::TwoEndpoints => &self.shared_legacy,
+            SessionKind::SharedModern => &self.shared_modern,
+            SessionKind::SharedLegacy | SessionKind::Session | SessionKind::TwoEndpoints => &self.shared_legacy,
         }
     }
 
-    fn hand_out(&self, connection: Connection) -> Result<(), Refusal> {
+    fn hand_out(&self, connection: Connection) -> Result<(), Rejection> {
         // If the server no longer accepts connections, this one is dropped and thereby closed.
-        self.newcomers.send(connection).map_err(|_| Refusal::closing())
+        self.newcomers.send(connection).map_err(|_| Rejection::closing())
     }
 
     /// Removes a connection that ended.
-    pub(super) fn remove(&self, session: &Session) {
+    pub(super) fn remove(&self, session: &HttpSession) {
         match session.kind {
-            Kind::Session | Kind::TwoEndpoints => {
+            SessionKind::Session | SessionKind::TwoEndpoints => {
                 self.sessions.write().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
             }
-            Kind::SharedLegacy | Kind::SharedModern => {
+            SessionKind::SharedLegacy | SessionKind::SharedModern => {
                 let mut slot = self.slot(session.kind).write().unwrap_or_else(PoisonError::into_inner);
                 if slot.as_ref().is_some_and(|current| std::ptr::eq(&**current, session)) {
                     *slot = None;
@@ -106,9 +106,9 @@ impl Registry {
     /// Ends the sessions that were idle for too long.
     pub(super) fn expire(&self) {
         let limit = self.options.session_idle;
-        for session in self.all().into_iter().filter(|session| session.kind == Kind::Session) {
+        for session in self.all().into_iter().filter(|session| session.kind == SessionKind::Session) {
             if session.idle() >= limit {
-                session.end(Ending::Failed { why: format!("nothing was heard for {limit:?}") });
+                session.end(ConnectionEnd::Failed { why: format!("nothing was heard for {limit:?}") });
             }
         }
     }
@@ -120,10 +120,10 @@ impl Registry {
 
     /// Ends all connections.
     pub(super) fn end_all(&self) {
-        self.all().iter().for_each(|session| session.end(Ending::Closed));
+        self.all().iter().for_each(|session| session.end(ConnectionEnd::Closed));
     }
 
-    fn all(&self) -> Vec<Arc<Session>> {
+    fn all(&self) -> Vec<Arc<HttpSession>> {
         let sessions = self.sessions.read().unwrap_or_else(PoisonError::into_inner);
         let shared = [&self.shared_legacy, &self.shared_modern];
         let shared = shared.into_iter().filter_map(|slot| slot.read().unwrap_or_else(PoisonError::into_inner).clone());
@@ -131,17 +131,17 @@ impl Registry {
     }
 
     /// Reserves one of the active requests; fails at the limit.
-    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        self.streams.clone().try_acquire_owned().map_err(|_| Refusal::busy("open streams"))
+    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Rejection> {
+        self.streams.clone().try_acquire_owned().map_err(|_| Rejection::busy("open streams"))
     }
 }
 
 /// Builds an unguessable id of visible ASCII characters.
-fn random_id() -> Result<String, Refusal> {
+fn random_id() -> Result<String, Rejection> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| {
         let message = format!("no randomness for a session id: {error}");
-        Refusal::new(http::StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, message)
+        Rejection::new(http::StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, message)
     })?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

@@ -10,21 +10,24 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
-use super::fault::Broken;
-use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
-use super::registry::Registry;
-use super::{Options, get, http_sse, post, read_post};
+use super::fault::AbortConnection;
+use super::refusal::{BAD_REQUEST, CloseSocket, HttpReply, Rejection, whole};
+use super::registry::SessionRegistry;
+use super::{HttpServerOptions, get, http_sse, post, read_post};
 use crate::BoxFuture;
 use crate::http::guard;
-use crate::http::guard::Named;
+use crate::http::guard::RequestOrigin;
 
 /// Handles one request. An error closes the socket without a response.
-pub(super) async fn route(registry: Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Broken> {
-    let answer = find(&registry, request).await.unwrap_or_else(Refusal::answer);
-    if answer.extensions().get::<HungUp>().is_some() { Err(Broken) } else { Ok(answer) }
+pub(super) async fn route(
+    registry: Arc<SessionRegistry>,
+    request: Request<Incoming>,
+) -> Result<HttpReply, AbortConnection> {
+    let answer = find(&registry, request).await.unwrap_or_else(Rejection::answer);
+    if answer.extensions().get::<CloseSocket>().is_some() { Err(AbortConnection) } else { Ok(answer) }
 }
 
-async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Refusal> {
+async fn find(registry: &Arc<SessionRegistry>, request: Request<Incoming>) -> Result<HttpReply, Rejection> {
     let (parts, body) = request.into_parts();
     let options = &registry.options;
     let path = parts.uri.path();
@@ -37,43 +40,43 @@ async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<An
             Method::POST => post::post(registry, parts, body).await,
             Method::GET => get::get(registry, &parts),
             Method::DELETE => get::delete(registry, &parts),
-            _ if options.serves_legacy() => Err(Refusal::method("GET, POST, DELETE")),
-            _ => Err(Refusal::method("POST")),
+            _ if options.serves_legacy() => Err(Rejection::method("GET, POST, DELETE")),
+            _ => Err(Rejection::method("POST")),
         };
     }
     if path == options.sse_path && options.serves_two_endpoints() {
         return match parts.method {
-            Method::GET => http_sse::listen(registry, &parts),
-            _ => Err(Refusal::method("GET")),
+            Method::GET => http_sse::open_stream(registry, &parts),
+            _ => Err(Rejection::method("GET")),
         };
     }
     if path == options.message_path && options.serves_two_endpoints() {
         return match parts.method {
             Method::POST => http_sse::post(registry, parts, body).await,
-            _ => Err(Refusal::method("POST")),
+            _ => Err(Rejection::method("POST")),
         };
     }
     if let Some(routes) = options.routes.as_deref().filter(|routes| routes.has(path)) {
         return answer(routes, parts, body, registry).await;
     }
-    Err(Refusal::new(StatusCode::NOT_FOUND, BAD_REQUEST, format!("Not Found: {path}")))
+    Err(Rejection::new(StatusCode::NOT_FOUND, BAD_REQUEST, format!("Not Found: {path}")))
 }
 
 /// Checks the `Host` and the `Origin` of a request.
-fn welcome(parts: &Parts, options: &Options) -> Result<(), Refusal> {
+fn welcome(parts: &Parts, options: &HttpServerOptions) -> Result<(), Rejection> {
     let all = |name: HeaderName| {
         let values = parts.headers.get_all(name).into_iter();
         values.map(|value| value.to_str().unwrap_or_default())
     };
     let authority = parts.uri.authority().map(|authority| authority.as_str());
-    let named = Named { hosts: all(HOST), authority, origins: all(ORIGIN) };
+    let named = RequestOrigin { hosts: all(HOST), authority, origins: all(ORIGIN) };
     guard::check(named, &options.hosts, &options.origins)
-        .map_err(|what| Refusal::new(StatusCode::FORBIDDEN, BAD_REQUEST, format!("Forbidden: {what}")))
+        .map_err(|what| Rejection::new(StatusCode::FORBIDDEN, BAD_REQUEST, format!("Forbidden: {what}")))
 }
 
-fn health(method: &Method) -> Result<Answer, Refusal> {
+fn health(method: &Method) -> Result<HttpReply, Rejection> {
     if method != Method::GET {
-        return Err(Refusal::method("GET"));
+        return Err(Rejection::method("GET"));
     }
     let mut answer = whole(StatusCode::OK, Bytes::from_static(b"ok"));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
@@ -81,7 +84,7 @@ fn health(method: &Method) -> Result<Answer, Refusal> {
 }
 
 /// Paths outside MCP. `Host`, `Origin` and the length of a body are checked for them too.
-pub trait Routes: fmt::Debug + Send + Sync {
+pub trait CustomRoutes: fmt::Debug + Send + Sync {
     /// True if a path is one of them. The paths of MCP take precedence.
     fn has(&self, path: &str) -> bool;
 
@@ -91,11 +94,11 @@ pub trait Routes: fmt::Debug + Send + Sync {
 
 /// Reads a whole request and passes it to the routes.
 pub(super) async fn answer(
-    routes: &dyn Routes,
+    routes: &dyn CustomRoutes,
     parts: Parts,
     body: Incoming,
-    registry: &Registry,
-) -> Result<Answer, Refusal> {
+    registry: &SessionRegistry,
+) -> Result<HttpReply, Rejection> {
     let (body, _reserved) = read_post::receive(body, registry).await?;
     let answer = routes.answer(Request::from_parts(parts, body)).await;
     Ok(answer.map(|body| Either::Left(Full::new(body))))

@@ -13,18 +13,19 @@ use rehearsal_core::message::{Body, Message, Reply, RequestId};
 use rehearsal_core::protocol::{Era, Revision};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::channel_writer::{Left, Outlet, Resumed, Spent, Terms};
+use super::channel_writer::{ChannelConfig, ChannelWriter, DetachOutcome, Reclaimable, ResumedStream};
 use super::event_stream::{EventId, History};
 use super::http_sse::PendingPosts;
-use super::options::Answers;
-use super::registry::Registry;
+use super::options::ResponseMode;
+use super::registry::SessionRegistry;
 use crate::{
-    BoxFuture, ChannelEnd, Connection, Ending, Event, HttpHead, Outgoing, Receiver, SendError, Sender, Stopped,
+    BoxFuture, ChannelEnd, Connection, ConnectionEnd, Event, HttpMeta, Outgoing, Receiver, SendError, Sender,
+    StopOutcome,
 };
 
 /// The kind of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SessionKind {
     /// A session of Streamable HTTP, with an `Mcp-Session-Id`.
     Session,
     /// An HTTP+SSE stream and its POSTs.
@@ -37,7 +38,7 @@ pub(super) enum Kind {
 
 /// An event in the queue of the application.
 #[derive(Debug)]
-pub(super) struct Queued {
+pub(super) struct QueuedEvent {
     /// The event.
     pub(super) event: Event,
     /// Released when the application receives the event; only messages need one.
@@ -46,20 +47,20 @@ pub(super) struct Queued {
 
 /// The error of a connection that has ended.
 #[derive(Debug)]
-pub(super) struct Over;
+pub(super) struct SessionOver;
 
 /// One connection with a client.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct HttpSession {
     /// The id in the client's requests; empty for a shared connection.
     pub(super) id: String,
     /// The kind of connection.
-    pub(super) kind: Kind,
-    registry: Weak<Registry>,
+    pub(super) kind: SessionKind,
+    registry: Weak<SessionRegistry>,
     /// `None` after the connection ended.
-    events: Mutex<Option<mpsc::UnboundedSender<Queued>>>,
+    events: Mutex<Option<mpsc::UnboundedSender<QueuedEvent>>>,
     places: Arc<Semaphore>,
-    outlets: Mutex<HashMap<Channel, Arc<Outlet>>>,
+    outlets: Mutex<HashMap<Channel, Arc<ChannelWriter>>>,
     history: Option<Arc<Mutex<History>>>,
     queue: usize,
     queue_bytes: usize,
@@ -67,7 +68,7 @@ pub(super) struct Session {
     asked: Mutex<HashMap<RequestId, Channel>>,
     last_channel: AtomicU64,
     negotiated: OnceLock<Revision>,
-    ending: OnceLock<Ending>,
+    ending: OnceLock<ConnectionEnd>,
     began: Instant,
     /// The number of open streams.
     streams: AtomicUsize,
@@ -80,24 +81,24 @@ pub(super) struct Session {
     pub(super) held: PendingPosts,
 }
 
-impl Session {
+impl HttpSession {
     /// Builds a connection and the queue of its events.
     pub(super) fn new(
         id: String,
-        kind: Kind,
-        registry: &Arc<Registry>,
-    ) -> (Arc<Session>, mpsc::UnboundedReceiver<Queued>) {
+        kind: SessionKind,
+        registry: &Arc<SessionRegistry>,
+    ) -> (Arc<HttpSession>, mpsc::UnboundedReceiver<QueuedEvent>) {
         let (events, receiver) = mpsc::unbounded_channel();
         let limits = &registry.options.limits;
         let history = || History::new(limits.history, limits.history_bytes, registry.history_total.clone());
-        let session = Session {
+        let session = HttpSession {
             id,
             kind,
             registry: Arc::downgrade(registry),
             events: Mutex::new(Some(events)),
             places: Arc::new(Semaphore::new(limits.queue.max(1))),
             outlets: Mutex::new(HashMap::new()),
-            history: (kind == Kind::Session).then(|| Arc::new(Mutex::new(history()))),
+            history: (kind == SessionKind::Session).then(|| Arc::new(Mutex::new(history()))),
             queue: limits.queue.max(1),
             queue_bytes: limits.queue_bytes.max(1),
             asked: Mutex::new(HashMap::new()),
@@ -111,8 +112,8 @@ impl Session {
             draining: AtomicBool::new(false),
             held: PendingPosts::default(),
         };
-        if matches!(kind, Kind::Session | Kind::TwoEndpoints) {
-            let outlet = Outlet::standing(session.terms(Answers::Events));
+        if matches!(kind, SessionKind::Session | SessionKind::TwoEndpoints) {
+            let outlet = ChannelWriter::for_get_stream(session.terms(ResponseMode::Events));
             session.outlets().insert(Channel::MAIN, Arc::new(outlet));
         }
         (Arc::new(session), receiver)
@@ -124,23 +125,28 @@ impl Session {
     }
 
     /// Returns how the connection ended, if it has.
-    pub(super) fn ending(&self) -> Option<&Ending> {
+    pub(super) fn ending(&self) -> Option<&ConnectionEnd> {
         self.ending.get()
     }
 
     /// Delivers a message to the application, and waits if its queue is full.
-    pub(super) async fn deliver(&self, channel: Channel, message: Message, head: Arc<HttpHead>) -> Result<(), Over> {
+    pub(super) async fn deliver(
+        &self,
+        channel: Channel,
+        message: Message,
+        head: Arc<HttpMeta>,
+    ) -> Result<(), SessionOver> {
         self.touch();
-        let place = self.places.clone().acquire_owned().await.map_err(|_| Over)?;
-        if self.kind == Kind::TwoEndpoints {
+        let place = self.places.clone().acquire_owned().await.map_err(|_| SessionOver)?;
+        if self.kind == SessionKind::TwoEndpoints {
             self.running.fetch_add(requests(&message).len(), Ordering::Relaxed);
         }
         self.tell(Event::Message { channel, message, head: Some(head) }, Some(place))
     }
 
-    fn tell(&self, event: Event, place: Option<OwnedSemaphorePermit>) -> Result<(), Over> {
+    fn tell(&self, event: Event, place: Option<OwnedSemaphorePermit>) -> Result<(), SessionOver> {
         let events = self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        events.as_ref().ok_or(Over)?.send(Queued { event, _place: place }).map_err(|_| Over)
+        events.as_ref().ok_or(SessionOver)?.send(QueuedEvent { event, _place: place }).map_err(|_| SessionOver)
     }
 
     /// Returns the channel of the server request that a message responds to; [`Channel::MAIN`] for any other message.
@@ -150,9 +156,9 @@ impl Session {
     }
 
     /// Opens a channel for a POST with these requests.
-    pub(super) fn open(&self, requests: Vec<RequestId>, answers: Answers) -> Arc<Outlet> {
+    pub(super) fn open(&self, requests: Vec<RequestId>, answers: ResponseMode) -> Arc<ChannelWriter> {
         let channel = Channel(self.last_channel.fetch_add(1, Ordering::Relaxed) + 1);
-        let outlet = Arc::new(Outlet::of_post(channel, requests, self.terms(answers)));
+        let outlet = Arc::new(ChannelWriter::of_post(channel, requests, self.terms(answers)));
         self.outlets().insert(channel, outlet.clone());
         // The session may have ended just before the channel was added.
         if self.ending.get().is_some() {
@@ -162,7 +168,7 @@ impl Session {
     }
 
     /// Returns an open channel; `None` after it was completed.
-    pub(super) fn outlet(&self, channel: Channel) -> Option<Arc<Outlet>> {
+    pub(super) fn outlet(&self, channel: Channel) -> Option<Arc<ChannelWriter>> {
         self.outlets().get(&channel).cloned()
     }
 
@@ -177,7 +183,7 @@ impl Session {
     }
 
     /// Resumes a stream of an open channel after `last`; `None` if some events are missing.
-    pub(super) fn resume(&self, last: EventId) -> Option<(Arc<Outlet>, Resumed)> {
+    pub(super) fn resume(&self, last: EventId) -> Option<(Arc<ChannelWriter>, ResumedStream)> {
         let outlet = self.outlet(last.channel)?;
         let resumed = outlet.resume(last)?;
         Some((outlet, resumed))
@@ -189,10 +195,10 @@ impl Session {
         let outlet = self.reach(channel)?;
         self.note(channel, &message);
         let spent = outlet.send(&message, headers).await?;
-        if spent == Spent::Yes {
+        if spent == Reclaimable::Yes {
             self.forget(channel);
         }
-        if self.kind == Kind::TwoEndpoints {
+        if self.kind == SessionKind::TwoEndpoints {
             self.held.release();
             self.answered(answers(&message));
         }
@@ -201,7 +207,7 @@ impl Session {
 
     /// Sends bytes unchanged.
     pub(super) async fn send_bytes(&self, channel: Channel, bytes: bytes::Bytes) -> Result<(), SendError> {
-        if self.reach(channel)?.send_bytes(bytes).await? == Spent::Yes {
+        if self.reach(channel)?.send_bytes(bytes).await? == Reclaimable::Yes {
             self.forget(channel);
         }
         Ok(())
@@ -211,13 +217,15 @@ impl Session {
     pub(super) async fn misbehave(&self, channel: Channel, misdeed: TransportFault) -> Result<AfterFault, SendError> {
         let outlet = self.reach(channel)?;
         let misdeed = match misdeed {
-            TransportFault::HttpStatus(refused) if self.kind == Kind::TwoEndpoints => match self.held.refuse(refused) {
-                Some(refused) => TransportFault::HttpStatus(refused),
-                None => {
-                    self.answered(1);
-                    return Ok(AfterFault::Continue);
+            TransportFault::HttpStatus(refused) if self.kind == SessionKind::TwoEndpoints => {
+                match self.held.refuse(refused) {
+                    Some(refused) => TransportFault::HttpStatus(refused),
+                    None => {
+                        self.answered(1);
+                        return Ok(AfterFault::Continue);
+                    }
                 }
-            },
+            }
             other => other,
         };
         self.held.release();
@@ -226,13 +234,16 @@ impl Session {
         }
         let is_answer = !matches!(misdeed, TransportFault::Noise(_) | TransportFault::Flood(_));
         let is_unknown = matches!(&misdeed, TransportFault::HttpStatus(refused) if refused.status == 404);
-        if outlet.misbehave(misdeed).await? == Spent::Yes {
+        if outlet.inject_fault(misdeed).await? == Reclaimable::Yes {
             self.forget(channel);
         }
         match self.kind {
-            Kind::Session if is_unknown => self.end(Ending::Closed),
-            Kind::TwoEndpoints if is_answer => self.answered(1),
-            Kind::Session | Kind::TwoEndpoints | Kind::SharedLegacy | Kind::SharedModern => {}
+            SessionKind::Session if is_unknown => self.end(ConnectionEnd::Closed),
+            SessionKind::TwoEndpoints if is_answer => self.answered(1),
+            SessionKind::Session
+            | SessionKind::TwoEndpoints
+            | SessionKind::SharedLegacy
+            | SessionKind::SharedModern => {}
         }
         Ok(AfterFault::Continue)
     }
@@ -242,7 +253,7 @@ impl Session {
         self.end_if_drained();
     }
 
-    fn reach(&self, channel: Channel) -> Result<Arc<Outlet>, SendError> {
+    fn reach(&self, channel: Channel) -> Result<Arc<ChannelWriter>, SendError> {
         match (self.ending.get(), self.outlet(channel)) {
             (Some(_), _) => Err(SendError::Closed),
             (None, Some(outlet)) => Ok(outlet),
@@ -258,7 +269,7 @@ impl Session {
             }
             Body::Batch(messages) => messages.iter().for_each(|message| self.note(channel, message)),
             // The first POST of a session is its `initialize`.
-            Body::Response(response) if self.kind == Kind::Session && channel == Channel(1) => {
+            Body::Response(response) if self.kind == SessionKind::Session && channel == Channel(1) => {
                 if let Reply::Result(result) = &response.reply {
                     let version = result.field("protocolVersion").and_then(|version| version.text());
                     if let Some(revision) = version.and_then(|version| version.parse().ok()) {
@@ -274,9 +285,9 @@ impl Session {
     pub(super) fn close_channel(&self, channel: Channel, retry: Option<Duration>) {
         let Some(outlet) = self.outlet(channel) else { return };
         match self.kind {
-            Kind::Session => outlet.cut(retry),
-            Kind::TwoEndpoints => self.end(Ending::Closed),
-            Kind::SharedLegacy | Kind::SharedModern => {
+            SessionKind::Session => outlet.close_stream(retry),
+            SessionKind::TwoEndpoints => self.end(ConnectionEnd::Closed),
+            SessionKind::SharedLegacy | SessionKind::SharedModern => {
                 outlet.end();
                 self.forget(channel);
             }
@@ -284,36 +295,38 @@ impl Session {
     }
 
     /// Closes the channel of a POST that the client cancelled before its response.
-    pub(super) fn abandoned(&self, outlet: &Outlet) -> Left {
+    pub(super) fn abandoned(&self, outlet: &ChannelWriter) -> DetachOutcome {
         // Without an event id the client cannot resume, so the response would never be read.
         let left = outlet.abandon();
         self.forget(outlet.channel);
-        if self.kind == Kind::Session && outlet.channel == Channel(1) && self.negotiated().is_none() {
+        if self.kind == SessionKind::Session && outlet.channel == Channel(1) && self.negotiated().is_none() {
             // The client never received the id of this session.
-            self.end(Ending::PeerClosed);
+            self.end(ConnectionEnd::PeerClosed);
         }
         left
     }
 
     /// Handles the end of a stream.
-    pub(super) fn left(&self, outlet: &Outlet, reader: u64) {
+    pub(super) fn left(&self, outlet: &ChannelWriter, reader: u64) {
         self.touch();
         match (outlet.leave(reader), self.kind) {
-            (Left::Superseded, _) => {}
-            (Left::Finished | Left::Unfinished, Kind::TwoEndpoints) => self.end(Ending::PeerClosed),
-            (Left::Finished, _) => self.forget(outlet.channel),
-            (Left::Unfinished, Kind::Session) => {}
-            (Left::Unfinished, Kind::SharedLegacy | Kind::SharedModern) => {
+            (DetachOutcome::Superseded, _) => {}
+            (DetachOutcome::Finished | DetachOutcome::Unfinished, SessionKind::TwoEndpoints) => {
+                self.end(ConnectionEnd::PeerClosed)
+            }
+            (DetachOutcome::Finished, _) => self.forget(outlet.channel),
+            (DetachOutcome::Unfinished, SessionKind::Session) => {}
+            (DetachOutcome::Unfinished, SessionKind::SharedLegacy | SessionKind::SharedModern) => {
                 outlet.end();
                 self.forget(outlet.channel);
-                self.broke(outlet.channel);
+                self.client_disconnected(outlet.channel);
             }
         }
     }
 
     /// Reports that a client disconnected, if that cancels its request.
-    pub(super) fn broke(&self, channel: Channel) {
-        if self.kind == Kind::SharedModern {
+    pub(super) fn client_disconnected(&self, channel: Channel) {
+        if self.kind == SessionKind::SharedModern {
             let end = ChannelEnd::Broken { why: "the client closed the connection before the answer".to_owned() };
             // An error means that the application dropped the connection.
             let _ = self.tell(Event::ChannelEnded { channel, end }, None);
@@ -332,7 +345,7 @@ impl Session {
     }
 
     /// Ends the connection after the queued messages. Only the first ending counts.
-    pub(super) fn end(&self, ending: Ending) {
+    pub(super) fn end(&self, ending: ConnectionEnd) {
         if self.ending.set(ending).is_err() {
             return;
         }
@@ -349,18 +362,18 @@ impl Session {
     /// Closes the GET stream or the HTTP+SSE stream, because the server shuts down.
     pub(super) fn drain(&self) {
         match self.kind {
-            Kind::Session => self.close_channel(Channel::MAIN, None),
-            Kind::TwoEndpoints => {
+            SessionKind::Session => self.close_channel(Channel::MAIN, None),
+            SessionKind::TwoEndpoints => {
                 self.draining.store(true, Ordering::SeqCst);
                 self.end_if_drained();
             }
-            Kind::SharedLegacy | Kind::SharedModern => {}
+            SessionKind::SharedLegacy | SessionKind::SharedModern => {}
         }
     }
 
     fn end_if_drained(&self) {
         if self.draining.load(Ordering::SeqCst) && self.running.load(Ordering::SeqCst) == 0 {
-            self.end(Ending::Closed);
+            self.end(ConnectionEnd::Closed);
         }
     }
 
@@ -377,15 +390,15 @@ impl Session {
         }
     }
 
-    fn terms(&self, answers: Answers) -> Terms {
+    fn terms(&self, answers: ResponseMode) -> ChannelConfig {
         let era = match self.kind {
-            Kind::Session | Kind::TwoEndpoints | Kind::SharedLegacy => Era::Legacy,
-            Kind::SharedModern => Era::Modern,
+            SessionKind::Session | SessionKind::TwoEndpoints | SessionKind::SharedLegacy => Era::Legacy,
+            SessionKind::SharedModern => Era::Modern,
         };
-        Terms { era, answers, history: self.history.clone(), queue: self.queue, queue_bytes: self.queue_bytes }
+        ChannelConfig { era, answers, history: self.history.clone(), queue: self.queue, queue_bytes: self.queue_bytes }
     }
 
-    fn outlets(&self) -> MutexGuard<'_, HashMap<Channel, Arc<Outlet>>> {
+    fn outlets(&self) -> MutexGuard<'_, HashMap<Channel, Arc<ChannelWriter>>> {
         self.outlets.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -396,17 +409,17 @@ impl Session {
 
 /// Marks a session as active while a request is being handled.
 #[derive(Debug)]
-pub(super) struct Busy(Arc<Session>);
+pub(super) struct ActivityGuard(Arc<HttpSession>);
 
-impl Busy {
+impl ActivityGuard {
     /// Starts to mark the session as active.
-    pub(super) fn new(session: &Arc<Session>) -> Busy {
+    pub(super) fn new(session: &Arc<HttpSession>) -> ActivityGuard {
         session.streams.fetch_add(1, Ordering::Relaxed);
-        Busy(session.clone())
+        ActivityGuard(session.clone())
     }
 }
 
-impl Drop for Busy {
+impl Drop for ActivityGuard {
     fn drop(&mut self) {
         self.0.touch();
         self.0.streams.fetch_sub(1, Ordering::Relaxed);
@@ -432,7 +445,7 @@ fn answers(message: &Message) -> usize {
 }
 
 /// Builds the connection for the application.
-pub(super) fn connection(session: Arc<Session>, events: mpsc::UnboundedReceiver<Queued>) -> Connection {
+pub(super) fn connection(session: Arc<HttpSession>, events: mpsc::UnboundedReceiver<QueuedEvent>) -> Connection {
     let open = Arc::new(OpenGuard(session));
     Connection {
         sender: Arc::new(SessionSender { open: open.clone() }),
@@ -442,11 +455,11 @@ pub(super) fn connection(session: Arc<Session>, events: mpsc::UnboundedReceiver<
 
 /// Ends the connection when both halves are dropped.
 #[derive(Debug)]
-struct OpenGuard(Arc<Session>);
+struct OpenGuard(Arc<HttpSession>);
 
 impl Drop for OpenGuard {
     fn drop(&mut self) {
-        self.0.end(Ending::Closed);
+        self.0.end(ConnectionEnd::Closed);
     }
 }
 
@@ -469,7 +482,7 @@ impl Sender for SessionSender {
         Box::pin(self.open.0.send_bytes(channel, bytes))
     }
 
-    fn misbehave(&self, channel: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
+    fn inject_fault(&self, channel: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
         Box::pin(self.open.0.misbehave(channel, misdeed))
     }
 
@@ -482,26 +495,26 @@ impl Sender for SessionSender {
     }
 
     fn abort(&self) {
-        self.open.0.end(Ending::Closed);
+        self.open.0.end(ConnectionEnd::Closed);
     }
 
-    fn close(&self) -> BoxFuture<'_, Stopped> {
+    fn close(&self) -> BoxFuture<'_, StopOutcome> {
         self.abort();
-        Box::pin(async { Stopped::Gone })
+        Box::pin(async { StopOutcome::AlreadyExited })
     }
 }
 
 #[derive(Debug)]
 struct SessionReceiver {
     open: Arc<OpenGuard>,
-    events: mpsc::UnboundedReceiver<Queued>,
+    events: mpsc::UnboundedReceiver<QueuedEvent>,
 }
 
 impl Receiver for SessionReceiver {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         self.events.poll_recv(context).map(|queued| match queued {
             Some(queued) => queued.event,
-            None => Event::Ended(self.open.0.ending().cloned().unwrap_or(Ending::Closed)),
+            None => Event::Ended(self.open.0.ending().cloned().unwrap_or(ConnectionEnd::Closed)),
         })
     }
 }

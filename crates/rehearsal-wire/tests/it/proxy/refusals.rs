@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rehearsal_wire::http::server::Hosts;
+use rehearsal_wire::http::server::AllowedHosts;
 use tokio::net::TcpListener;
 
 use super::stage::{GET, OK, POST, Stage};
@@ -63,8 +63,8 @@ async fn strangers_and_ambiguous_lengths_never_reach_the_server() {
 #[tokio::test]
 async fn named_hosts_and_origins_are_welcome() {
     let stage = Stage::with(|options| {
-        options.hosts = Hosts::Named(vec!["box.example".to_owned()]);
-        options.origins = Hosts::Named(vec!["https://app.example".to_owned()]);
+        options.hosts = AllowedHosts::Named(vec!["box.example".to_owned()]);
+        options.origins = AllowedHosts::Named(vec!["https://app.example".to_owned()]);
     })
     .await;
     let mut client = stage.client().await;
@@ -125,7 +125,8 @@ async fn a_server_that_is_not_there_is_a_bad_gateway() {
 #[tokio::test]
 async fn an_address_that_is_taken_is_said() {
     let stage = Stage::new().await;
-    let mut options = rehearsal_wire::http::proxy::Options::new(stage.proxy.address(), "http://localhost/").unwrap();
+    let mut options =
+        rehearsal_wire::http::proxy::HttpProxyOptions::new(stage.proxy.address(), "http://localhost/").unwrap();
     options.grace = Duration::ZERO;
     let error = rehearsal_wire::http::proxy::HttpProxy::bind(options, std::sync::Arc::new(stage.log.clone()))
         .await

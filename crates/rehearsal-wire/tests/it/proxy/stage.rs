@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rehearsal_core::trace::HttpHead;
-use rehearsal_wire::http::proxy::{Forward, HttpProxy, Options, Sight, Tap, Watcher};
+use rehearsal_wire::http::proxy::{ExchangeObserver, Forward, HttpProxy, HttpProxyOptions, Observed, ProxyTap};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
@@ -48,8 +48,8 @@ impl Log {
     }
 }
 
-impl Tap for Log {
-    fn begin(&self, _: u64, head: HttpHead) -> Box<dyn Watcher> {
+impl ProxyTap for Log {
+    fn begin(&self, _: u64, head: HttpHead) -> Box<dyn ExchangeObserver> {
         let number = {
             let mut lines = self.lines.lock().unwrap();
             lines.0 += 1;
@@ -60,19 +60,19 @@ impl Tap for Log {
     }
 }
 
-impl Watcher for LogWatcher {
-    fn saw(&mut self, sight: Sight<'_>) {
+impl ExchangeObserver for LogWatcher {
+    fn observe(&mut self, sight: Observed<'_>) {
         let text = |data: &[u8]| String::from_utf8_lossy(data).escape_debug().to_string();
         let line = match sight {
-            Sight::RequestData(data) => format!("> {}", text(data)),
-            Sight::RequestEnd => {
+            Observed::RequestData(data) => format!("> {}", text(data)),
+            Observed::RequestEnd => {
                 self.whole = true;
                 ">.".to_owned()
             }
-            Sight::Response(head) => head.status.unwrap().to_string(),
-            Sight::ResponseData(data) => format!("< {}", text(data)),
-            Sight::ResponseEnd => "<.".to_owned(),
-            Sight::Over(over) => format!("{over:?}"),
+            Observed::Response(head) => head.status.unwrap().to_string(),
+            Observed::ResponseData(data) => format!("< {}", text(data)),
+            Observed::ResponseEnd => "<.".to_owned(),
+            Observed::Over(over) => format!("{over:?}"),
         };
         self.log.add(self.number, &line);
     }
@@ -81,7 +81,7 @@ impl Watcher for LogWatcher {
         if self.log.hold && !self.whole { Forward::Wait } else { Forward::Now }
     }
 
-    fn released(&mut self) {
+    fn hold_expired(&mut self) {
         self.log.add(self.number, "released");
     }
 }
@@ -101,14 +101,14 @@ impl Stage {
         Stage::with(|_| {}).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Stage {
+    pub(crate) async fn with(change: impl FnOnce(&mut HttpProxyOptions)) -> Stage {
         Stage::watched_by(Log::default(), change).await
     }
 
-    pub(crate) async fn watched_by(log: Log, change: impl FnOnce(&mut Options)) -> Stage {
+    pub(crate) async fn watched_by(log: Log, change: impl FnOnce(&mut HttpProxyOptions)) -> Stage {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let upstream = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let mut options = Options::new("127.0.0.1:0".parse().unwrap(), &upstream).unwrap();
+        let mut options = HttpProxyOptions::new("127.0.0.1:0".parse().unwrap(), &upstream).unwrap();
         change(&mut options);
         let proxy = HttpProxy::bind(options, Arc::new(log.clone())).await.unwrap();
         Stage { listener, proxy, log }

@@ -12,32 +12,32 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::cli::exit::Failure;
 use crate::cli::flag_values::json_input;
 
-const ASKED: &str = "What to answer when the server asks";
+const ANSWERS_HEADING: &str = "What to answer when the server asks";
 /// What servers ask, in any version of the protocol.
-const QUESTIONS: [Method; 4] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST, Method::PING];
+const SERVER_METHODS: [Method; 4] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST, Method::PING];
 
 /// Answers to the server's own questions.
 #[derive(Args, Debug)]
-pub(super) struct AnswerOptions {
+pub(super) struct AnswerArgs {
     /// A directory that the server may use (roots/list); may be repeated
-    #[arg(long, value_name = "DIR", help_heading = ASKED, value_hint = clap::ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", help_heading = ANSWERS_HEADING, value_hint = clap::ValueHint::DirPath)]
     roots: Vec<PathBuf>,
 
     /// The result for a question such as elicitation/create, as JSON or @FILE; where one is repeated, the answers are
     /// given in turn
-    #[arg(long, value_name = "METHOD=JSON", help_heading = ASKED)]
+    #[arg(long, value_name = "METHOD=JSON", help_heading = ANSWERS_HEADING)]
     answer: Vec<String>,
 }
 
 /// What was prepared, and for which questions.
-pub(super) struct Prepared {
+pub(super) struct ConfiguredAnswers {
     pub(super) answers: ClientHandlers,
     pub(super) methods: Vec<Method>,
 }
 
-impl AnswerOptions {
+impl AnswerArgs {
     /// The answers that were given.
-    pub(super) fn prepared(&self) -> Result<Prepared, Failure> {
+    pub(super) fn prepared(&self) -> Result<ConfiguredAnswers, Failure> {
         let mut given: Vec<(Method, Vec<Value>)> = Vec::new();
         for word in &self.answer {
             let (method, answer) = read(word)?;
@@ -58,7 +58,7 @@ impl AnswerOptions {
             answers = answers.roots(self.roots.iter().map(|path| root(path)).collect::<Result<Vec<_>, _>>()?);
             methods.push(Method::ROOTS_LIST);
         }
-        Ok(Prepared { answers, methods })
+        Ok(ConfiguredAnswers { answers, methods })
     }
 }
 
@@ -77,9 +77,10 @@ fn read(word: &str) -> Result<(Method, Value), Failure> {
         Failure::bad_input(format_args!("--answer {word}: not METHOD=JSON"))
             .hint("write it like --answer elicitation/create='{\"action\": \"decline\"}'")
     })?;
-    let known = QUESTIONS.iter().any(|question| question.as_str() == method);
+    let known = SERVER_METHODS.iter().any(|question| question.as_str() == method);
     // Anything may be asked by a server of one's own; what is almost a question of the protocol is a typing error.
-    let candidates = Method::KNOWN.iter().copied().filter(|name| QUESTIONS.iter().any(|one| one.as_str() == *name));
+    let candidates =
+        Method::KNOWN.iter().copied().filter(|name| SERVER_METHODS.iter().any(|one| one.as_str() == *name));
     if let Some(close) = closest(method, candidates).filter(|_| !known) {
         return Err(Failure::bad_input(format_args!("--answer {method}: servers do not send that request"))
             .hint(format!("did you mean `{close}`?")));

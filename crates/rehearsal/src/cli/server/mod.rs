@@ -7,4 +7,4 @@ mod which;
 
 pub(super) use options::{LoginOptions, store as token_store};
 pub(super) use options::{OUTPUT, ServerOptions, ShownAs, no_use};
-pub(super) use which::{Reached, check_url};
+pub(super) use which::{ServerKind, check_url};

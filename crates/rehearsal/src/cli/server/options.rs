@@ -11,9 +11,9 @@ use rehearsal::core::protocol::Era;
 use rehearsal::core::redact::Redaction;
 use rehearsal::oauth::{OAuth, TokenStore};
 
-use super::answers::{AnswerOptions, Prepared, no_directory};
-use super::heard::{Answered, Shown, heard};
-use super::which::{Reached, Which};
+use super::answers::{AnswerArgs, ConfiguredAnswers, no_directory};
+use super::heard::{AnsweredMethods, LiveOutput, message_printer};
+use super::which::{ServerKind, ServerTargetArgs};
 use crate::cli::context::Context;
 use crate::cli::exit::Failure;
 
@@ -29,7 +29,7 @@ pub(crate) const OUTPUT: &str = "Output";
 #[derive(Args, Debug)]
 pub(crate) struct ServerOptions {
     #[command(flatten)]
-    which: Which,
+    which: ServerTargetArgs,
 
     /// How long to wait for each answer: 30, 0.5, 500ms, 2m
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = rehearsal::core::duration::read, help_heading = HOW)]
@@ -63,7 +63,7 @@ pub(crate) struct ServerOptions {
     login: LoginOptions,
 
     #[command(flatten)]
-    answers: AnswerOptions,
+    answers: AnswerArgs,
 
     /// Print JSON for programs
     #[arg(long, help_heading = OUTPUT)]
@@ -109,25 +109,25 @@ impl ServerOptions {
     /// A client for the server that was named.
     pub(crate) fn client(&self, context: &Context) -> Result<ClientBuilder, Failure> {
         let (builder, methods) = self.prepared(context)?;
-        Ok(heard(builder, self.shown(), Answered::These(methods), &Redaction::none(), &context.talk))
+        Ok(message_printer(builder, self.shown(), AnsweredMethods::These(methods), &Redaction::none(), &context.talk))
     }
 
     /// The same, where somebody else answers what the server asks, and secrets are not shown.
     pub(crate) fn client_answering(&self, context: &Context, redaction: &Redaction) -> Result<ClientBuilder, Failure> {
         let (builder, _) = self.prepared(context)?;
-        Ok(heard(builder, self.shown(), Answered::All, redaction, &context.talk))
+        Ok(message_printer(builder, self.shown(), AnsweredMethods::All, redaction, &context.talk))
     }
 
-    fn shown(&self) -> Shown {
-        if self.verbose { Shown::Wire } else { Shown::Logs }
+    fn shown(&self) -> LiveOutput {
+        if self.verbose { LiveOutput::Wire } else { LiveOutput::Logs }
     }
 
     /// A client, and the questions that it has answers to.
     fn prepared(&self, context: &Context) -> Result<(ClientBuilder, Vec<Method>), Failure> {
         let (builder, reached) = self.which.client(context)?;
         self.check_use(reached)?;
-        let Prepared { answers, methods } = self.answers.prepared()?;
-        let builder = builder.timeout(self.timeout).protocol(self.protocol).answers(answers);
+        let ConfiguredAnswers { answers, methods } = self.answers.prepared()?;
+        let builder = builder.timeout(self.timeout).protocol(self.protocol).handlers(answers);
         // `auto` is what an entry of a file may have said better.
         let builder = match self.transport {
             Transport::Auto => builder,
@@ -178,7 +178,7 @@ impl ServerOptions {
         if self.json { ShownAs::Json } else { ShownAs::Text }
     }
 
-    fn check_use(&self, reached: Reached) -> Result<(), Failure> {
+    fn check_use(&self, reached: ServerKind) -> Result<(), Failure> {
         if let Some(path) = self.cwd.as_ref().filter(|path| !path.is_dir()) {
             return Err(no_directory("--cwd", path));
         }
@@ -188,12 +188,12 @@ impl ServerOptions {
         }
         let container_option = self.which.container_option();
         let options = [
-            ("--header", !self.header.is_empty(), &[Reached::ByUrl][..]),
-            ("--login", self.login.login, &[Reached::ByUrl]),
-            ("--transport", self.transport != Transport::Auto, &[Reached::ByUrl]),
-            ("--env", !self.env.is_empty(), &[Reached::ByCommand, Reached::InContainer]),
-            ("--cwd", self.cwd.is_some(), &[Reached::ByCommand]),
-            (container_option.unwrap_or_default(), container_option.is_some(), &[Reached::InContainer]),
+            ("--header", !self.header.is_empty(), &[ServerKind::ByUrl][..]),
+            ("--login", self.login.login, &[ServerKind::ByUrl]),
+            ("--transport", self.transport != Transport::Auto, &[ServerKind::ByUrl]),
+            ("--env", !self.env.is_empty(), &[ServerKind::ByCommand, ServerKind::InContainer]),
+            ("--cwd", self.cwd.is_some(), &[ServerKind::ByCommand]),
+            (container_option.unwrap_or_default(), container_option.is_some(), &[ServerKind::InContainer]),
         ];
         match options.into_iter().find(|(_, given, wanted)| *given && !wanted.contains(&reached)) {
             Some((option, _, wanted)) => Err(no_use(option, wanted[0])),
@@ -203,7 +203,7 @@ impl ServerOptions {
 }
 
 /// An option for other servers than the one that was named.
-pub(crate) fn no_use(option: &str, wanted: Reached) -> Failure {
+pub(crate) fn no_use(option: &str, wanted: ServerKind) -> Failure {
     Failure::bad_input(format_args!("{option} is of no use: it is for servers {}", wanted.phrase()))
 }
 
@@ -255,9 +255,9 @@ impl LoginOptions {
         }
         let talk = context.talk.clone();
         let oauth = OAuth::with_browser(move |url| {
-            talk.say("the server wants to know who you are; log in here:");
-            talk.say(format_args!("  {url}"));
-            talk.say("waiting for the browser to come back (on another machine: give the address where it ends to curl here)");
+            talk.note("the server wants to know who you are; log in here:");
+            talk.note(format_args!("  {url}"));
+            talk.note("waiting for the browser to come back (on another machine: give the address where it ends to curl here)");
         });
         let oauth = oauth.login_timeout(self.login_timeout).scopes(&self.scope).store(store(context)?);
         Ok(Some(match &self.client_id {

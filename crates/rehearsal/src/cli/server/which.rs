@@ -18,7 +18,7 @@ pub(super) const WHICH: &str = "The server, one of";
 
 /// What names a server.
 #[derive(Args, Debug)]
-pub(super) struct Which {
+pub(super) struct ServerTargetArgs {
     /// Start a server: everything after `--` is its command
     #[arg(last = true, value_name = "COMMAND", help_heading = WHICH, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
@@ -41,7 +41,7 @@ pub(super) struct Which {
 
 /// The ways to reach a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reached {
+pub(crate) enum ServerKind {
     /// By starting it.
     ByCommand,
     /// In a container.
@@ -50,20 +50,20 @@ pub(crate) enum Reached {
     ByUrl,
 }
 
-impl Reached {
+impl ServerKind {
     /// Which servers these are.
     pub(super) fn phrase(self) -> &'static str {
         match self {
-            Reached::ByCommand => "that are started by a command",
-            Reached::InContainer => "that run in a container",
-            Reached::ByUrl => "that are reached by a URL",
+            ServerKind::ByCommand => "that are started by a command",
+            ServerKind::InContainer => "that run in a container",
+            ServerKind::ByUrl => "that are reached by a URL",
         }
     }
 }
 
-impl Which {
+impl ServerTargetArgs {
     /// A client for the server that was named.
-    pub(super) fn client(&self, context: &Context) -> Result<(ClientBuilder, Reached), Failure> {
+    pub(super) fn client(&self, context: &Context) -> Result<(ClientBuilder, ServerKind), Failure> {
         let container = self.container.container(&self.command)?;
         let command = if container.is_some() { None } else { self.command.split_first() };
         let given = [
@@ -77,17 +77,17 @@ impl Which {
             return Err(two_servers(one, other));
         }
         if let Some((program, arguments)) = command {
-            Ok((Client::command(program).arguments(arguments), Reached::ByCommand))
+            Ok((Client::command(program).arguments(arguments), ServerKind::ByCommand))
         } else if let Some(url) = &self.url {
             check_url(url)?;
-            Ok((Client::url(url), Reached::ByUrl))
+            Ok((Client::url(url), ServerKind::ByUrl))
         } else if let Some(container) = container {
-            Ok((Client::container(container), Reached::InContainer))
+            Ok((Client::container(container), ServerKind::InContainer))
         } else if let (Some(file), Some(name)) = (&self.config, &self.server) {
             let entry = read_config(file, name, |variable| context.variable(variable))?;
             let reached = match entry {
-                ServerEntry::Command { .. } => Reached::ByCommand,
-                ServerEntry::Url { .. } => Reached::ByUrl,
+                ServerEntry::Command { .. } => ServerKind::ByCommand,
+                ServerEntry::Url { .. } => ServerKind::ByUrl,
             };
             Ok((entry.into(), reached))
         } else {

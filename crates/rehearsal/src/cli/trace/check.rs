@@ -3,16 +3,16 @@
 use clap::Args;
 use rehearsal::core::exchange::Side;
 use rehearsal::core::report::Severity;
-use rehearsal::core::shape::Conversation;
-use rehearsal::core::trace::Moment;
+use rehearsal::core::shape::SessionCheck;
+use rehearsal::core::trace::TimelineItem;
 use rehearsal::store::Input;
 
-use super::reading::{Reading, stdin_once};
-use super::verb::From;
+use super::reading::{InputArgs, stdin_once};
+use super::verb::SenderFilter;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::stream_to_stdout;
-use crate::print::{Checked, Columns, FindingPrinter};
+use crate::print::{CheckTotals, Columns, FindingPrinter};
 
 /// Check every message against the shapes of its protocol version
 #[derive(Args, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Check {
 
     /// Only what this side sent
     #[arg(long, value_name = "SIDE")]
-    from: Option<From>,
+    from: Option<SenderFilter>,
 
     /// Warnings fail the check too
     #[arg(long)]
@@ -39,7 +39,7 @@ pub(super) struct Check {
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 }
 
 const MORE: &str = "\
@@ -63,20 +63,20 @@ impl Check {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         stdin_once(&self.files)?;
         let columns = if self.json { Columns::Json } else { Columns::Text };
-        let mut checked = Checked::default();
+        let mut checked = CheckTotals::default();
         stream_to_stdout(|out| {
             let mut printer = FindingPrinter::new(&context.stdout, columns, self.files.len(), out);
             for file in &self.files {
                 let recording = self.reading.open(file, context)?;
-                let mut conversation = Conversation::default();
+                let mut conversation = SessionCheck::default();
                 for moment in recording.timeline(self.reading.bad_lines()) {
-                    let Some(moment) = self.reading.sound(moment, file, context)? else { continue };
-                    if let Moment::Start(start) = &moment {
+                    let Some(moment) = self.reading.or_skip(moment, file, context)? else { continue };
+                    if let TimelineItem::Start(start) = &moment {
                         checked.sessions += 1;
                         printer.start(&file.to_string(), start);
                     }
-                    let before = if matches!(moment, Moment::Start(_)) { 0 } else { conversation.messages() };
-                    let found = conversation.moment(&moment);
+                    let before = if matches!(moment, TimelineItem::Start(_)) { 0 } else { conversation.messages() };
+                    let found = conversation.check(&moment);
                     checked.messages += conversation.messages() - before;
                     for located in found.iter().filter(|located| self.wants(located.from)) {
                         checked.count(located.finding.severity);
@@ -88,7 +88,7 @@ impl Check {
             }
             Ok(())
         })?;
-        context.talk.say(checked);
+        context.talk.note(checked);
         if checked.notes > 0 && !self.notes {
             context.talk.hint("`--notes` shows the notes too");
         }

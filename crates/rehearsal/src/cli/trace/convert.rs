@@ -7,8 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rehearsal::core::trace::Format;
 use rehearsal::store::{Input, Recording};
 
-use super::output::Writing;
-use super::reading::Reading;
+use super::output::AtomicOutput;
+use super::reading::InputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
@@ -33,7 +33,7 @@ pub(super) struct Convert {
     to: Option<Format>,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 }
 
 const MORE: &str = "\
@@ -66,9 +66,9 @@ impl Convert {
             None => self.reading.open(&self.from_file, context)?,
         };
         let format = self.to.unwrap_or_else(|| by_name(&self.to_file));
-        let mut writing = Writing::begin(Some(&self.to_file), format)?;
+        let mut writing = AtomicOutput::begin(Some(&self.to_file), format)?;
         for part in recording.parts(self.reading.bad_lines()) {
-            if let Some(part) = self.reading.sound(part, &self.from_file, context)? {
+            if let Some(part) = self.reading.or_skip(part, &self.from_file, context)? {
                 writing.part(&part)?;
             }
         }

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use rehearsal::core::trace::{Call, Compare, Pairs, Part, Sketch};
+use rehearsal::core::trace::{CallComparison, CallDigest, CallPairs, Part, RecordedCall};
 use rehearsal::store::{Input, Recording};
 
-use super::reading::{Reading, stdin_once};
+use super::reading::{InputArgs, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::flag_values::not_a_path;
 use crate::cli::output::to_stdout;
-use crate::print::{Change, Columns, print_change};
+use crate::print::{CallDifference, Columns, print_change};
 
 /// Compare two recordings call by call: what was asked, and what was answered
 #[derive(Args, Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Diff {
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 }
 
 const MORE: &str = "\
@@ -62,20 +62,20 @@ type Shown = (Option<usize>, Option<usize>);
 impl Diff {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         stdin_once([&self.before, &self.after])?;
-        let mut compare = Compare::default();
+        let mut compare = CallComparison::default();
         for path in &self.ignore {
             let no_path = |why: String| not_a_path(path, &why, "$.result.content[0].text");
             compare = compare.ignore(path).map_err(no_path)?;
         }
         let (before, after) = (self.reading.open(&self.before, context)?, self.reading.open(&self.after, context)?);
-        let sketches = |recording, file| -> Result<Vec<Sketch>, Failure> {
+        let sketches = |recording, file| -> Result<Vec<CallDigest>, Failure> {
             let mut sketches = Vec::new();
             self.calls(recording, file, context, true, |call| sketches.push(compare.sketch(&call)))?;
             Ok(sketches)
         };
-        let pairs = Pairs::find(&sketches(&before, &self.before)?, &sketches(&after, &self.after)?);
+        let pairs = CallPairs::find(&sketches(&before, &self.before)?, &sketches(&after, &self.after)?);
         let shown = self.shown(&pairs);
-        let wanted = |side: fn(&Shown) -> Option<usize>| -> BTreeMap<usize, Option<Call>> {
+        let wanted = |side: fn(&Shown) -> Option<usize>| -> BTreeMap<usize, Option<RecordedCall>> {
             shown.iter().filter_map(side).map(|at| (at, None)).collect()
         };
         let before = self.fetched(wanted(|pair| pair.0), &before, &self.before, context)?;
@@ -86,29 +86,31 @@ impl Diff {
                 let left = left.and_then(|at| before.get(&at)?.as_ref());
                 let right = right.and_then(|at| after.get(&at)?.as_ref());
                 let change = match (left, right) {
-                    (Some(left), Some(right)) => {
-                        Change::Changed { before: left, after: right, mismatches: compare.mismatches(left, right) }
-                    }
-                    (Some(left), None) => Change::Removed(left),
-                    (None, Some(right)) => Change::Added(right),
+                    (Some(left), Some(right)) => CallDifference::Changed {
+                        before: left,
+                        after: right,
+                        mismatches: compare.mismatches(left, right),
+                    },
+                    (Some(left), None) => CallDifference::Removed(left),
+                    (None, Some(right)) => CallDifference::Added(right),
                     (None, None) => continue,
                 };
                 print_change(&change, columns, &context.stdout, out)?;
             }
             Ok(())
         })?;
-        let Pairs { alike, changed, removed, added } = &pairs;
+        let CallPairs { alike, changed, removed, added } = &pairs;
         let (changed, removed, added) = (changed.len(), removed.len(), added.len());
-        context.talk.say(format_args!("{changed} changed, {removed} removed, {added} added, {alike} alike"));
+        context.talk.note(format_args!("{changed} changed, {removed} removed, {added} added, {alike} alike"));
         let hidden = changed + removed + added - shown.len();
         if hidden > 0 {
             context.talk.hint(format_args!("{hidden} more are not shown; `--limit` shows more"));
         }
-        Ok(if pairs.are_alike() { Exit::Ok } else { Exit::ChecksFailed })
+        Ok(if pairs.all_equal() { Exit::Ok } else { Exit::ChecksFailed })
     }
 
     /// What is shown, by the numbers of the calls: in the order of the first recording, then that of the second.
-    fn shown(&self, pairs: &Pairs) -> Vec<Shown> {
+    fn shown(&self, pairs: &CallPairs) -> Vec<Shown> {
         let changed = pairs.changed.iter().map(|(before, after)| (Some(*before), Some(*after)));
         let removed = pairs.removed.iter().map(|before| (Some(*before), None));
         let mut shown: Vec<_> = changed.chain(removed).collect();
@@ -121,11 +123,11 @@ impl Diff {
     /// The calls that are wanted, by their numbers.
     fn fetched(
         &self,
-        mut wanted: BTreeMap<usize, Option<Call>>,
+        mut wanted: BTreeMap<usize, Option<RecordedCall>>,
         recording: &Recording,
         file: &Input,
         context: &Context,
-    ) -> Result<BTreeMap<usize, Option<Call>>, Failure> {
+    ) -> Result<BTreeMap<usize, Option<RecordedCall>>, Failure> {
         if wanted.is_empty() {
             return Ok(wanted);
         }
@@ -145,13 +147,13 @@ impl Diff {
         file: &Input,
         context: &Context,
         tell: bool,
-        mut take: impl FnMut(Call),
+        mut take: impl FnMut(RecordedCall),
     ) -> Result<(), Failure> {
         for part in recording.parts(self.reading.bad_lines()) {
             // What is bad is told the first time.
             let part = match part {
                 Err(_) if !tell => continue,
-                part => self.reading.sound(part, file, context)?,
+                part => self.reading.or_skip(part, file, context)?,
             };
             if let Some(Part::Call(call)) = part {
                 take(*call);

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use regex::bytes::{Regex, RegexBuilder};
-use rehearsal::core::trace::{Call, Entry, Inside, Moment, Start, What};
+use rehearsal::core::trace::{Entry, EntryBody, RecordedCall, RelatedEvent, SessionStart, TimelineItem};
 use rehearsal::store::Input;
 
-use super::reading::{Reading, stdin_once};
-use super::verb::From;
+use super::reading::{InputArgs, stdin_once};
+use super::verb::SenderFilter;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::stream_to_stdout;
@@ -39,7 +39,7 @@ pub(super) struct Grep {
 
     /// Only messages of this side
     #[arg(long, value_name = "SIDE", help_heading = WHICH)]
-    from: Option<From>,
+    from: Option<SenderFilter>,
 
     /// Upper and lower case are the same
     #[arg(short, long)]
@@ -54,7 +54,7 @@ pub(super) struct Grep {
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 }
 
 const MORE: &str = "\
@@ -88,10 +88,10 @@ impl Grep {
             let mut printer = TimelinePrinter::new(&context.stdout, columns, detail, out);
             for file in &self.files {
                 let recording = self.reading.open(file, context)?;
-                let mut start: Option<Start> = None;
+                let mut start: Option<SessionStart> = None;
                 for moment in recording.timeline(self.reading.bad_lines()) {
-                    let Some(moment) = self.reading.sound(moment, file, context)? else { continue };
-                    if let Moment::Start(begun) = moment {
+                    let Some(moment) = self.reading.or_skip(moment, file, context)? else { continue };
+                    if let TimelineItem::Start(begun) = moment {
                         start = Some(begun);
                         continue;
                     }
@@ -110,23 +110,23 @@ impl Grep {
     }
 
     /// What is wanted of a moment.
-    fn rows(&self, pattern: &Regex, moment: &Moment) -> Vec<Row> {
+    fn rows(&self, pattern: &Regex, moment: &TimelineItem) -> Vec<Row> {
         let mut rows = Vec::new();
         match moment {
-            Moment::Start(_) | Moment::Finish { .. } => {}
-            Moment::Entry(entry) => rows.extend(self.entry(pattern, entry)),
-            Moment::Call { call, inside } => {
+            TimelineItem::Start(_) | TimelineItem::Finish { .. } => {}
+            TimelineItem::Entry(entry) => rows.extend(self.entry(pattern, entry)),
+            TimelineItem::Call { call, inside } => {
                 rows.extend(self.call(pattern, call));
                 rows.extend(inside.iter().filter_map(|thing| match thing {
-                    Inside::Call(call) => self.call(pattern, call),
-                    Inside::Entry(entry) => self.entry(pattern, entry),
+                    RelatedEvent::Call(call) => self.call(pattern, call),
+                    RelatedEvent::Entry(entry) => self.entry(pattern, entry),
                 }));
             }
         }
         rows
     }
 
-    fn call(&self, pattern: &Regex, call: &Call) -> Option<Row> {
+    fn call(&self, pattern: &Regex, call: &RecordedCall) -> Option<Row> {
         let answer = call.response.as_ref().map(|response| response.message.raw());
         let is_there = pattern.is_match(call.request.message.raw()) || answer.is_some_and(|raw| pattern.is_match(raw));
         let row = is_there.then(|| Row::call(call))?;
@@ -136,16 +136,16 @@ impl Grep {
     fn entry(&self, pattern: &Regex, entry: &Entry) -> Option<Row> {
         let row = Row::entry(entry);
         let is_there = match &entry.what {
-            What::Message { message, .. } => pattern.is_match(message.raw()),
-            What::Http { head, .. } => {
+            EntryBody::Message { message, .. } => pattern.is_match(message.raw()),
+            EntryBody::Http { head, .. } => {
                 let headers = head.headers.iter().map(|(name, value)| format!("{name}: {value}"));
                 headers.chain(row.method.clone()).any(|line| pattern.is_match(line.as_bytes()))
             }
-            What::Event { .. }
-            | What::ChannelEnded { .. }
-            | What::Stderr { .. }
-            | What::Piece { .. }
-            | What::Ended(_) => pattern.is_match(row.text.as_deref().unwrap_or_default().as_bytes()),
+            EntryBody::Event { .. }
+            | EntryBody::ChannelEnded { .. }
+            | EntryBody::Stderr { .. }
+            | EntryBody::Piece { .. }
+            | EntryBody::Ended(_) => pattern.is_match(row.text.as_deref().unwrap_or_default().as_bytes()),
         };
         (is_there && self.wants(&row)).then_some(row)
     }

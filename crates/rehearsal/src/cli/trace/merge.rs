@@ -7,8 +7,8 @@ use clap::Args;
 use rehearsal::core::trace::{Part, ReadError};
 use rehearsal::store::{Input, Parts};
 
-use super::output::Output;
-use super::reading::{Reading, stdin_once};
+use super::output::OutputArgs;
+use super::reading::{InputArgs, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::print::plural;
@@ -22,10 +22,10 @@ pub(super) struct Merge {
     files: Vec<Input>,
 
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 }
 
 const MORE: &str = "\
@@ -68,7 +68,7 @@ impl Merge {
                 twice += 1;
             }
             while let Some(part) = source.parts.next_if(|part| !matches!(part, Ok(Part::Start(_)))) {
-                let Some(part) = self.reading.sound(part, source.file, context)? else { continue };
+                let Some(part) = self.reading.or_skip(part, source.file, context)? else { continue };
                 if is_new {
                     written.part(&part)?;
                 }
@@ -77,7 +77,7 @@ impl Merge {
         written.finish()?;
         let again = if twice == 0 { String::new() } else { format!("; passed over {twice} that came again") };
         let (sessions, files) = (plural(sessions, "session"), plural(self.files.len() as u64, "file"));
-        context.talk.say(format_args!("merged {sessions} from {files}{again}"));
+        context.talk.note(format_args!("merged {sessions} from {files}{again}"));
         Ok(Exit::Ok)
     }
 
@@ -90,7 +90,7 @@ impl Merge {
         for source in sources.iter_mut() {
             // Whatever stands before the next session is bad.
             while let Some(part) = source.parts.next_if(|part| !matches!(part, Ok(Part::Start(_)))) {
-                self.reading.sound(part, source.file, context)?;
+                self.reading.or_skip(part, source.file, context)?;
             }
         }
         let began = |part: Option<&Result<Part, ReadError>>| match part {

@@ -19,6 +19,6 @@ mod split;
 mod stats;
 mod verb;
 
-pub(super) use output::{Writing, is_written_into, plain};
-pub(super) use reading::{CONVERT, Reading, no_file, not_trace, on_lines, put_back, unreadable};
+pub(super) use output::{AtomicOutput, is_written_into, plain};
+pub(super) use reading::{CONVERT, InputArgs, no_file, not_trace, on_lines, put_back, unreadable};
 pub(super) use verb::Trace;

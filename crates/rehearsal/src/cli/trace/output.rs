@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rehearsal::core::trace::dialect::{WriteError, Writer};
+use rehearsal::core::trace::dialect::{RecordingWriter, WriteError};
 use rehearsal::core::trace::{Format, Part};
 use tempfile::NamedTempFile;
 
@@ -13,36 +13,36 @@ use crate::cli::exit::Failure;
 
 /// Where a recording is written to.
 #[derive(Args, Clone, Debug)]
-pub(super) struct Output {
+pub(super) struct OutputArgs {
     /// Write to this file instead of stdout; it is replaced in one step when all is written
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(super) output: Option<PathBuf>,
 }
 
 /// A recording that is being written.
-pub(in crate::cli) struct Writing {
-    writer: Writer<BufWriter<Box<dyn Write>>, File>,
+pub(in crate::cli) struct AtomicOutput {
+    writer: RecordingWriter<BufWriter<Box<dyn Write>>, File>,
     /// What becomes the file when all is written.
     file: Option<(NamedTempFile, PathBuf)>,
 }
 
-impl Output {
+impl OutputArgs {
     /// Begins to write a trace.
-    pub(super) fn begin(&self) -> Result<Writing, Failure> {
-        Writing::begin(self.output.as_deref(), Format::Trace)
+    pub(super) fn begin(&self) -> Result<AtomicOutput, Failure> {
+        AtomicOutput::begin(self.output.as_deref(), Format::Trace)
     }
 }
 
-impl Writing {
+impl AtomicOutput {
     /// Begins to write a trace to a file.
-    pub(in crate::cli) fn to_file(path: &Path) -> Result<Writing, Failure> {
-        Writing::begin(Some(path), Format::Trace)
+    pub(in crate::cli) fn to_file(path: &Path) -> Result<AtomicOutput, Failure> {
+        AtomicOutput::begin(Some(path), Format::Trace)
     }
 
     /// Writes to a file beside `path`, which takes its place at the end; without one, or for `-`, to stdout.
-    pub(super) fn begin(path: Option<&Path>, format: Format) -> Result<Writing, Failure> {
+    pub(super) fn begin(path: Option<&Path>, format: Format) -> Result<AtomicOutput, Failure> {
         let path = path.filter(|path| path.as_os_str() != "-");
-        let begun = || -> io::Result<Writing> {
+        let begun = || -> io::Result<AtomicOutput> {
             let (out, file): (Box<dyn Write>, _) = match path {
                 None => (Box::new(io::stdout().lock()), None),
                 Some(path) if is_written_into(path) => (Box::new(File::options().write(true).open(path)?), None),
@@ -53,9 +53,9 @@ impl Writing {
                     (Box::new(file.reopen()?), Some((file, path.to_owned())))
                 }
             };
-            let writer = Writer::new(format, BufWriter::with_capacity(256 << 10, out), tempfile::tempfile()?);
+            let writer = RecordingWriter::new(format, BufWriter::with_capacity(256 << 10, out), tempfile::tempfile()?);
             let writer = writer.expect("only formats that can be written are asked for");
-            Ok(Writing { writer, file })
+            Ok(AtomicOutput { writer, file })
         };
         begun().map_err(|cause| failure(path, cause.into()))
     }
@@ -69,7 +69,7 @@ impl Writing {
             false => File::options().write(true).open(path).map(drop),
         };
         opened.map_err(|cause| failure(Some(path), cause.into()))?;
-        Writing::to_file(path).map(drop)
+        AtomicOutput::to_file(path).map(drop)
     }
 
     /// Writes the next part.
@@ -80,7 +80,7 @@ impl Writing {
 
     /// Puts the file in its place.
     pub(in crate::cli) fn finish(self) -> Result<(), Failure> {
-        let Writing { writer, file } = self;
+        let AtomicOutput { writer, file } = self;
         let path = file.as_ref().map(|(_, path)| path.clone());
         let finished = || -> Result<(), WriteError> {
             writer.finish()?;

@@ -4,23 +4,23 @@ use std::io;
 use std::path::Path;
 
 use clap::Args;
-use rehearsal::core::trace::{Format, LaidOut, ReadError};
-use rehearsal::record::{Fate, Recovered, journals, recover, unrecovered};
+use rehearsal::core::trace::{FileLayout, Format, ReadError};
+use rehearsal::record::{Recovered, RecoveryOutcome, journals, recover, unrecovered};
 use rehearsal::store::{BadLines, Input, OpenError, Recording};
 
 use crate::cli::context::Context;
 use crate::cli::exit::Failure;
-use crate::print::one_line;
+use crate::print::sanitize_line;
 
 /// What is done with lines that cannot be read.
 #[derive(Args, Clone, Copy, Debug)]
-pub(in crate::cli) struct Reading {
+pub(in crate::cli) struct InputArgs {
     /// Go on after a line that cannot be read, and say which it was
     #[arg(long)]
     skip_bad: bool,
 }
 
-impl Reading {
+impl InputArgs {
     pub(in crate::cli) fn bad_lines(self) -> BadLines {
         if self.skip_bad { BadLines::Skip } else { BadLines::Refuse }
     }
@@ -45,11 +45,11 @@ impl Reading {
     /// What can be put into the trace is; what cannot, because nothing may be written there, is read where it stands.
     fn open_recovered(self, path: &Path, input: &Input, context: &Context) -> Result<Recording, Failure> {
         match put_back(path, context) {
-            PutBack::All => Ok(Recording::open(input)?),
-            PutBack::NotAll => match unrecovered(path) {
+            RecoveryStatus::All => Ok(Recording::open(input)?),
+            RecoveryStatus::NotAll => match unrecovered(path) {
                 Ok(left) => {
                     for journal in &left.journals {
-                        context.talk.say(format_args!("reading {} in its place", journal.display()));
+                        context.talk.note(format_args!("reading {} in its place", journal.display()));
                     }
                     Ok(Recording::open_with(input, &left)?)
                 }
@@ -59,7 +59,7 @@ impl Reading {
     }
 
     /// What was read, unless it was bad: then it is told and passed over, or ends the verb.
-    pub(in crate::cli) fn sound<T>(
+    pub(in crate::cli) fn or_skip<T>(
         self,
         read: Result<T, ReadError>,
         input: &Input,
@@ -68,7 +68,7 @@ impl Reading {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(error) if self.skip_bad && !matches!(error, ReadError::Io(_)) => {
-                context.talk.say(format_args!("skipped: {}", unreadable(input, error)));
+                context.talk.note(format_args!("skipped: {}", unreadable(input, error)));
                 Ok(None)
             }
             Err(error) => Err(unreadable(input, error)),
@@ -78,38 +78,38 @@ impl Reading {
 
 /// Whether everything that stood beside a trace is in it now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum PutBack {
+pub(in crate::cli) enum RecoveryStatus {
     All,
     NotAll,
 }
 
 /// Puts sessions whose recorder was killed into their trace, and says what was done.
-pub(in crate::cli) fn put_back(path: &Path, context: &Context) -> PutBack {
+pub(in crate::cli) fn put_back(path: &Path, context: &Context) -> RecoveryStatus {
     let recovered = recover(path);
     let mut failed = recovered.is_err();
     for recovered in recovered.iter().flatten() {
-        failed |= matches!(recovered.fate, Fate::Failed { .. });
-        if recovered.fate != Fate::Running {
-            context.talk.say(recovered_line(recovered));
+        failed |= matches!(recovered.fate, RecoveryOutcome::Failed { .. });
+        if recovered.fate != RecoveryOutcome::Running {
+            context.talk.note(recovered_line(recovered));
         }
     }
     if let Err(cause) = recovered {
-        context.talk.say(format_args!("cannot recover what stands beside {}: {cause}", path.display()));
+        context.talk.note(format_args!("cannot recover what stands beside {}: {cause}", path.display()));
     }
-    if failed { PutBack::NotAll } else { PutBack::All }
+    if failed { RecoveryStatus::NotAll } else { RecoveryStatus::All }
 }
 
 /// `recovered session 0198c2: 12 entries`
 pub(super) fn recovered_line(recovered: &Recovered) -> String {
     let Recovered { session_id, journal, fate } = recovered;
-    let (session_id, journal) = (one_line(session_id), journal.display());
+    let (session_id, journal) = (sanitize_line(session_id), journal.display());
     match fate {
-        Fate::Folded { entries: 1 } => format!("recovered session {session_id}: 1 entry"),
-        Fate::Folded { entries } => format!("recovered session {session_id}: {entries} entries"),
-        Fate::AlreadyThere => format!("session {session_id} is in the trace already; removed {journal}"),
-        Fate::Empty => format!("nothing had been said in session {session_id}; removed {journal}"),
-        Fate::Running => format!("session {session_id} is still being recorded"),
-        Fate::Failed { why } => format!("cannot recover session {session_id} from {journal}: {why}"),
+        RecoveryOutcome::Folded { entries: 1 } => format!("recovered session {session_id}: 1 entry"),
+        RecoveryOutcome::Folded { entries } => format!("recovered session {session_id}: {entries} entries"),
+        RecoveryOutcome::AlreadyInTrace => format!("session {session_id} is in the trace already; removed {journal}"),
+        RecoveryOutcome::Empty => format!("nothing had been said in session {session_id}; removed {journal}"),
+        RecoveryOutcome::Running => format!("session {session_id} is still being recorded"),
+        RecoveryOutcome::Failed { why } => format!("cannot recover session {session_id} from {journal}: {why}"),
     }
 }
 
@@ -137,7 +137,7 @@ pub(in crate::cli) fn unreadable(input: &Input, error: ReadError) -> Failure {
     if let ReadError::Io(cause) = error {
         return Failure::bad_input(format_args!("cannot read {input}: {cause}"));
     }
-    let hints: &[&str] = match (error.laid_out(), &error) {
+    let hints: &[&str] = match (error.file_layout(), &error) {
         (Some(laid_out), _) => &[on_lines(laid_out)],
         (None, ReadError::Format { .. }) => &["update rehearse, or record again"],
         (None, ReadError::Bad { expected, .. }) if expected.contains("end of the line") => {
@@ -149,12 +149,12 @@ pub(in crate::cli) fn unreadable(input: &Input, error: ReadError) -> Failure {
 }
 
 /// What to do about a file that is not read line by line.
-pub(in crate::cli) fn on_lines(laid_out: LaidOut) -> &'static str {
+pub(in crate::cli) fn on_lines(laid_out: FileLayout) -> &'static str {
     match laid_out {
-        LaidOut::OverLines => {
+        FileLayout::MultiLine => {
             "every session, or message of a journal, belongs on a line of its own: `jq -c .` puts it there"
         }
-        LaidOut::InArray => "every session belongs on a line of its own: `jq -c '.[]'` puts them there",
+        FileLayout::InArray => "every session belongs on a line of its own: `jq -c '.[]'` puts them there",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use rehearsal::record::{Fate, recover};
+use rehearsal::record::{RecoveryOutcome, recover};
 
 use super::reading::recovered_line;
 use crate::cli::context::Context;
@@ -37,24 +37,24 @@ impl Recover {
         let unwritable = |cause: std::io::Error| Failure::unwritable(&self.file, &cause);
         let found = recover(&self.file).map_err(unwritable)?;
         if found.is_empty() {
-            context.talk.say(format_args!("nothing to recover beside {}", self.file.display()));
+            context.talk.note(format_args!("nothing to recover beside {}", self.file.display()));
         }
         let mut exit = Exit::Ok;
         let mut folded = 0;
         for recovered in &found {
             match &recovered.fate {
-                Fate::Failed { .. } => {
+                RecoveryOutcome::Failed { .. } => {
                     exit = Exit::BadInput;
                     context.talk.error(recovered_line(recovered));
                     continue;
                 }
-                Fate::Folded { .. } => folded += 1,
-                Fate::AlreadyThere | Fate::Empty | Fate::Running => {}
+                RecoveryOutcome::Folded { .. } => folded += 1,
+                RecoveryOutcome::AlreadyInTrace | RecoveryOutcome::Empty | RecoveryOutcome::Running => {}
             }
-            context.talk.say(recovered_line(recovered));
+            context.talk.note(recovered_line(recovered));
         }
         if folded > 0 {
-            context.talk.say(format_args!("{} put into {}", plural(folded, "session"), self.file.display()));
+            context.talk.note(format_args!("{} put into {}", plural(folded, "session"), self.file.display()));
         }
         Ok(exit)
     }

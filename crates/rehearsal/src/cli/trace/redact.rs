@@ -1,11 +1,11 @@
 //! `rehearse trace redact`
 
 use clap::Args;
-use rehearsal::core::redact::{Redaction, Rule, Summary};
+use rehearsal::core::redact::{Redaction, RedactionRule, RedactionSummary};
 use rehearsal::store::Input;
 
-use super::output::Output;
-use super::reading::Reading;
+use super::output::OutputArgs;
+use super::reading::InputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
@@ -26,10 +26,10 @@ pub(super) struct Redact {
     only: bool,
 
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 }
 
 const MORE: &str = "\
@@ -50,23 +50,23 @@ impl Redact {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let mut redaction = if self.only { Redaction::none() } else { Redaction::standard() };
         for written in &self.redact {
-            let rule = Rule::parse(written);
+            let rule = RedactionRule::parse(written);
             redaction =
                 redaction.with(rule.map_err(|error| Failure::bad_input(format_args!("--redact {written}: {error}")))?);
         }
         let recording = self.reading.open(&self.file, context)?;
         let mut writing = self.output.begin()?;
-        let mut summary = Summary::default();
+        let mut summary = RedactionSummary::default();
         for part in recording.parts(self.reading.bad_lines()) {
-            let Some(part) = self.reading.sound(part, &self.file, context)? else { continue };
+            let Some(part) = self.reading.or_skip(part, &self.file, context)? else { continue };
             let (part, hits) = redaction.part(part);
             summary.add(hits);
             writing.part(&part)?;
         }
         writing.finish()?;
         match summary.is_empty() {
-            true => context.talk.say("found nothing to take out"),
-            false => context.talk.say(summary),
+            true => context.talk.note("found nothing to take out"),
+            false => context.talk.note(summary),
         }
         Ok(Exit::Ok)
     }

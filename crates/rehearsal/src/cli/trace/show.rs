@@ -1,10 +1,10 @@
 //! `rehearse trace show`
 
 use clap::Args;
-use rehearsal::core::trace::Moment;
+use rehearsal::core::trace::TimelineItem;
 use rehearsal::store::Input;
 
-use super::reading::Reading;
+use super::reading::InputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::stream_to_stdout;
@@ -35,7 +35,7 @@ pub(super) struct Show {
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 }
 
 const MORE: &str = "\
@@ -64,8 +64,8 @@ impl Show {
         stream_to_stdout(|out| {
             let mut printer = TimelinePrinter::new(&context.stdout, columns, detail, out);
             for moment in recording.timeline(self.reading.bad_lines()) {
-                let Some(moment) = self.reading.sound(moment, &self.file, context)? else { continue };
-                if let Moment::Start(start) = &moment {
+                let Some(moment) = self.reading.or_skip(moment, &self.file, context)? else { continue };
+                if let TimelineItem::Start(start) = &moment {
                     number += 1;
                     wanted = self.wants(number, &start.session_id);
                     shown += u64::from(wanted);
@@ -82,7 +82,7 @@ impl Show {
                     .hint("`rehearse trace show` shows the name of each session"))
             }
             None if shown == 0 => {
-                context.talk.say(format_args!("{} has no sessions", self.file));
+                context.talk.note(format_args!("{} has no sessions", self.file));
                 Ok(Exit::Ok)
             }
             Some(_) | None => Ok(Exit::Ok),

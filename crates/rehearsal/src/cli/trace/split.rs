@@ -6,11 +6,11 @@ use clap::Args;
 use rehearsal::core::trace::Part;
 use rehearsal::store::Input;
 
-use super::output::Writing;
-use super::reading::Reading;
+use super::output::AtomicOutput;
+use super::reading::InputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
-use crate::print::one_line;
+use crate::print::sanitize_line;
 
 /// Write each session to a file of its own
 #[derive(Args, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Split {
     directory: PathBuf,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 }
 
 const MORE: &str = "\
@@ -43,13 +43,13 @@ impl Split {
         let recording = self.reading.open(&self.file, context)?;
         let unwritable = |path: &PathBuf, cause: std::io::Error| Failure::unwritable(path, &cause);
         std::fs::create_dir_all(&self.directory).map_err(|cause| unwritable(&self.directory, cause))?;
-        let mut open: Option<(Writing, PathBuf)> = None;
+        let mut open: Option<(AtomicOutput, PathBuf)> = None;
         for part in recording.parts(self.reading.bad_lines()) {
-            let Some(part) = self.reading.sound(part, &self.file, context)? else { continue };
+            let Some(part) = self.reading.or_skip(part, &self.file, context)? else { continue };
             if let Part::Start(start) = &part {
                 self.close(open.take(), context)?;
                 let path = self.path(&start.session_id);
-                open = Some((Writing::to_file(&path)?, path));
+                open = Some((AtomicOutput::to_file(&path)?, path));
             }
             if let Some((writing, _)) = &mut open {
                 writing.part(&part)?;
@@ -59,10 +59,10 @@ impl Split {
         Ok(Exit::Ok)
     }
 
-    fn close(&self, open: Option<(Writing, PathBuf)>, context: &Context) -> Result<(), Failure> {
+    fn close(&self, open: Option<(AtomicOutput, PathBuf)>, context: &Context) -> Result<(), Failure> {
         if let Some((writing, path)) = open {
             writing.finish()?;
-            context.talk.say(format_args!("wrote {}", one_line(&path.display().to_string())));
+            context.talk.note(format_args!("wrote {}", sanitize_line(&path.display().to_string())));
         }
         Ok(())
     }

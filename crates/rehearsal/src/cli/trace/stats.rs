@@ -4,7 +4,7 @@ use clap::Args;
 use rehearsal::core::trace::Stats as Numbers;
 use rehearsal::store::Input;
 
-use super::reading::{Reading, stdin_once};
+use super::reading::{InputArgs, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::to_stdout;
@@ -23,7 +23,7 @@ pub(super) struct Stats {
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: InputArgs,
 }
 
 const MORE: &str = "\
@@ -45,7 +45,7 @@ impl Stats {
         let mut numbers = Numbers::default();
         for file in &self.files {
             for part in self.reading.open(file, context)?.parts(self.reading.bad_lines()) {
-                if let Some(part) = self.reading.sound(part, file, context)? {
+                if let Some(part) = self.reading.or_skip(part, file, context)? {
                     numbers.add(&part);
                 }
             }

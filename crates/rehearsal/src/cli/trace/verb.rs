@@ -71,16 +71,16 @@ impl Trace {
 /// Whose messages are shown: the client's or the server's.
 /// `--from`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum From {
+pub(super) enum SenderFilter {
     Client,
     Server,
 }
 
-impl From {
+impl SenderFilter {
     pub(super) fn side(self) -> Side {
         match self {
-            From::Client => Side::Client,
-            From::Server => Side::Server,
+            SenderFilter::Client => Side::Client,
+            SenderFilter::Server => Side::Server,
         }
     }
 }

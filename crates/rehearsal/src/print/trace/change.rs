@@ -4,23 +4,23 @@ use std::io::{self, Write};
 
 use rehearsal::core::json::RawJson;
 use rehearsal::core::matcher::Mismatch;
-use rehearsal::core::trace::Call;
+use rehearsal::core::trace::RecordedCall;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::row::Row;
 use super::timeline::{Columns, fitted};
-use crate::print::one_line;
-use crate::print::screen::Screen;
+use crate::print::sanitize_line;
+use crate::print::screen::Terminal;
 
 /// One way in which two recordings differ.
-pub(crate) enum Change<'a> {
+pub(crate) enum CallDifference<'a> {
     /// A call is not what it was.
-    Changed { before: &'a Call, after: &'a Call, mismatches: Vec<Mismatch> },
+    Changed { before: &'a RecordedCall, after: &'a RecordedCall, mismatches: Vec<Mismatch> },
     /// A call is no longer made.
-    Removed(&'a Call),
+    Removed(&'a RecordedCall),
     /// A call was not made before.
-    Added(&'a Call),
+    Added(&'a RecordedCall),
 }
 
 /// Prints a change:
@@ -31,24 +31,25 @@ pub(crate) enum Change<'a> {
 /// - tools/call get_time {"name":"get_time","arguments":{}}
 /// ```
 pub(crate) fn print_change(
-    change: &Change<'_>,
+    change: &CallDifference<'_>,
     columns: Columns,
-    screen: &Screen,
+    screen: &Terminal,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let (mark, word, call, mismatches) = match change {
-        Change::Changed { before, mismatches, .. } => ("~", "changed", *before, mismatches.as_slice()),
-        Change::Removed(call) => ("-", "removed", *call, &[][..]),
-        Change::Added(call) => ("+", "added", *call, &[][..]),
+        CallDifference::Changed { before, mismatches, .. } => ("~", "changed", *before, mismatches.as_slice()),
+        CallDifference::Removed(call) => ("-", "removed", *call, &[][..]),
+        CallDifference::Added(call) => ("+", "added", *call, &[][..]),
     };
     let row = Row::call(call);
     let method = row.method.as_deref().unwrap_or_default();
     if columns == Columns::Json {
-        let place = |call: &Call| json!({"seq": call.request.seq, "at_ms": super::row::milliseconds(call.request.at)});
+        let place =
+            |call: &RecordedCall| json!({"seq": call.request.seq, "at_ms": super::row::milliseconds(call.request.at)});
         let (before, after) = match change {
-            Change::Changed { before, after, .. } => (place(before), place(after)),
-            Change::Removed(call) => (place(call), Value::Null),
-            Change::Added(call) => (Value::Null, place(call)),
+            CallDifference::Changed { before, after, .. } => (place(before), place(after)),
+            CallDifference::Removed(call) => (place(call), Value::Null),
+            CallDifference::Added(call) => (Value::Null, place(call)),
         };
         let value = json!({
             "change": word, "from": row.from.map(|from| from.to_string()), "method": method, "subject": row.subject,
@@ -59,19 +60,19 @@ pub(crate) fn print_change(
     }
     let mark_style = screen.palette.mark;
     let about = [Some(method), row.subject.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let about = one_line(&about).into_owned();
+    let about = sanitize_line(&about).into_owned();
     let room = |used: usize| screen.width.map(|width| width.saturating_sub(used).max(8));
     let params = match change {
-        Change::Changed { .. } => String::new(),
-        Change::Removed(call) | Change::Added(call) => {
+        CallDifference::Changed { .. } => String::new(),
+        CallDifference::Removed(call) | CallDifference::Added(call) => {
             let params = call.request.message.params().map(RawJson::as_str).unwrap_or_default();
-            fitted(&one_line(params), room(about.width() + 3))
+            fitted(&sanitize_line(params), room(about.width() + 3))
         }
     };
     let line = format!("{about} {params}");
     writeln!(out, "{mark_style}{mark}{mark_style:#} {}", fitted(line.trim_end(), room(2)))?;
     for mismatch in mismatches {
-        writeln!(out, "    {}", fitted(&one_line(&mismatch.to_string()), room(4)))?;
+        writeln!(out, "    {}", fitted(&sanitize_line(&mismatch.to_string()), room(4)))?;
     }
     Ok(())
 }

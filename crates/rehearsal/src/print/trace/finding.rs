@@ -4,17 +4,17 @@ use std::fmt;
 use std::io::{self, Write};
 
 use rehearsal::core::report::Severity;
-use rehearsal::core::shape::Located;
-use rehearsal::core::trace::Start;
+use rehearsal::core::shape::LocatedFinding;
+use rehearsal::core::trace::SessionStart;
 use serde_json::json;
 
 use super::timeline::Columns;
-use crate::print::one_line;
-use crate::print::screen::Screen;
+use crate::print::sanitize_line;
+use crate::print::screen::Terminal;
 
 /// What a check came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Checked {
+pub(crate) struct CheckTotals {
     pub(crate) sessions: u64,
     pub(crate) messages: u64,
     pub(crate) errors: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Checked {
     pub(crate) notes: u64,
 }
 
-impl Checked {
+impl CheckTotals {
     pub(crate) fn count(&mut self, severity: Severity) {
         match severity {
             Severity::Error => self.errors += 1,
@@ -32,7 +32,7 @@ impl Checked {
     }
 }
 
-impl fmt::Display for Checked {
+impl fmt::Display for CheckTotals {
     /// `2 sessions, 41 messages: 1 error, 2 warnings, no notes`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |count: u64, what: &str| match count {
@@ -40,7 +40,7 @@ impl fmt::Display for Checked {
             1 => format!("1 {what}"),
             count => format!("{count} {what}s"),
         };
-        let Checked { sessions, messages, errors, warnings, notes } = *self;
+        let CheckTotals { sessions, messages, errors, warnings, notes } = *self;
         write!(f, "{}, {}: ", counted(sessions, "session"), counted(messages, "message"))?;
         write!(f, "{}, {}, {}", counted(errors, "error"), counted(warnings, "warning"), counted(notes, "note"))
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Checked {
 ///     $.result.content[0].type: expected "text", "image" or "resource", got "hologram"
 /// ```
 pub(crate) struct FindingPrinter<'a> {
-    screen: &'a Screen,
+    screen: &'a Terminal,
     columns: Columns,
     out: &'a mut dyn Write,
     /// Whether there are several files, so that each is named.
@@ -67,7 +67,7 @@ pub(crate) struct FindingPrinter<'a> {
 
 impl<'a> FindingPrinter<'a> {
     pub(crate) fn new(
-        screen: &'a Screen,
+        screen: &'a Terminal,
         columns: Columns,
         files: usize,
         out: &'a mut dyn Write,
@@ -77,36 +77,36 @@ impl<'a> FindingPrinter<'a> {
     }
 
     /// The next findings are about this session.
-    pub(crate) fn start(&mut self, file: &str, start: &Start) {
+    pub(crate) fn start(&mut self, file: &str, start: &SessionStart) {
         let word = |key: &str| start.server_info.get(key).and_then(|word| word.as_str()).unwrap_or_default();
         let server = format!("{} {}", word("name"), word("version"));
-        let title = format!("session {}  {}", one_line(&start.session_id), one_line(server.trim()));
-        let title = if self.several { format!("{}  {title}", one_line(file)) } else { title };
+        let title = format!("session {}  {}", sanitize_line(&start.session_id), sanitize_line(server.trim()));
+        let title = if self.several { format!("{}  {title}", sanitize_line(file)) } else { title };
         self.file = file.to_owned();
         self.session_id = start.session_id.clone();
         self.title = Some(title.trim_end().to_owned());
     }
 
-    pub(crate) fn finding(&mut self, located: &Located) -> io::Result<()> {
+    pub(crate) fn finding(&mut self, located: &LocatedFinding) -> io::Result<()> {
         match self.columns {
             Columns::Json => self.json(located),
             Columns::Text => self.text(located),
         }
     }
 
-    fn text(&mut self, located: &Located) -> io::Result<()> {
+    fn text(&mut self, located: &LocatedFinding) -> io::Result<()> {
         if let Some(title) = self.title.take() {
             let style = self.screen.palette.name;
             writeln!(self.out, "{style}{title}{style:#}")?;
         }
         for line in located.finding.to_string().lines() {
-            writeln!(self.out, "  {}", one_line(line))?;
+            writeln!(self.out, "  {}", sanitize_line(line))?;
         }
         Ok(())
     }
 
-    fn json(&mut self, located: &Located) -> io::Result<()> {
-        let Located { from, method, revision, sequence, finding } = located;
+    fn json(&mut self, located: &LocatedFinding) -> io::Result<()> {
+        let LocatedFinding { from, method, revision, sequence, finding } = located;
         let mismatch = finding.mismatches.first();
         let row = json!({
             "file": self.file,

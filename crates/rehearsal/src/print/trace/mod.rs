@@ -6,8 +6,8 @@ mod row;
 mod stats;
 mod timeline;
 
-pub(crate) use change::{Change, print_change};
-pub(crate) use finding::{Checked, FindingPrinter};
+pub(crate) use change::{CallDifference, print_change};
+pub(crate) use finding::{CheckTotals, FindingPrinter};
 pub(crate) use row::Row;
 pub(crate) use stats::print_stats;
 pub(crate) use timeline::{Columns, Detail, TimelinePrinter, failed, plural};

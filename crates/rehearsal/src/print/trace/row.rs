@@ -6,7 +6,7 @@ use rehearsal::client::{LogMessage, ProgressUpdate};
 use rehearsal::core::exchange::{Channel, Side};
 use rehearsal::core::json::RawJson;
 use rehearsal::core::message::{Body, Message, Reply};
-use rehearsal::core::trace::{Call, End, Entry, Fate, What, subject};
+use rehearsal::core::trace::{CallStatus, Entry, EntryBody, RecordedCall, SessionEnd, subject};
 use serde_json::{Map, Value, json};
 
 use crate::print::{log_line, progress_line};
@@ -27,7 +27,7 @@ pub(crate) struct Row {
     /// What it is about: the name of a tool, the URI of a resource.
     pub(crate) subject: Option<String>,
     pub(crate) took: Option<Duration>,
-    pub(crate) fate: Option<Fate>,
+    pub(crate) fate: Option<CallStatus>,
     /// The text at the end of the row.
     pub(crate) text: Option<String>,
     /// The params, and the reply.
@@ -36,12 +36,12 @@ pub(crate) struct Row {
 
 impl Row {
     /// About a call.
-    pub(crate) fn call(call: &Call) -> Row {
+    pub(crate) fn call(call: &RecordedCall) -> Row {
         let request = &call.request;
         let mut row = Row::message("call", request.seq, request.at, call.asker, call.channel(), &request.message);
-        let fate = Fate::of(call);
+        let fate = CallStatus::of(call);
         row.took = call.took();
-        row.text = agreed(call).filter(|_| fate == Fate::Ok);
+        row.text = agreed(call).filter(|_| fate == CallStatus::Ok);
         row.values.extend(call.response.iter().filter_map(|response| answer(&response.message)));
         Row { fate: Some(fate), ..row }
     }
@@ -64,18 +64,18 @@ impl Row {
             values: Vec::new(),
         };
         match what {
-            What::Message { from, channel, message, .. } => {
+            EntryBody::Message { from, channel, message, .. } => {
                 let (kind, text) = about(message);
                 let row = Row::message(kind, *seq, *at, *from, *channel, message);
                 Row { text, ..row }
             }
-            What::Http { from, channel, head } => {
+            EntryBody::Http { from, channel, head } => {
                 let target = head.target.as_deref().unwrap_or_default();
                 let first = head.method.as_ref().map(|method| format!("{method} {target}"));
                 let status = head.status.map(|status| status.to_string());
                 Row { method: first.or(status), ..bare("http", Some(*from), *channel) }
             }
-            What::Event { channel, name, id, data, retry } => {
+            EntryBody::Event { channel, name, id, data, retry } => {
                 let mut words = Vec::new();
                 words.extend(id.as_ref().map(|id| format!("id {id}")));
                 words.extend(retry.map(|retry| format!("retry {retry} ms")));
@@ -84,13 +84,15 @@ impl Row {
                 let text = (!words.is_empty()).then(|| words.join(", "));
                 Row { subject: name.clone(), text, ..bare("event", Some(Side::Server), *channel) }
             }
-            What::ChannelEnded { channel, why } => Row { text: why.clone(), ..bare("channel_ended", None, *channel) },
-            What::Piece { from, channel, bytes, .. } => {
+            EntryBody::ChannelEnded { channel, why } => {
+                Row { text: why.clone(), ..bare("channel_ended", None, *channel) }
+            }
+            EntryBody::Piece { from, channel, bytes, .. } => {
                 let text = Some(String::from_utf8_lossy(bytes).into_owned());
                 Row { text, ..bare("piece", Some(*from), *channel) }
             }
-            What::Stderr { line } => Row { text: Some(line.clone()), ..bare("stderr", None, Channel::MAIN) },
-            What::Ended(end) => Row { text: Some(end_in_words(end)), ..bare("end", None, Channel::MAIN) },
+            EntryBody::Stderr { line } => Row { text: Some(line.clone()), ..bare("stderr", None, Channel::MAIN) },
+            EntryBody::Ended(end) => Row { text: Some(end_in_words(end)), ..bare("end", None, Channel::MAIN) },
         }
     }
 
@@ -139,7 +141,7 @@ impl Row {
         put("subject", self.subject.as_deref().map(Value::from));
         put("duration_ms", self.took.map(milliseconds));
         put("fate", self.fate.as_ref().map(|fate| fate.word().into()));
-        let said = self.fate.as_ref().filter(|fate| **fate != Fate::Ok).map(ToString::to_string);
+        let said = self.fate.as_ref().filter(|fate| **fate != CallStatus::Ok).map(ToString::to_string);
         put("text", said.or_else(|| self.text.clone()).map(Value::from));
         for (name, value) in self.values.iter().filter(|_| values) {
             // What a `Value` cannot hold is shown as the text that it is.
@@ -155,7 +157,7 @@ pub(crate) fn milliseconds(duration: Duration) -> Value {
 }
 
 /// What the two ends agreed on, in the answer to the handshake.
-fn agreed(call: &Call) -> Option<String> {
+fn agreed(call: &RecordedCall) -> Option<String> {
     let message = &call.response.as_ref()?.message;
     let Reply::Result(result) = &message.as_response()?.reply else { return None };
     let version = |key: &str| result.field(key)?.text();
@@ -200,18 +202,18 @@ fn about(message: &Message) -> (&'static str, Option<String>) {
 }
 
 /// The end of a session, as text.
-pub(crate) fn end_in_words(end: &End) -> String {
+pub(crate) fn end_in_words(end: &SessionEnd) -> String {
     match end {
-        End::ClientClosed { status: Some(status) } => {
+        SessionEnd::ClientClosed { status: Some(status) } => {
             format!("the client closed it, and the server exited with {status}")
         }
-        End::ClientClosed { status: None } => "the client closed it".to_owned(),
-        End::ServerExited { signal: Some(signal), .. } => format!("the server was killed by signal {signal}"),
-        End::ServerExited { status: Some(status), signal: None } => format!("the server exited with {status}"),
-        End::ServerExited { status: None, signal: None } => "the server exited".to_owned(),
-        End::Stopped => "the recorder was told to stop".to_owned(),
-        End::Failed { why } => why.clone(),
-        End::Recovered => "the recorder was killed; this was put together from its journal".to_owned(),
+        SessionEnd::ClientClosed { status: None } => "the client closed it".to_owned(),
+        SessionEnd::ServerExited { signal: Some(signal), .. } => format!("the server was killed by signal {signal}"),
+        SessionEnd::ServerExited { status: Some(status), signal: None } => format!("the server exited with {status}"),
+        SessionEnd::ServerExited { status: None, signal: None } => "the server exited".to_owned(),
+        SessionEnd::Stopped => "the recorder was told to stop".to_owned(),
+        SessionEnd::Failed { why } => why.clone(),
+        SessionEnd::Recovered => "the recorder was killed; this was put together from its journal".to_owned(),
     }
 }
 

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use rehearsal::core::exchange::Side;
-use rehearsal::core::trace::{Counts, Group, IsCall, Stats};
+use rehearsal::core::trace::{CallStats, StatKey, StatKind, Stats};
 use serde_json::{Value, json};
 
 use super::row::milliseconds;
 use super::row::took;
 use super::timeline::{Columns, plural};
 use crate::print::bytes_in_words;
-use crate::print::screen::Screen;
+use crate::print::screen::Terminal;
 use crate::print::table::{Cell, Table};
 
 /// Prints the numbers:
@@ -22,7 +22,7 @@ use crate::print::table::{Cell, Table};
 /// METHOD        NAME          COUNT  FAILED  P50      P95      MAX      SIZE
 /// → tools/call  get_forecast  2      1       12.1 ms  13.0 ms  13.0 ms  612 bytes
 /// ```
-pub(crate) fn print_stats(stats: &Stats, columns: Columns, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn print_stats(stats: &Stats, columns: Columns, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     match columns {
         Columns::Json => {
             serde_json::to_writer(&mut *out, &json(stats))?;
@@ -32,7 +32,7 @@ pub(crate) fn print_stats(stats: &Stats, columns: Columns, screen: &Screen, out:
     }
 }
 
-fn text(stats: &Stats, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+fn text(stats: &Stats, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let mut words = vec![plural(stats.sessions, "session"), plural(stats.calls(), "call")];
     words.push(format!("{} failed", stats.failed()));
     words.push(plural(stats.notifications(), "notification"));
@@ -53,15 +53,15 @@ fn text(stats: &Stats, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
     let mut table = Table::new(["METHOD", "NAME", "COUNT", "FAILED", "P50", "P95", "MAX", "SIZE"]);
     for (group, counts) in &stats.groups {
-        let Group { is_call, from, method, subject } = group;
+        let StatKey { is_call, from, method, subject } = group;
         let arrow = match from {
             Side::Client => "→",
             Side::Server => "←",
         };
         let time = |duration: Option<Duration>| duration.map(took).unwrap_or_default();
         let failed = match is_call {
-            IsCall::Call => counts.failed.to_string(),
-            IsCall::Notification => String::new(),
+            StatKind::Call => counts.failed.to_string(),
+            StatKind::Notification => String::new(),
         };
         let cells = [
             format!("{arrow} {method}"),
@@ -79,10 +79,10 @@ fn text(stats: &Stats, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn json(stats: &Stats) -> Value {
-    let group = |(group, counts): (&Group, &Counts)| {
+    let group = |(group, counts): (&StatKey, &CallStats)| {
         let time = |duration: Option<Duration>| duration.map(milliseconds);
         json!({
-            "type": match group.is_call { IsCall::Call => "call", IsCall::Notification => "notification" },
+            "type": match group.is_call { StatKind::Call => "call", StatKind::Notification => "notification" },
             "from": group.from.to_string(),
             "method": group.method,
             "subject": group.subject,

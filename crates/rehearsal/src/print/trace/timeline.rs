@@ -6,14 +6,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rehearsal::core::exchange::Side;
 use rehearsal::core::trace::dialect::IMPORTED;
-use rehearsal::core::trace::{End, Fate, Inside, Moment, Start, What};
+use rehearsal::core::trace::{CallStatus, EntryBody, RelatedEvent, SessionEnd, SessionStart, TimelineItem};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::row::took;
 use super::row::{Row, end_in_words};
-use crate::print::one_line;
-use crate::print::screen::Screen;
+use crate::print::sanitize_line;
+use crate::print::screen::Terminal;
 use crate::print::screen::cut;
 
 /// How much is shown.
@@ -35,21 +35,21 @@ pub(crate) enum Columns {
 }
 
 /// The column of the latency of a call, on a screen that is wide enough.
-const WHAT: usize = 50;
+const LATENCY_COLUMN: usize = 50;
 
 /// Prints moments as they come.
 pub(crate) struct TimelinePrinter<'a> {
-    screen: Screen,
+    screen: Terminal,
     columns: Columns,
     detail: Detail,
     out: &'a mut dyn Write,
-    session: Session,
+    session: SessionTotals,
     /// How many sessions were begun.
     sessions: u64,
 }
 
 #[derive(Debug, Default)]
-struct Session {
+struct SessionTotals {
     id: String,
     started_at: Option<Timestamp>,
     calls: u64,
@@ -58,8 +58,8 @@ struct Session {
 }
 
 impl<'a> TimelinePrinter<'a> {
-    pub(crate) fn new(screen: &Screen, columns: Columns, detail: Detail, out: &'a mut dyn Write) -> Self {
-        TimelinePrinter { screen: *screen, columns, detail, out, session: Session::default(), sessions: 0 }
+    pub(crate) fn new(screen: &Terminal, columns: Columns, detail: Detail, out: &'a mut dyn Write) -> Self {
+        TimelinePrinter { screen: *screen, columns, detail, out, session: SessionTotals::default(), sessions: 0 }
     }
 
     /// Prints a moment:
@@ -72,10 +72,10 @@ impl<'a> TimelinePrinter<'a> {
     /// ended 2026-07-28T12:00:05Z, after 5.00 s: the client closed it
     /// 1 call, none failed, 1 other message
     /// ```
-    pub(crate) fn moment(&mut self, moment: &Moment) -> io::Result<()> {
+    pub(crate) fn moment(&mut self, moment: &TimelineItem) -> io::Result<()> {
         match moment {
-            Moment::Start(start) => self.start(start),
-            Moment::Call { call, inside } => {
+            TimelineItem::Start(start) => self.start(start),
+            TimelineItem::Call { call, inside } => {
                 let row = Row::call(call);
                 self.count(&row);
                 self.row(&row, None)?;
@@ -87,7 +87,7 @@ impl<'a> TimelinePrinter<'a> {
                 }
                 Ok(())
             }
-            Moment::Entry(entry) => {
+            TimelineItem::Entry(entry) => {
                 if !self.detail.http && is_usual_http(&entry.what) {
                     return Ok(());
                 }
@@ -95,7 +95,7 @@ impl<'a> TimelinePrinter<'a> {
                 self.count(&row);
                 self.row(&row, None)
             }
-            Moment::Finish { ended_at, end } => self.finish(*ended_at, end.as_ref()),
+            TimelineItem::Finish { ended_at, end } => self.finish(*ended_at, end.as_ref()),
         }
     }
 
@@ -111,9 +111,9 @@ impl<'a> TimelinePrinter<'a> {
     }
 
     /// Prints the head of a session: its server and its metadata.
-    pub(crate) fn start(&mut self, start: &Start) -> io::Result<()> {
-        let Start { session_id, server_info, started_at, metadata } = start;
-        self.session = Session { id: session_id.clone(), started_at: *started_at, ..Session::default() };
+    pub(crate) fn start(&mut self, start: &SessionStart) -> io::Result<()> {
+        let SessionStart { session_id, server_info, started_at, metadata } = start;
+        self.session = SessionTotals { id: session_id.clone(), started_at: *started_at, ..SessionTotals::default() };
         self.sessions += 1;
         if self.columns == Columns::Json {
             return self.json(&json!({
@@ -126,7 +126,7 @@ impl<'a> TimelinePrinter<'a> {
         }
         let heading = self.screen.palette.heading;
         let who = server_in_words(server_info);
-        let line = [one_line(session_id).into_owned(), who].join("  ");
+        let line = [sanitize_line(session_id).into_owned(), who].join("  ");
         let line = self.cut(line.trim_end(), "session ".len());
         writeln!(self.out, "{heading}session{heading:#} {line}")?;
         let mut facts: Vec<String> = started_at.iter().map(|at| format!("started {at}")).collect();
@@ -137,7 +137,7 @@ impl<'a> TimelinePrinter<'a> {
             other => format!("{key}={other}"),
         }));
         if !facts.is_empty() {
-            let line = self.cut(&one_line(&facts.join("  ")), 0);
+            let line = self.cut(&sanitize_line(&facts.join("  ")), 0);
             writeln!(self.out, "{line}")?;
         }
         Ok(())
@@ -151,17 +151,18 @@ impl<'a> TimelinePrinter<'a> {
         }
         let time = format!("{}.{:03}", row.at.as_secs(), row.at.subsec_millis());
         let indent = if inside.is_some() { "  " } else { "" };
-        let mut line = format!("{time:>9}  {indent}{}", one_line(&lead(row)));
+        let mut line = format!("{time:>9}  {indent}{}", sanitize_line(&lead(row)));
         let mut width = line.width();
         if let Some(subject) = &row.subject {
             let room = self.screen.width.map(|screen| screen / 2);
-            let (subject, green) = (fitted(&one_line(subject), room), self.screen.palette.name);
+            let (subject, green) = (fitted(&sanitize_line(subject), room), self.screen.palette.name);
             width += 1 + subject.width();
             line.push_str(&format!(" {green}{subject}{green:#}"));
         }
-        let said = said(row);
+        let said = outcome_text(row);
         if row.fate.is_some() {
-            let gap = self.screen.width.map_or(WHAT, |screen| WHAT.min(screen / 2)).saturating_sub(width);
+            let gap =
+                self.screen.width.map_or(LATENCY_COLUMN, |screen| LATENCY_COLUMN.min(screen / 2)).saturating_sub(width);
             let took = row.took.map(took).unwrap_or_default();
             line.push_str(&format!("{:gap$}{took:>10}  ", ""));
             width += gap + 12;
@@ -181,15 +182,15 @@ impl<'a> TimelinePrinter<'a> {
         }
         for (name, value) in row.values.iter().filter(|_| self.detail.values) {
             let lead = format!("{:11}{indent}  {name} ", "");
-            let text = self.cut(&one_line(value.as_str()), lead.width());
+            let text = self.cut(&sanitize_line(value.as_str()), lead.width());
             writeln!(self.out, "{lead}{text}")?;
         }
         Ok(())
     }
 
     /// Prints how it ended.
-    pub(crate) fn finish(&mut self, ended_at: Option<Timestamp>, end: Option<&End>) -> io::Result<()> {
-        let Session { calls, failures, others, .. } = self.session;
+    pub(crate) fn finish(&mut self, ended_at: Option<Timestamp>, end: Option<&SessionEnd>) -> io::Result<()> {
+        let SessionTotals { calls, failures, others, .. } = self.session;
         if self.columns == Columns::Json {
             let value = json!({
                 "type": "finish", "session_id": self.session.id, "ended_at": ended_at.map(|at| at.to_string()),
@@ -206,7 +207,7 @@ impl<'a> TimelinePrinter<'a> {
             line.push_str(&format!(", after {}", took(lasted)));
         }
         let how = end.map_or("nobody recorded how".to_owned(), end_in_words);
-        let line = self.cut(&one_line(&format!("{line}: {how}")), 0);
+        let line = self.cut(&sanitize_line(&format!("{line}: {how}")), 0);
         writeln!(self.out, "{line}")?;
         let failed = match failures {
             0 => "none failed".to_owned(),
@@ -244,31 +245,31 @@ fn lead(row: &Row) -> String {
 }
 
 /// The text at the end of a row.
-fn said(row: &Row) -> String {
+fn outcome_text(row: &Row) -> String {
     let fate = row.fate.as_ref().map(ToString::to_string);
     let words = [fate, row.text.clone()].into_iter().flatten().collect::<Vec<_>>().join("  ");
-    one_line(&words).into_owned()
+    sanitize_line(&words).into_owned()
 }
 
 /// A row about what is inside a call.
-fn inside_row(thing: &Inside) -> Row {
+fn inside_row(thing: &RelatedEvent) -> Row {
     match thing {
-        Inside::Call(call) => Row::call(call),
-        Inside::Entry(entry) => Row::entry(entry),
+        RelatedEvent::Call(call) => Row::call(call),
+        RelatedEvent::Entry(entry) => Row::entry(entry),
     }
 }
 
 /// Whether this is successful HTTP, which only repeats that a message was sent and received.
-fn is_usual_inside(thing: &Inside) -> bool {
-    matches!(thing, Inside::Entry(entry) if is_usual_http(&entry.what))
+fn is_usual_inside(thing: &RelatedEvent) -> bool {
+    matches!(thing, RelatedEvent::Entry(entry) if is_usual_http(&entry.what))
 }
 
-fn is_usual_http(what: &What) -> bool {
+fn is_usual_http(what: &EntryBody) -> bool {
     match what {
-        What::Http { head, .. } => head.status.is_none_or(|status| (200..300).contains(&status)),
-        What::ChannelEnded { why, .. } => why.is_none(),
-        What::Event { .. } => true,
-        What::Message { .. } | What::Stderr { .. } | What::Piece { .. } | What::Ended(_) => false,
+        EntryBody::Http { head, .. } => head.status.is_none_or(|status| (200..300).contains(&status)),
+        EntryBody::ChannelEnded { why, .. } => why.is_none(),
+        EntryBody::Event { .. } => true,
+        EntryBody::Message { .. } | EntryBody::Stderr { .. } | EntryBody::Piece { .. } | EntryBody::Ended(_) => false,
     }
 }
 
@@ -283,7 +284,7 @@ pub(crate) fn server_in_words(info: &serde_json::Map<String, Value>) -> String {
     words.push(command.join(" "));
     words.extend(text("url").map(str::to_owned));
     words.retain(|word| !word.is_empty());
-    one_line(&words.join("  ")).into_owned()
+    sanitize_line(&words.join("  ")).into_owned()
 }
 
 /// Cuts a text to the given width; without one, returns all of it.
@@ -298,5 +299,5 @@ pub(crate) fn plural(count: u64, noun: &str) -> String {
 
 /// Whether something went wrong here.
 pub(crate) fn failed(row: &Row) -> bool {
-    row.fate.as_ref().is_some_and(Fate::is_failure) || row.kind == "garbled"
+    row.fate.as_ref().is_some_and(CallStatus::is_failure) || row.kind == "garbled"
 }

@@ -38,7 +38,7 @@ impl Encoding {
     }
 
     /// Decompresses more data. Passes it to `take` in small pieces until that returns [`More::Unwanted`].
-    pub(super) fn decode(&mut self, data: &[u8], take: &mut dyn FnMut(&[u8]) -> More) -> io::Result<()> {
+    pub(super) fn decode(&mut self, data: &[u8], take: &mut dyn FnMut(&[u8]) -> WantsMore) -> io::Result<()> {
         if let Encoding::Undecided(first) = self {
             first.extend_from_slice(data);
             let first = std::mem::take(first);
@@ -65,10 +65,10 @@ impl Encoding {
                 Encoding::Zstd(zstd) => return zstd.decode(data, take),
                 Encoding::Undecided(_) => return Ok(()),
             };
-            let more = if plain.is_empty() { More::Wanted } else { take(plain) };
+            let more = if plain.is_empty() { WantsMore::Wanted } else { take(plain) };
             plain.clear();
             written?;
-            if more == More::Unwanted {
+            if more == WantsMore::Unwanted {
                 break;
             }
         }
@@ -78,7 +78,7 @@ impl Encoding {
 
 /// Whether the receiver of decompressed data needs more of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum More {
+pub(super) enum WantsMore {
     Wanted,
     Unwanted,
 }
@@ -102,7 +102,7 @@ impl Default for Brotli {
 
 impl Brotli {
     /// Decompresses more data. Passes it to `take` until that returns [`More::Unwanted`].
-    pub(super) fn decode(&mut self, data: &[u8], take: &mut dyn FnMut(&[u8]) -> More) -> io::Result<()> {
+    pub(super) fn decode(&mut self, data: &[u8], take: &mut dyn FnMut(&[u8]) -> WantsMore) -> io::Result<()> {
         let (mut left, mut used, mut total) = (data.len(), 0, 0);
         loop {
             if self.over {
@@ -120,7 +120,7 @@ impl Brotli {
                 &mut total,
                 &mut self.state,
             );
-            if written > 0 && take(&self.plain[..written]) == More::Unwanted {
+            if written > 0 && take(&self.plain[..written]) == WantsMore::Unwanted {
                 return Ok(());
             }
             match result {
@@ -172,7 +172,7 @@ impl Default for Zstd {
 
 impl Zstd {
     /// Decompresses more data. Passes it to `take` until that returns [`More::Unwanted`].
-    pub(super) fn decode(&mut self, data: &[u8], take: &mut dyn FnMut(&[u8]) -> More) -> io::Result<()> {
+    pub(super) fn decode(&mut self, data: &[u8], take: &mut dyn FnMut(&[u8]) -> WantsMore) -> io::Result<()> {
         let mut input = std::mem::take(&mut self.input);
         input.extend_from_slice(data);
         let mut rest = &input[..];
@@ -183,13 +183,13 @@ impl Zstd {
         decoded
     }
 
-    fn advance(&mut self, rest: &mut &[u8], take: &mut dyn FnMut(&[u8]) -> More) -> io::Result<()> {
+    fn advance(&mut self, rest: &mut &[u8], take: &mut dyn FnMut(&[u8]) -> WantsMore) -> io::Result<()> {
         loop {
             let written = self.decoder.read(&mut self.plain)?;
             if written > 0 {
                 match take(&self.plain[..written]) {
-                    More::Wanted => continue,
-                    More::Unwanted => return Ok(()),
+                    WantsMore::Wanted => continue,
+                    WantsMore::Unwanted => return Ok(()),
                 }
             }
             match self.next {
@@ -285,7 +285,7 @@ mod tests {
         for piece in data.chunks(size) {
             encoding.decode(piece, &mut |some| {
                 plain.extend_from_slice(some);
-                More::Wanted
+                WantsMore::Wanted
             })?;
         }
         Ok(plain)
@@ -358,7 +358,7 @@ mod tests {
                 encoding
                     .decode(data, &mut |some| {
                         plain.extend_from_slice(some);
-                        More::Wanted
+                        WantsMore::Wanted
                     })
                     .unwrap();
                 assert_eq!(String::from_utf8(plain).unwrap(), event, "{name}");
@@ -378,7 +378,7 @@ mod tests {
             let (mut encoding, mut taken) = (Encoding::named(name).unwrap(), 0);
             let take = &mut |some: &[u8]| {
                 taken += some.len();
-                More::Unwanted
+                WantsMore::Unwanted
             };
             encoding.decode(&data, take).unwrap();
             assert!(taken < 2 << 20, "{name}: {taken}");

@@ -5,28 +5,28 @@ use std::sync::Arc;
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{Body as Said, Message, Method};
 use rehearsal_core::protocol::{Revision, header as names, meta};
-use rehearsal_core::trace::{End, HttpHead, What};
-use rehearsal_wire::http::proxy::{Forward, Over, Sight, Watcher};
+use rehearsal_core::trace::{EntryBody, HttpHead, SessionEnd};
+use rehearsal_wire::http::proxy::{ExchangeEnd, ExchangeObserver, Forward, Observed};
 
-use super::body::{Body, Place};
-use super::sessions::{Session, Sessions, Transport};
-use crate::record::tape::Passed;
+use super::body::{BodyOrigin, BodyReader};
+use super::sessions::{ActiveSession, Sessions, Transport};
+use crate::record::tape::RecordedInput;
 
 /// At most this many bytes of a body are buffered until its session is known.
-const UNDECIDED_LIMIT: usize = 60 * 1024;
+const SESSION_LOOKUP_LIMIT: usize = 60 * 1024;
 
 /// One request and its response.
-pub(super) struct Exchange {
+pub(super) struct ExchangeRecorder {
     sessions: Arc<Sessions>,
     socket: u64,
     limit: usize,
     state: State,
     /// What was seen and is not on the tape yet.
-    passed: Vec<Passed<'static>>,
+    passed: Vec<RecordedInput<'static>>,
     /// The entries of the body that were not recorded yet.
-    whats: Vec<What>,
-    request: Option<Body>,
-    response: Option<Body>,
+    whats: Vec<EntryBody>,
+    request: Option<BodyReader>,
+    response: Option<BodyReader>,
     /// 202: there is no message, and the body of many servers is `Accepted`.
     accepted: bool,
     /// What could not be read of it.
@@ -37,7 +37,7 @@ enum State {
     /// The body decides the session.
     Undecided(HttpHead),
     Decided {
-        session: Arc<Session>,
+        session: Arc<ActiveSession>,
         channel: Channel,
         role: Role,
     },
@@ -55,12 +55,12 @@ enum Role {
     Stream(String),
 }
 
-impl Exchange {
-    pub(super) fn new(sessions: Arc<Sessions>, socket: u64, limit: usize, head: HttpHead) -> Exchange {
-        let request = Some(Body::new(&head.headers, limit));
+impl ExchangeRecorder {
+    pub(super) fn new(sessions: Arc<Sessions>, socket: u64, limit: usize, head: HttpHead) -> ExchangeRecorder {
+        let request = Some(BodyReader::new(&head.headers, limit));
         // Most have a head, a message and an end in one go.
         let passed = Vec::with_capacity(4);
-        let mut exchange = Exchange {
+        let mut exchange = ExchangeRecorder {
             sessions,
             socket,
             limit,
@@ -81,7 +81,7 @@ impl Exchange {
     }
 
     /// The session, if the head decides it.
-    fn by_head(&self, head: &HttpHead) -> Option<(Arc<Session>, Role)> {
+    fn by_head(&self, head: &HttpHead) -> Option<(Arc<ActiveSession>, Role)> {
         let sessions = &self.sessions;
         let value = |name: &str| head.headers.get(name);
         let method = head.method.as_deref().unwrap_or_default();
@@ -109,7 +109,7 @@ impl Exchange {
     }
 
     /// The session, decided by the message.
-    fn by_message(&self, message: &Message) -> (Arc<Session>, Role) {
+    fn by_message(&self, message: &Message) -> (Arc<ActiveSession>, Role) {
         if any(message, &is_claim) {
             (self.sessions.run(), Role::Plain)
         } else if any(message, &|message| {
@@ -121,35 +121,35 @@ impl Exchange {
         }
     }
 
-    fn otherwise(&self) -> Arc<Session> {
+    fn otherwise(&self) -> Arc<ActiveSession> {
         self.sessions.unnamed(self.socket).unwrap_or_else(|| self.sessions.run())
     }
 
-    fn decide(&mut self, session: Arc<Session>, role: Role) {
+    fn decide(&mut self, session: Arc<ActiveSession>, role: Role) {
         let channel = session.channel();
         let decided = State::Decided { session, channel, role };
         if let State::Undecided(head) = std::mem::replace(&mut self.state, decided) {
-            self.passed.push(Passed::What(What::Http { from: Side::Client, channel, head }));
+            self.passed.push(RecordedInput::What(EntryBody::Http { from: Side::Client, channel, head }));
         }
     }
 
     /// Appends what the bodies contained to the entries.
     fn pass_on(&mut self) {
-        self.passed.extend(self.whats.drain(..).map(Passed::What));
+        self.passed.extend(self.whats.drain(..).map(RecordedInput::What));
     }
 
     /// Records the end of a body. A whole body that is one message without secrets is kept verbatim.
-    fn body_ended(&mut self, body: Option<Body>, is_whole: bool, from: Side) {
+    fn body_ended(&mut self, body: Option<BodyReader>, is_whole: bool, from: Side) {
         let channel = self.channel();
         let Some(mut body) = body else { return };
         let tape = match &self.state {
-            State::Decided { session, .. } if is_whole && !self.accepted => session.tape.takes_lines(),
+            State::Decided { session, .. } if is_whole && !self.accepted => session.tape.line_redaction(),
             State::Decided { .. } | State::Undecided(_) | State::Over => None,
         };
         match tape.and_then(|redaction| body.line(redaction)) {
-            Some(line) => self.passed.push(Passed::Lines { from, channel, bytes: line.into() }),
+            Some(line) => self.passed.push(RecordedInput::Lines { from, channel, bytes: line.into() }),
             None => {
-                let unread = body.end(is_whole, Place { from, channel }, &mut self.whats);
+                let unread = body.end(is_whole, BodyOrigin { from, channel }, &mut self.whats);
                 self.unread = unread.or(self.unread.take());
             }
         }
@@ -161,7 +161,7 @@ impl Exchange {
             State::Decided { channel, .. } => return *channel,
             State::Undecided(_) | State::Over => {}
         }
-        let said = self.request.as_ref().map(Body::so_far).unwrap_or_default();
+        let said = self.request.as_ref().map(BodyReader::so_far).unwrap_or_default();
         let (session, role) = self.by_message(&Message::parse(said));
         self.decide(session, role);
         match &self.state {
@@ -188,29 +188,29 @@ impl Exchange {
             match role {
                 Role::Handshake if accepted => match head.headers.get(names::SESSION_ID) {
                     Some(id) => self.sessions.name(session, id),
-                    None => self.sessions.leave_unnamed(session, self.socket),
+                    None => self.sessions.add_unnamed(session, self.socket),
                 },
                 // A refused handshake ends its session.
-                Role::Handshake => session.ends(End::ClientClosed { status: None }),
-                Role::Delete if accepted => session.ends(End::ClientClosed { status: None }),
+                Role::Handshake => session.ends(SessionEnd::ClientClosed { status: None }),
+                Role::Delete if accepted => session.ends(SessionEnd::ClientClosed { status: None }),
                 Role::Delete | Role::Stream(_) | Role::Plain => {}
             }
         }
         if status >= 200 {
-            self.response = Some(Body::new(&head.headers, self.limit));
+            self.response = Some(BodyReader::new(&head.headers, self.limit));
             self.accepted = status == 202;
         }
-        self.passed.push(Passed::What(What::Http { from: Side::Server, channel, head }));
+        self.passed.push(RecordedInput::What(EntryBody::Http { from: Side::Server, channel, head }));
     }
 
     fn response_says(&mut self, data: &[u8]) {
-        let place = Place { from: Side::Server, channel: self.channel() };
+        let place = BodyOrigin { from: Side::Server, channel: self.channel() };
         if let Some(body) = &mut self.response {
             body.push(data, place, &mut self.whats);
         }
         if let State::Decided { session, role: Role::Stream(target), .. } = &self.state {
             for what in &self.whats {
-                if let What::Event { name: Some(name), data, .. } = what
+                if let EntryBody::Event { name: Some(name), data, .. } = what
                     && name == "endpoint"
                 {
                     self.sessions.endpoint(session, target, data);
@@ -223,26 +223,29 @@ impl Exchange {
     fn response_ended(&mut self, is_whole: bool) {
         let body = self.response.take();
         self.body_ended(body, is_whole, Side::Server);
-        let is_garbled = |what: &What| matches!(what, What::Message { message, .. } if message.as_garbled().is_some());
+        let is_garbled =
+            |what: &EntryBody| matches!(what, EntryBody::Message { message, .. } if message.as_garbled().is_some());
         if self.accepted && self.whats.iter().all(is_garbled) {
             self.whats.clear();
         }
         self.pass_on();
     }
 
-    fn over(&mut self, over: Over) {
+    fn over(&mut self, over: ExchangeEnd) {
         self.request_ended(false);
         self.response_ended(false);
         let (why, end) = match over {
-            Over::Done => (None, End::ServerExited { status: None, signal: None }),
-            Over::ClientGone => (Some("the client went away".to_owned()), End::ClientClosed { status: None }),
-            Over::UpstreamGone(why) => (Some(why), End::ServerExited { status: None, signal: None }),
-            Over::Refused(why) => (Some(format!("refused: {why}")), End::ClientClosed { status: None }),
-            Over::Upgraded => (Some("both sides went on in another protocol".to_owned()), End::Stopped),
-            Over::Stopped => (Some("the recorder was stopped".to_owned()), End::Stopped),
+            ExchangeEnd::Done => (None, SessionEnd::ServerExited { status: None, signal: None }),
+            ExchangeEnd::ClientClosed => {
+                (Some("the client went away".to_owned()), SessionEnd::ClientClosed { status: None })
+            }
+            ExchangeEnd::UpstreamFailed(why) => (Some(why), SessionEnd::ServerExited { status: None, signal: None }),
+            ExchangeEnd::Refused(why) => (Some(format!("refused: {why}")), SessionEnd::ClientClosed { status: None }),
+            ExchangeEnd::Upgraded => (Some("both sides went on in another protocol".to_owned()), SessionEnd::Stopped),
+            ExchangeEnd::Stopped => (Some("the recorder was stopped".to_owned()), SessionEnd::Stopped),
         };
         let channel = self.channel();
-        self.passed.push(Passed::What(What::ChannelEnded { channel, why: why.or(self.unread.take()) }));
+        self.passed.push(RecordedInput::What(EntryBody::ChannelEnded { channel, why: why.or(self.unread.take()) }));
         self.put();
         if let State::Decided { session, role, .. } = std::mem::replace(&mut self.state, State::Over) {
             if let Role::Stream(_) = role {
@@ -257,7 +260,7 @@ impl Exchange {
         let State::Decided { session, channel, .. } = &self.state else { return };
         for (from, body) in [(Side::Client, &mut self.request), (Side::Server, &mut self.response)] {
             if let Some((offset, bytes)) = body.as_mut().and_then(|body| body.piece(session.tape.pieces())) {
-                self.passed.push(Passed::What(What::Piece { from, channel: *channel, offset, bytes }));
+                self.passed.push(RecordedInput::What(EntryBody::Piece { from, channel: *channel, offset, bytes }));
             }
         }
     }
@@ -266,35 +269,35 @@ impl Exchange {
         if let State::Decided { session, .. } = &self.state
             && !self.passed.is_empty()
         {
-            session.tape.pass(self.passed.drain(..));
+            session.tape.record_lines(self.passed.drain(..));
         }
     }
 }
 
-impl Watcher for Exchange {
-    fn saw(&mut self, sight: Sight<'_>) {
+impl ExchangeObserver for ExchangeRecorder {
+    fn observe(&mut self, sight: Observed<'_>) {
         match sight {
-            Sight::RequestData(data) => {
+            Observed::RequestData(data) => {
                 let channel = match &self.state {
                     State::Decided { channel, .. } => *channel,
                     State::Undecided(_) | State::Over => Channel::MAIN,
                 };
                 if let Some(body) = &mut self.request {
-                    body.push(data, Place { from: Side::Client, channel }, &mut self.whats);
+                    body.push(data, BodyOrigin { from: Side::Client, channel }, &mut self.whats);
                 }
                 self.pass_on();
             }
-            Sight::RequestEnd => self.request_ended(true),
-            Sight::Response(head) => self.response_begins(head),
-            Sight::ResponseData(data) => self.response_says(data),
-            Sight::ResponseEnd => self.response_ended(true),
-            Sight::Over(over) => self.over(over),
+            Observed::RequestEnd => self.request_ended(true),
+            Observed::Response(head) => self.response_begins(head),
+            Observed::ResponseData(data) => self.response_says(data),
+            Observed::ResponseEnd => self.response_ended(true),
+            Observed::Over(over) => self.over(over),
         }
     }
 
     fn forwarding(&mut self) -> Forward {
         if let State::Undecided(_) = self.state {
-            if self.request.as_ref().map_or(0, Body::len) < UNDECIDED_LIMIT {
+            if self.request.as_ref().map_or(0, BodyReader::len) < SESSION_LOOKUP_LIMIT {
                 return Forward::Wait;
             }
             self.channel();
@@ -304,7 +307,7 @@ impl Watcher for Exchange {
         Forward::Now
     }
 
-    fn released(&mut self) {
+    fn hold_expired(&mut self) {
         // Where it belongs has to be guessed from what there is.
         self.channel();
         self.keep_pieces();
@@ -353,7 +356,7 @@ mod tests {
             Stage { directory, sessions: Arc::new(Sessions::new(recorder, url)) }
         }
 
-        fn begin(&self, socket: u64, line: &str, headers: Headers) -> Exchange {
+        fn begin(&self, socket: u64, line: &str, headers: Headers) -> ExchangeRecorder {
             let (method, target) = line.split_once(' ').unwrap();
             let head = HttpHead {
                 method: Some(method.to_owned()),
@@ -361,14 +364,14 @@ mod tests {
                 status: None,
                 headers: owned(headers),
             };
-            Exchange::new(self.sessions.clone(), socket, 1 << 20, head)
+            ExchangeRecorder::new(self.sessions.clone(), socket, 1 << 20, head)
         }
 
         /// A whole request.
-        fn ask(&self, socket: u64, line: &str, headers: Headers, body: &str) -> Exchange {
+        fn ask(&self, socket: u64, line: &str, headers: Headers, body: &str) -> ExchangeRecorder {
             let mut exchange = self.begin(socket, line, headers);
-            exchange.saw(Sight::RequestData(body.as_bytes()));
-            exchange.saw(Sight::RequestEnd);
+            exchange.observe(Observed::RequestData(body.as_bytes()));
+            exchange.observe(Observed::RequestEnd);
             assert_eq!(exchange.forwarding(), Forward::Now);
             exchange
         }
@@ -388,11 +391,11 @@ mod tests {
                     JournalLine::Entry { session_id, entry } => {
                         let session = seen.iter_mut().find(|(id, _)| Some(id) == session_id.as_ref()).unwrap();
                         match entry.what {
-                            What::Message { message, .. } => {
+                            EntryBody::Message { message, .. } => {
                                 session.1.push_str(message.method().map_or("answer", Method::as_str));
                                 session.1.push(' ');
                             }
-                            What::Ended(_) => session.1.push_str("ended"),
+                            EntryBody::Ended(_) => session.1.push_str("ended"),
                             _ => {}
                         }
                     }
@@ -402,17 +405,17 @@ mod tests {
         }
     }
 
-    impl Exchange {
+    impl ExchangeRecorder {
         fn answered(mut self, status: u16, headers: Headers, body: &str) {
-            self.saw(Sight::Response(HttpHead {
+            self.observe(Observed::Response(HttpHead {
                 method: None,
                 target: None,
                 status: Some(status),
                 headers: owned(headers),
             }));
-            self.saw(Sight::ResponseData(body.as_bytes()));
-            self.saw(Sight::ResponseEnd);
-            self.saw(Sight::Over(Over::Done));
+            self.observe(Observed::ResponseData(body.as_bytes()));
+            self.observe(Observed::ResponseEnd);
+            self.observe(Observed::Over(ExchangeEnd::Done));
             self.forwarding();
         }
     }
@@ -454,7 +457,7 @@ mod tests {
         stage.ask(2, "DELETE /mcp", &[("Mcp-Session-Id", "two")], "").answered(405, &[], "");
         assert_eq!(stage.seen(), ["initialize first", "initialize second"], "a stream of the first is still open");
         stream.answered(200, EVENTS, "");
-        stage.sessions.finish(&End::Stopped);
+        stage.sessions.finish(&SessionEnd::Stopped);
         assert_eq!(stage.seen(), ["initialize first ended", "initialize second ended"]);
     }
 
@@ -484,7 +487,7 @@ mod tests {
         let stage = Stage::new();
         stage.ask(1, "POST /mcp", &[], &request("initialize")).answered(404, &[], "");
         stage.asked(1, "POST /mcp", &[], &request("next"));
-        stage.sessions.finish(&End::Stopped);
+        stage.sessions.finish(&SessionEnd::Stopped);
         assert_eq!(stage.seen(), ["initialize ended", "next ended"]);
     }
 
@@ -507,8 +510,8 @@ mod tests {
         for (socket, endpoint) in [(1, "messages?s=1"), (2, "http://mcp.example/api/messages?s=2")] {
             let mut stream = stage.ask(socket, "GET /api/sse", accept, "");
             let head = HttpHead { method: None, target: None, status: Some(200), headers: owned(EVENTS) };
-            stream.saw(Sight::Response(head));
-            stream.saw(Sight::ResponseData(format!("event: endpoint\ndata: {endpoint}\n\n").as_bytes()));
+            stream.observe(Observed::Response(head));
+            stream.observe(Observed::ResponseData(format!("event: endpoint\ndata: {endpoint}\n\n").as_bytes()));
             stream.forwarding();
             streams.push(stream);
         }
@@ -516,11 +519,11 @@ mod tests {
         stage.asked(3, "POST /api/messages?s=1", &[], &request("first"));
         let late = stage.ask(3, "POST /api/messages?s=1", &[], &request("late"));
         for mut stream in streams {
-            stream.saw(Sight::ResponseData(b"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"));
-            stream.saw(Sight::Over(Over::ClientGone));
+            stream.observe(Observed::ResponseData(b"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"));
+            stream.observe(Observed::Over(ExchangeEnd::ClientClosed));
         }
         late.answered(202, &[], "");
-        stage.sessions.finish(&End::Stopped);
+        stage.sessions.finish(&SessionEnd::Stopped);
         assert_eq!(stage.seen(), ["first late answer ended", "second answer ended"]);
     }
 
@@ -529,14 +532,14 @@ mod tests {
         let stage = Stage::new();
         let mut initialize = stage.begin(1, "POST /mcp", &[]);
         assert_eq!(initialize.forwarding(), Forward::Wait);
-        initialize.saw(Sight::RequestData(b"{"));
+        initialize.observe(Observed::RequestData(b"{"));
         assert_eq!(initialize.forwarding(), Forward::Wait);
-        initialize.saw(Sight::RequestData(&[b' '; UNDECIDED_LIMIT]));
+        initialize.observe(Observed::RequestData(&[b' '; SESSION_LOOKUP_LIMIT]));
         assert_eq!(initialize.forwarding(), Forward::Now);
         let mut slow = stage.begin(1, "POST /mcp", &[]);
-        slow.saw(Sight::RequestData(b"{\"jsonrpc"));
+        slow.observe(Observed::RequestData(b"{\"jsonrpc"));
         assert_eq!(slow.forwarding(), Forward::Wait);
-        slow.released();
+        slow.hold_expired();
         assert_eq!(slow.forwarding(), Forward::Now);
         assert!(std::fs::read_to_string(stage.directory.path().join("log")).unwrap().contains("POST"));
         assert_eq!(stage.begin(1, "POST /mcp", &[("Expect", "100-continue")]).forwarding(), Forward::Now);
@@ -550,7 +553,7 @@ mod tests {
             let name = number.to_string();
             stage.asked(1, "POST /mcp", &[("Mcp-Session-Id", name.as_str())], &request("ping"));
         }
-        stage.sessions.finish(&End::Stopped);
+        stage.sessions.finish(&SessionEnd::Stopped);
         let seen = stage.seen();
         assert_eq!((seen.len(), seen.iter().filter(|methods| *methods == "ping ended").count()), (260, 260));
     }

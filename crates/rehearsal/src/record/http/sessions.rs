@@ -8,14 +8,14 @@ use std::thread::JoinHandle;
 
 use http::Uri;
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::trace::{End, HttpHead};
+use rehearsal_core::trace::{HttpHead, SessionEnd};
 use rehearsal_wire::MESSAGE_LIMIT;
 use rehearsal_wire::http::client::resolve_endpoint;
-use rehearsal_wire::http::proxy::{BindError, HttpProxy, Options, Tap, Watcher};
+use rehearsal_wire::http::proxy::{ExchangeObserver, HttpProxy, HttpProxyOptions, ProxyBindError, ProxyTap};
 use serde_json::{Map, Value};
 
-use super::exchange::Exchange;
-use crate::record::{Recorder, Tape};
+use super::exchange::ExchangeRecorder;
+use crate::record::{Recorder, SessionRecorder};
 
 /// How many sessions are held open. Beyond it the one that was silent for longest ends.
 const SESSIONS_LIMIT: usize = 256;
@@ -24,23 +24,23 @@ const SESSIONS_LIMIT: usize = 256;
 pub(super) struct Sessions {
     recorder: Recorder,
     url: Uri,
-    state: Mutex<State>,
+    state: Mutex<SessionTable>,
 }
 
 #[derive(Default)]
-struct State {
+struct SessionTable {
     /// The one of the whole run.
-    run: Option<Arc<Session>>,
+    run: Option<Arc<ActiveSession>>,
     /// By `Mcp-Session-Id`.
-    by_id: HashMap<String, Arc<Session>>,
+    by_id: HashMap<String, Arc<ActiveSession>>,
     /// By the path and query that clients of HTTP+SSE post to.
-    by_endpoint: HashMap<String, Arc<Session>>,
+    by_endpoint: HashMap<String, Arc<ActiveSession>>,
     /// The sessions whose handshake named none, by the socket of the handshake.
-    unnamed: HashMap<u64, Arc<Session>>,
+    unnamed: HashMap<u64, Arc<ActiveSession>>,
     /// The last of those.
-    last_unnamed: Option<Arc<Session>>,
+    last_unnamed: Option<Arc<ActiveSession>>,
     /// All but the one of the whole run.
-    all: Vec<Arc<Session>>,
+    all: Vec<Arc<ActiveSession>>,
     /// Counts uses.
     now: u64,
     /// Sessions that are being appended to the trace.
@@ -48,18 +48,18 @@ struct State {
 }
 
 /// One session.
-pub(super) struct Session {
-    pub(super) tape: Tape,
+pub(super) struct ActiveSession {
+    pub(super) tape: SessionRecorder,
     channels: AtomicU64,
-    state: Mutex<Life>,
+    state: Mutex<SessionLife>,
 }
 
 #[derive(Default)]
-struct Life {
+struct SessionLife {
     /// Requests that are not over.
     open: usize,
     /// How it ends when they are.
-    end: Option<End>,
+    end: Option<SessionEnd>,
     used: u64,
 }
 
@@ -76,7 +76,7 @@ impl Sessions {
     }
 
     /// The session of the whole run.
-    pub(super) fn run(&self) -> Arc<Session> {
+    pub(super) fn run(&self) -> Arc<ActiveSession> {
         let mut state = self.state();
         let run = state.run.get_or_insert_with(|| self.start(Transport::Streamable)).clone();
         state.enter(&run);
@@ -84,13 +84,13 @@ impl Sessions {
     }
 
     /// A new one.
-    pub(super) fn begin(&self, transport: Transport) -> Arc<Session> {
+    pub(super) fn begin(&self, transport: Transport) -> Arc<ActiveSession> {
         let mut state = self.state();
         self.begin_in(&mut state, transport)
     }
 
     /// The session with this id; begins it if it was not recorded yet.
-    pub(super) fn named(&self, id: &str) -> Arc<Session> {
+    pub(super) fn named(&self, id: &str) -> Arc<ActiveSession> {
         let mut state = self.state();
         if let Some(session) = state.by_id.get(id).cloned() {
             state.enter(&session);
@@ -101,20 +101,20 @@ impl Sessions {
         session
     }
 
-    fn begin_in(&self, state: &mut State, transport: Transport) -> Arc<Session> {
+    fn begin_in(&self, state: &mut SessionTable, transport: Transport) -> Arc<ActiveSession> {
         let session = self.start(transport);
         state.all.push(session.clone());
         state.enter(&session);
         if state.all.len() > SESSIONS_LIMIT
             && let Some(oldest) = state.oldest()
         {
-            state.end(&oldest, End::Stopped);
+            state.end(&oldest, SessionEnd::Stopped);
         }
         session
     }
 
     /// The one that is posted to at this target.
-    pub(super) fn posted_to(&self, target: &str) -> Option<Arc<Session>> {
+    pub(super) fn posted_to(&self, target: &str) -> Option<Arc<ActiveSession>> {
         let mut state = self.state();
         let session = state.by_endpoint.get(target).cloned()?;
         state.enter(&session);
@@ -122,7 +122,7 @@ impl Sessions {
     }
 
     /// The one that was begun by a handshake without a name: on this socket, or the last of all.
-    pub(super) fn unnamed(&self, socket: u64) -> Option<Arc<Session>> {
+    pub(super) fn unnamed(&self, socket: u64) -> Option<Arc<ActiveSession>> {
         let mut state = self.state();
         let session = state.unnamed.get(&socket).or(state.last_unnamed.as_ref()).cloned()?;
         state.enter(&session);
@@ -130,19 +130,19 @@ impl Sessions {
     }
 
     /// The server has named a session.
-    pub(super) fn name(&self, session: &Arc<Session>, id: &str) {
+    pub(super) fn name(&self, session: &Arc<ActiveSession>, id: &str) {
         self.state().by_id.insert(id.to_owned(), session.clone());
     }
 
     /// The server has accepted a handshake without naming a session.
-    pub(super) fn leave_unnamed(&self, session: &Arc<Session>, socket: u64) {
+    pub(super) fn add_unnamed(&self, session: &Arc<ActiveSession>, socket: u64) {
         let mut state = self.state();
         state.unnamed.insert(socket, session.clone());
         state.last_unnamed = Some(session.clone());
     }
 
     /// Registers the URL for POSTs that the server sent on a stream, which was requested at `target`.
-    pub(super) fn endpoint(&self, session: &Arc<Session>, target: &str, endpoint: &str) {
+    pub(super) fn endpoint(&self, session: &Arc<ActiveSession>, target: &str, endpoint: &str) {
         let mut parts = self.url.clone().into_parts();
         parts.path_and_query = target.parse().ok().or(parts.path_and_query);
         let Ok(base) = Uri::from_parts(parts) else { return };
@@ -152,7 +152,7 @@ impl Sessions {
     }
 
     /// A request of a session is over; the session may be, too.
-    pub(super) fn leave(&self, session: &Arc<Session>) {
+    pub(super) fn leave(&self, session: &Arc<ActiveSession>) {
         let end = {
             let mut life = session.life();
             life.open = life.open.saturating_sub(1);
@@ -164,7 +164,7 @@ impl Sessions {
     }
 
     /// Ends all of them, and waits until they are in the trace. This blocks.
-    pub(super) fn finish(&self, end: &End) {
+    pub(super) fn finish(&self, end: &SessionEnd) {
         let folding = {
             let mut state = self.state();
             for session in std::mem::take(&mut state.all).into_iter().chain(state.run.take()) {
@@ -178,7 +178,7 @@ impl Sessions {
         }
     }
 
-    fn start(&self, transport: Transport) -> Arc<Session> {
+    fn start(&self, transport: Transport) -> Arc<ActiveSession> {
         let mut info = Map::new();
         let transport = match transport {
             Transport::Streamable => "streamable-http",
@@ -186,16 +186,20 @@ impl Sessions {
         };
         info.insert("transport".to_owned(), Value::from(transport));
         info.insert("url".to_owned(), Value::from(self.url.to_string()));
-        Arc::new(Session { tape: self.recorder.start(info), channels: AtomicU64::new(1), state: Mutex::default() })
+        Arc::new(ActiveSession {
+            tape: self.recorder.start(info),
+            channels: AtomicU64::new(1),
+            state: Mutex::default(),
+        })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SessionTable> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn enter(&mut self, session: &Session) {
+impl SessionTable {
+    fn enter(&mut self, session: &ActiveSession) {
         self.now += 1;
         let mut life = session.life();
         life.open += 1;
@@ -203,14 +207,14 @@ impl State {
     }
 
     /// Of those in which nothing happens, the one that was silent for longest.
-    fn oldest(&self) -> Option<Arc<Session>> {
+    fn oldest(&self) -> Option<Arc<ActiveSession>> {
         let silent = self.all.iter().filter(|session| session.life().open == 0);
         silent.min_by_key(|session| session.life().used).cloned()
     }
 
     /// Removes a session and appends it to the trace, which may take a moment.
-    fn end(&mut self, session: &Arc<Session>, end: End) {
-        let other = |other: &Arc<Session>| !Arc::ptr_eq(session, other);
+    fn end(&mut self, session: &Arc<ActiveSession>, end: SessionEnd) {
+        let other = |other: &Arc<ActiveSession>| !Arc::ptr_eq(session, other);
         self.by_id.retain(|_, session| other(session));
         self.by_endpoint.retain(|_, session| other(session));
         self.unnamed.retain(|_, session| other(session));
@@ -222,18 +226,18 @@ impl State {
     }
 }
 
-impl Session {
+impl ActiveSession {
     /// A channel for the next request.
     pub(super) fn channel(&self) -> Channel {
         Channel(self.channels.fetch_add(1, Ordering::Relaxed))
     }
 
     /// It ends when all its requests are over.
-    pub(super) fn ends(&self, end: End) {
+    pub(super) fn ends(&self, end: SessionEnd) {
         self.life().end.get_or_insert(end);
     }
 
-    fn life(&self) -> MutexGuard<'_, Life> {
+    fn life(&self) -> MutexGuard<'_, SessionLife> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -265,7 +269,7 @@ struct HttpTap {
 
 impl HttpRecording {
     /// Begins to listen, and passes everything on.
-    pub async fn start(recorder: &Recorder, options: Options) -> Result<HttpRecording, BindError> {
+    pub async fn start(recorder: &Recorder, options: HttpProxyOptions) -> Result<HttpRecording, ProxyBindError> {
         let sessions = Arc::new(Sessions::new(recorder.clone(), options.upstream.clone()));
         let tap = Arc::new(HttpTap { sessions });
         let proxy = HttpProxy::bind(options, tap.clone()).await?;
@@ -287,15 +291,15 @@ impl HttpRecording {
         let HttpRecording { proxy, tap } = self;
         proxy.shutdown().await;
         // Reading long journals takes a while and must not block the runtime.
-        let folded = tokio::task::spawn_blocking(move || tap.sessions.finish(&End::Stopped));
+        let folded = tokio::task::spawn_blocking(move || tap.sessions.finish(&SessionEnd::Stopped));
         // A panic there was shown where it happened.
         let _ = folded.await;
     }
 }
 
-impl Tap for HttpTap {
-    fn begin(&self, socket: u64, head: HttpHead) -> Box<dyn Watcher> {
-        Box::new(Exchange::new(self.sessions.clone(), socket, MESSAGE_LIMIT, head))
+impl ProxyTap for HttpTap {
+    fn begin(&self, socket: u64, head: HttpHead) -> Box<dyn ExchangeObserver> {
+        Box::new(ExchangeRecorder::new(self.sessions.clone(), socket, MESSAGE_LIMIT, head))
     }
 }
 

@@ -5,31 +5,34 @@ use std::iter;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Message, Method, Notification, Reply};
 use rehearsal_core::protocol::{Era, Revision, code, meta};
-use rehearsal_core::trace::{Call, Entry, Fate, Likeness, RequestKey, Span, Tie, Ties, Weave, What, Woven, subject};
+use rehearsal_core::trace::{
+    CallStatus, Entry, EntryBody, EventLink, FileSpan, LinkBuilder, OrderedEvent, RecordedCall, RequestIdentity,
+    RequestKey, TimelineBuilder, subject,
+};
 use serde_json::{Value, json};
 
-use super::collect::Thread;
-use super::layout::ThingRecord;
-use super::lookup::about_key;
+use super::collect::RoundIdentity;
+use super::layout::EventRecord;
+use super::lookup::subject_key;
 
 /// How many digests are kept together, and let go together.
 const CHUNK: usize = 4096;
 
 /// What is kept of one call or entry.
 #[derive(Debug)]
-pub(super) struct Digest {
-    pub(super) tie: Tie,
-    pub(super) span: Span,
-    pub(super) what: Kept,
+pub(super) struct EventDigest {
+    pub(super) tie: EventLink,
+    pub(super) span: FileSpan,
+    pub(super) what: DigestKind,
 }
 
 /// What it is to a replay.
 #[derive(Debug)]
-pub(super) enum Kept {
+pub(super) enum DigestKind {
     /// A request of the client's.
     IncomingRequest(IncomingRequest),
     /// A notification or a request of the server.
-    Said { is_call: bool },
+    Event { is_call: bool },
     /// The head of an answer over HTTP.
     Head { is_stream: bool },
     /// HTTP refused a request because of its session or its version.
@@ -46,17 +49,17 @@ pub(super) struct IncomingRequest {
     pub(super) key: RequestKey,
     /// The key of all requests about the same tool, prompt or resource.
     pub(super) about: RequestKey,
-    pub(super) answered: Answered,
+    pub(super) answered: AnsweredOn,
     /// Whether the answer was an error.
     pub(super) is_error: bool,
     /// What only an exchange of several rounds has.
-    pub(super) rounds: Option<Box<Rounds>>,
+    pub(super) rounds: Option<Box<RoundLinks>>,
     /// The version that it claims, since 2026-07-28.
     pub(super) claimed: Option<Revision>,
     /// The version that was agreed on by it, before.
     pub(super) agreed: Option<Revision>,
     /// Whether it was refused for what its client claimed or sent as headers.
-    pub(super) refused: Option<Refused>,
+    pub(super) refused: Option<VersionRefusal>,
     /// Whether it depends on the client if this is sent at all, as for a handshake or a list.
     pub(super) is_protocol: bool,
     /// Whether it listens for the whole session.
@@ -67,7 +70,7 @@ pub(super) struct IncomingRequest {
 
 /// How a request was refused for what its client claimed or sent as headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum VersionRefusal {
     /// For a reason that the replay checks itself.
     Itself,
     /// For a version that exists, but that this server refused. In another one it may have answered the same request.
@@ -76,7 +79,7 @@ pub(super) enum Refused {
 
 /// Where the answer to a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answered {
+pub(super) enum AnsweredOn {
     Never,
     OnItsStream,
     /// On another stream, after its client reconnected.
@@ -85,72 +88,74 @@ pub(super) enum Answered {
 
 /// How a request continues an exchange, or its response leaves it open.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(super) struct RoundLinks {
     /// What it brings back.
-    pub(super) from: Option<Thread>,
+    pub(super) from: Option<RoundIdentity>,
     /// What the next round brings back.
-    pub(super) to: Option<Thread>,
+    pub(super) to: Option<RoundIdentity>,
 }
 
-impl Digest {
+impl EventDigest {
     /// Builds the digest of a call; `None` for one that cannot be sent again.
-    pub(super) fn of_call(call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
+    pub(super) fn of_call(call: &RecordedCall, span: FileSpan, likeness: &RequestIdentity) -> Option<EventDigest> {
         let what = match call.asker {
-            Side::Client => Kept::IncomingRequest(IncomingRequest::new(call, likeness)?),
-            Side::Server => Kept::Said { is_call: true },
+            Side::Client => DigestKind::IncomingRequest(IncomingRequest::new(call, likeness)?),
+            Side::Server => DigestKind::Event { is_call: true },
         };
-        Some(Digest { tie: Tie::of_call(call), span, what })
+        Some(EventDigest { tie: EventLink::of_call(call), span, what })
     }
 
     /// Builds the digest of an entry; `None` for an entry that a replay does not need.
-    pub(super) fn of_entry(entry: &Entry, span: Span, ties: &mut Ties) -> Option<Digest> {
+    pub(super) fn of_entry(entry: &Entry, span: FileSpan, ties: &mut LinkBuilder) -> Option<EventDigest> {
         let tie = ties.of_entry(entry);
         let what = match &entry.what {
-            What::Message { from, message, .. } if is_said(*from, message) => Kept::Said { is_call: false },
-            What::Http { from: Side::Server, head, .. } if head.status == Some(200) => {
+            EntryBody::Message { from, message, .. } if is_said(*from, message) => DigestKind::Event { is_call: false },
+            EntryBody::Http { from: Side::Server, head, .. } if head.status == Some(200) => {
                 let kind = head.headers.get("content-type")?;
-                Kept::Head { is_stream: kind.starts_with("text/event-stream") }
+                DigestKind::Head { is_stream: kind.starts_with("text/event-stream") }
             }
-            What::Http { from: Side::Server, head, .. } if matches!(head.status, Some(400 | 404)) => Kept::Refused,
-            What::Event { retry: Some(retry), .. } => Kept::Retry(*retry),
-            What::ChannelEnded { .. } => Kept::Closed,
-            What::Message { .. }
-            | What::Http { .. }
-            | What::Event { .. }
-            | What::Stderr { .. }
-            | What::Piece { .. }
-            | What::Ended(_) => return None,
+            EntryBody::Http { from: Side::Server, head, .. } if matches!(head.status, Some(400 | 404)) => {
+                DigestKind::Refused
+            }
+            EntryBody::Event { retry: Some(retry), .. } => DigestKind::Retry(*retry),
+            EntryBody::ChannelEnded { .. } => DigestKind::Closed,
+            EntryBody::Message { .. }
+            | EntryBody::Http { .. }
+            | EntryBody::Event { .. }
+            | EntryBody::Stderr { .. }
+            | EntryBody::Piece { .. }
+            | EntryBody::Ended(_) => return None,
         };
-        Some(Digest { tie, span, what })
+        Some(EventDigest { tie, span, what })
     }
 
     /// The record of a message that the server sent and a replay sends again.
-    pub(super) fn said(&self) -> Option<ThingRecord> {
-        let Kept::Said { is_call } = self.what else { return None };
+    pub(super) fn said(&self) -> Option<EventRecord> {
+        let DigestKind::Event { is_call } = self.what else { return None };
         Some(self.record(is_call))
     }
 
     /// Whether the request is answered by a stream of its own. Over HTTP+SSE it never is: what ends there early is only the
     /// reply to the POST.
-    pub(super) fn opens_stream(&self, call: &Digest) -> bool {
-        matches!(self.what, Kept::Head { is_stream: true }) && self.tie.channel() == call.tie.channel()
+    pub(super) fn opens_stream(&self, call: &EventDigest) -> bool {
+        matches!(self.what, DigestKind::Head { is_stream: true }) && self.tie.channel() == call.tie.channel()
     }
 
     /// The end of the stream of a request that was answered elsewhere.
-    pub(super) fn closed_early(&self, call: &Digest, asked: &IncomingRequest) -> Option<ThingRecord> {
-        let is_its_own = matches!(self.what, Kept::Closed) && self.tie.channel() == call.tie.channel();
-        let is_early = asked.answered == Answered::Elsewhere && self.tie.seq() < call.tie.settled();
+    pub(super) fn closed_early(&self, call: &EventDigest, asked: &IncomingRequest) -> Option<EventRecord> {
+        let is_its_own = matches!(self.what, DigestKind::Closed) && self.tie.channel() == call.tie.channel();
+        let is_early = asked.answered == AnsweredOn::Elsewhere && self.tie.seq() < call.tie.completed_at();
         (is_its_own && is_early).then(|| self.record(false))
     }
 
-    fn record(&self, is_call: bool) -> ThingRecord {
+    fn record(&self, is_call: bool) -> EventRecord {
         let (span, seq) = (self.span, self.tie.seq());
-        ThingRecord { span, seq, is_call, is_late: false }
+        EventRecord { span, seq, is_call, is_late: false }
     }
 }
 
 impl IncomingRequest {
-    fn new(call: &Call, likeness: &Likeness) -> Option<IncomingRequest> {
+    fn new(call: &RecordedCall, likeness: &RequestIdentity) -> Option<IncomingRequest> {
         let message = &call.request.message;
         let method = message.method()?;
         let params = message.params().and_then(|params| params.value().ok());
@@ -158,17 +163,17 @@ impl IncomingRequest {
         let agreed = (*method == Method::INITIALIZE).then(|| answered(call, "protocolVersion")).flatten();
         Some(IncomingRequest {
             key: likeness.key(method, params),
-            about: about_key(method, subject(message).as_deref()),
+            about: subject_key(method, subject(message).as_deref()),
             answered: match &call.response {
-                None => Answered::Never,
-                Some(answer) if answer.channel == call.channel() => Answered::OnItsStream,
-                Some(_) => Answered::Elsewhere,
+                None => AnsweredOn::Never,
+                Some(answer) if answer.channel == call.channel() => AnsweredOn::OnItsStream,
+                Some(_) => AnsweredOn::Elsewhere,
             },
             is_error: matches!(reply(call), Some(Reply::Error(_))),
-            rounds: Rounds::of(call, params).map(Box::new),
+            rounds: RoundLinks::of(call, params).map(Box::new),
             claimed: claimed(params),
             agreed: agreed.and_then(|version| version.as_str()?.parse().ok()),
-            refused: Refused::of(call, params),
+            refused: VersionRefusal::of(call, params),
             is_protocol: is_protocol(method),
             listens: *method == Method::SUBSCRIPTIONS_LISTEN,
             pings: *method == Method::PING,
@@ -176,11 +181,12 @@ impl IncomingRequest {
     }
 }
 
-impl Rounds {
-    fn of(call: &Call, params: Option<&Value>) -> Option<Rounds> {
+impl RoundLinks {
+    fn of(call: &RecordedCall, params: Option<&Value>) -> Option<RoundLinks> {
         let param = |key: &str| params.and_then(|params| params.get(key));
         let (state, answers) = (param("requestState"), param("inputResponses"));
-        let (goes_on, is_open) = (state.is_some() || answers.is_some(), Fate::of(call) == Fate::InputRequired);
+        let (goes_on, is_open) =
+            (state.is_some() || answers.is_some(), CallStatus::of(call) == CallStatus::InputRequired);
         if !goes_on && !is_open {
             return None;
         }
@@ -189,10 +195,10 @@ impl Rounds {
             let named = named.and_then(Value::as_object).into_iter().flatten();
             let mut names: Vec<&String> = named.map(|(name, _)| name).collect();
             names.sort_unstable();
-            Thread { state: RequestKey::of(&json!(state)), names: RequestKey::of(&json!(names)), client }
+            RoundIdentity { state: RequestKey::of(&json!(state)), names: RequestKey::of(&json!(names)), client }
         };
         let asked = |key: &str| answered(call, key);
-        Some(Rounds {
+        Some(RoundLinks {
             from: goes_on.then(|| thread(state, answers)),
             to: is_open.then(|| thread(asked("requestState").as_ref(), asked("inputRequests").as_ref())),
         })
@@ -200,12 +206,12 @@ impl Rounds {
 }
 
 /// What a request was answered.
-fn reply(call: &Call) -> Option<&Reply> {
+fn reply(call: &RecordedCall) -> Option<&Reply> {
     Some(&call.response.as_ref()?.message.as_response()?.reply)
 }
 
 /// A member of the result.
-fn answered(call: &Call, key: &str) -> Option<Value> {
+fn answered(call: &RecordedCall, key: &str) -> Option<Value> {
     let Some(Reply::Result(result)) = reply(call) else { return None };
     result.field(key)?.value().ok()
 }
@@ -219,21 +225,21 @@ fn claimed(params: Option<&Value>) -> Option<Revision> {
     claims(params)?.get(meta::PROTOCOL_VERSION)?.as_str()?.parse().ok()
 }
 
-impl Refused {
-    fn of(call: &Call, params: Option<&Value>) -> Option<Refused> {
+impl VersionRefusal {
+    fn of(call: &RecordedCall, params: Option<&Value>) -> Option<VersionRefusal> {
         let Some(Reply::Error(error)) = reply(call) else { return None };
         let has = |key: &str| claims(params).is_some_and(|claims| claims.get(key).is_some());
         let half = has(meta::PROTOCOL_VERSION) != has(meta::CLIENT_CAPABILITIES);
         let opens = call.request.message.method() == Some(&Method::DISCOVER);
         let is_modern = claimed(params).is_some_and(|claimed| claimed.era() == Era::Modern);
         match error.code {
-            code::HEADER_MISMATCH => Some(Refused::Itself),
+            code::HEADER_MISMATCH => Some(VersionRefusal::Itself),
             // A refused handshake is replayed like any other error.
             code::UNSUPPORTED_VERSION if is_modern && opens => None,
-            code::UNSUPPORTED_VERSION if is_modern && !half => Some(Refused::Version),
+            code::UNSUPPORTED_VERSION if is_modern && !half => Some(VersionRefusal::Version),
             // Before 2026-07-28 no request contains its version.
-            code::UNSUPPORTED_VERSION => has(meta::PROTOCOL_VERSION).then_some(Refused::Itself),
-            code::INVALID_PARAMS => half.then_some(Refused::Itself),
+            code::UNSUPPORTED_VERSION => has(meta::PROTOCOL_VERSION).then_some(VersionRefusal::Itself),
+            code::INVALID_PARAMS => half.then_some(VersionRefusal::Itself),
             _ => None,
         }
     }
@@ -268,38 +274,38 @@ fn is_said(from: Side, message: &Message) -> bool {
 
 /// The digests of one session.
 #[derive(Debug, Default)]
-pub(super) struct Digests {
-    pub(super) calls: Pile,
-    pub(super) entries: Pile,
+pub(super) struct SessionDigests {
+    pub(super) calls: DigestQueue,
+    pub(super) entries: DigestQueue,
 }
 
 /// Digests in their order. Their memory is freed while they are taken.
 #[derive(Debug, Default)]
-pub(super) struct Pile(Vec<Vec<Digest>>);
+pub(super) struct DigestQueue(Vec<Vec<EventDigest>>);
 
-impl Digests {
+impl SessionDigests {
     /// All of them in the order in which they began, each under what it belongs to.
-    pub(super) fn in_order(self) -> impl Iterator<Item = Woven<Digest>> {
+    pub(super) fn in_order(self) -> impl Iterator<Item = OrderedEvent<EventDigest>> {
         let mut calls = self.calls.0.into_iter().flatten().peekable();
         let mut entries = self.entries.0.into_iter().flatten().peekable();
-        let mut weave = Weave::default();
+        let mut weave = TimelineBuilder::default();
         iter::from_fn(move || {
             while !weave.is_full() {
                 let is_call = match (calls.peek(), entries.peek()) {
-                    (Some(call), Some(entry)) => call.tie.settled() < entry.tie.settled(),
+                    (Some(call), Some(entry)) => call.tie.completed_at() < entry.tie.completed_at(),
                     (call, _) => call.is_some(),
                 };
                 let Some(next) = (if is_call { calls.next() } else { entries.next() }) else { break };
                 let tie = next.tie;
-                weave.take(next, tie, 0);
+                weave.push(next, tie, 0);
             }
-            weave.give()
+            weave.pop()
         })
     }
 }
 
-impl Extend<Digest> for Pile {
-    fn extend<I: IntoIterator<Item = Digest>>(&mut self, digests: I) {
+impl Extend<EventDigest> for DigestQueue {
+    fn extend<I: IntoIterator<Item = EventDigest>>(&mut self, digests: I) {
         for digest in digests {
             match self.0.last_mut().filter(|chunk| chunk.len() < CHUNK) {
                 Some(chunk) => chunk.push(digest),

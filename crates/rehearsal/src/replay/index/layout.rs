@@ -3,7 +3,7 @@
 use std::io;
 
 use rehearsal_core::protocol::Revision;
-use rehearsal_core::trace::Span;
+use rehearsal_core::trace::FileSpan;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -13,16 +13,16 @@ pub(super) const MAGIC: [u8; 16] = *b"rehearse index K";
 pub(super) const NONE: u32 = u32::MAX;
 
 /// How long each of them is, with its seal.
-pub(super) const HEAD: usize = 120 + SEAL;
-pub(super) const SLOT: usize = 28 + SEAL;
-pub(super) const MEMBER: usize = 4 + SEAL;
-pub(super) const EXCHANGE: usize = 35 + 1 + SEAL;
-pub(super) const THING: usize = 23 + SEAL;
-pub(super) const SESSION: usize = 20 + SEAL;
+pub(super) const HEAD: usize = 120 + CHECKSUM_LENGTH;
+pub(super) const SLOT: usize = 28 + CHECKSUM_LENGTH;
+pub(super) const MEMBER: usize = 4 + CHECKSUM_LENGTH;
+pub(super) const EXCHANGE: usize = 35 + 1 + CHECKSUM_LENGTH;
+pub(super) const EVENT_LENGTH: usize = 23 + CHECKSUM_LENGTH;
+pub(super) const SESSION: usize = 20 + CHECKSUM_LENGTH;
 
 /// The trace that an index is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(super) struct TraceFingerprint {
     pub(super) length: u64,
     /// When it last changed, in nanoseconds since 1970.
     pub(super) changed: u128,
@@ -34,8 +34,8 @@ pub(super) struct Origin {
 
 /// How much there is, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) origin: Origin,
+pub(super) struct IndexHead {
+    pub(super) origin: TraceFingerprint,
     /// A power of two.
     pub(super) slots: u64,
     pub(super) groups: u64,
@@ -46,7 +46,7 @@ pub(super) struct Head {
     pub(super) length: u64,
 }
 
-impl Head {
+impl IndexHead {
     pub(super) fn slots_at(&self) -> u64 {
         HEAD as u64
     }
@@ -64,7 +64,7 @@ impl Head {
     }
 
     pub(super) fn sessions_at(&self) -> u64 {
-        self.things_at().saturating_add(self.things.saturating_mul(THING as u64))
+        self.things_at().saturating_add(self.things.saturating_mul(EVENT_LENGTH as u64))
     }
 
     pub(super) fn facts_at(&self) -> u64 {
@@ -82,41 +82,41 @@ impl Head {
         for number in [self.slots, self.groups, self.exchanges, self.things, self.sessions, self.length] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        seal(&mut out, 0);
+        append_checksum(&mut out, 0);
         out
     }
 
     /// `None` where it is no index, one of another layout, or a damaged one.
-    pub(super) fn read(bytes: &[u8; HEAD]) -> Option<Head> {
-        let mut from = Bytes(unseal(bytes, 0).ok()?.strip_prefix(&MAGIC)?);
+    pub(super) fn read(bytes: &[u8; HEAD]) -> Option<IndexHead> {
+        let mut from = Bytes(verify_checksum(bytes, 0).ok()?.strip_prefix(&MAGIC)?);
         let length = from.u64();
-        let origin = Origin { length, changed: from.u128(), sample: from.u128(), likeness: from.u128() };
+        let origin = TraceFingerprint { length, changed: from.u128(), sample: from.u128(), likeness: from.u128() };
         let [slots, groups, exchanges] = [from.u64(), from.u64(), from.u64()];
         let [things, sessions, length] = [from.u64(), from.u64(), from.u64()];
-        let head = Head { origin, slots, groups, exchanges, things, sessions, length };
+        let head = IndexHead { origin, slots, groups, exchanges, things, sessions, length };
         (slots.is_power_of_two() && head.facts_at() <= length).then_some(head)
     }
 }
 
 /// Where the exchanges of a key are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct HashSlot {
     pub(super) key: u128,
     pub(super) first: u64,
     /// 0 in a slot that is free.
     pub(super) count: u32,
 }
 
-impl Slot {
+impl HashSlot {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.key.to_le_bytes());
         out.extend_from_slice(&self.first.to_le_bytes());
         out.extend_from_slice(&self.count.to_le_bytes());
     }
 
-    pub(super) fn read(bytes: &[u8]) -> Slot {
+    pub(super) fn read(bytes: &[u8]) -> HashSlot {
         let mut from = Bytes(bytes);
-        Slot { key: from.u128(), first: from.u64(), count: from.u32() }
+        HashSlot { key: from.u128(), first: from.u64(), count: from.u32() }
     }
 }
 
@@ -134,11 +134,11 @@ impl Flags {
     pub(super) const UNANSWERED: Flags = Flags(8);
 
     /// A subscription that was refused.
-    pub(super) const NOT_LET_IN: Flags = Flags(16);
+    pub(super) const LISTEN_REFUSED: Flags = Flags(16);
 
     /// Whether a subscription was acknowledged; true for any other request.
-    pub(in crate::replay) fn is_let_in(self) -> bool {
-        self.0 & Flags::NOT_LET_IN.0 == 0
+    pub(in crate::replay) fn is_listen_accepted(self) -> bool {
+        self.0 & Flags::LISTEN_REFUSED.0 == 0
     }
 
     /// Whether it was answered.
@@ -158,8 +158,8 @@ impl Flags {
 
 /// Where an exchange is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::replay) struct Exchange {
-    pub(in crate::replay) span: Span,
+pub(in crate::replay) struct ExchangeRecord {
+    pub(in crate::replay) span: FileSpan,
     pub(in crate::replay) session: u32,
     pub(super) things: u64,
     pub(super) thing_count: u32,
@@ -169,7 +169,7 @@ pub(in crate::replay) struct Exchange {
     pub(in crate::replay) flags: Flags,
 }
 
-impl Exchange {
+impl ExchangeRecord {
     /// The next round.
     pub(in crate::replay) fn next_round(&self) -> Option<u32> {
         Some(self.next).filter(|next| *next != NONE)
@@ -189,20 +189,20 @@ impl Exchange {
         out.extend_from_slice(&[self.span.format, self.revision, self.flags.0, 0]);
     }
 
-    pub(super) fn read(bytes: &[u8]) -> Exchange {
+    pub(super) fn read(bytes: &[u8]) -> ExchangeRecord {
         let mut from = Bytes(bytes);
         let (offset, things) = (from.u64(), from.u64());
         let [length, session, thing_count, next] = [from.u32(), from.u32(), from.u32(), from.u32()];
         let [format, revision, flags] = from.array();
-        let span = Span { offset, length, format };
-        Exchange { span, session, things, thing_count, next, revision, flags: Flags(flags) }
+        let span = FileSpan { offset, length, format };
+        ExchangeRecord { span, session, things, thing_count, next, revision, flags: Flags(flags) }
     }
 }
 
 /// Where something that belongs to an exchange is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::replay) struct ThingRecord {
-    pub(in crate::replay) span: Span,
+pub(in crate::replay) struct EventRecord {
+    pub(in crate::replay) span: FileSpan,
     /// Its place in the session.
     pub(in crate::replay) seq: u64,
     pub(in crate::replay) is_call: bool,
@@ -210,7 +210,7 @@ pub(in crate::replay) struct ThingRecord {
     pub(in crate::replay) is_late: bool,
 }
 
-impl ThingRecord {
+impl EventRecord {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.span.offset.to_le_bytes());
         out.extend_from_slice(&self.seq.to_le_bytes());
@@ -218,40 +218,40 @@ impl ThingRecord {
         out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into()]);
     }
 
-    pub(super) fn read(bytes: &[u8]) -> ThingRecord {
+    pub(super) fn read(bytes: &[u8]) -> EventRecord {
         let mut from = Bytes(bytes);
         let (offset, seq, length) = (from.u64(), from.u64(), from.u32());
         let [format, is_call, is_late] = from.array();
-        let span = Span { offset, length, format };
-        ThingRecord { span, seq, is_call: is_call != 0, is_late: is_late != 0 }
+        let span = FileSpan { offset, length, format };
+        EventRecord { span, seq, is_call: is_call != 0, is_late: is_late != 0 }
     }
 }
 
 /// Where what is known about a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FactsRecord {
+pub(super) struct SessionRecord {
     pub(super) at: u64,
     pub(super) length: u64,
     /// The [sum](sum) of what is there.
     pub(super) sum: u32,
 }
 
-impl FactsRecord {
+impl SessionRecord {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.at.to_le_bytes());
         out.extend_from_slice(&self.length.to_le_bytes());
         out.extend_from_slice(&self.sum.to_le_bytes());
     }
 
-    pub(super) fn read(bytes: &[u8]) -> FactsRecord {
+    pub(super) fn read(bytes: &[u8]) -> SessionRecord {
         let mut from = Bytes(bytes);
-        FactsRecord { at: from.u64(), length: from.u64(), sum: from.u32() }
+        SessionRecord { at: from.u64(), length: from.u64(), sum: from.u32() }
     }
 }
 
 /// What is known about a session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(in crate::replay) struct Facts {
+pub(in crate::replay) struct SessionFacts {
     pub(in crate::replay) id: String,
     pub(in crate::replay) server_info: Map<String, Value>,
     pub(in crate::replay) metadata: Map<String, Value>,
@@ -296,17 +296,17 @@ impl Bytes<'_> {
 }
 
 /// How much a seal takes.
-pub(super) const SEAL: usize = 4;
+pub(super) const CHECKSUM_LENGTH: usize = 4;
 
 /// Adds the checksum of a record at this offset of the file.
-pub(super) fn seal(record: &mut Vec<u8>, at: u64) {
+pub(super) fn append_checksum(record: &mut Vec<u8>, at: u64) {
     let sum = sum(record, at);
     record.extend_from_slice(&sum.to_le_bytes());
 }
 
 /// A record from this place of the file, without its seal; `Err` where it is not what was written there.
-pub(super) fn unseal(record: &[u8], at: u64) -> io::Result<&[u8]> {
-    let (record, seal) = record.split_last_chunk::<SEAL>().ok_or_else(damaged)?;
+pub(super) fn verify_checksum(record: &[u8], at: u64) -> io::Result<&[u8]> {
+    let (record, seal) = record.split_last_chunk::<CHECKSUM_LENGTH>().ok_or_else(damaged)?;
     if sum(record, at) == u32::from_le_bytes(*seal) { Ok(record) } else { Err(damaged()) }
 }
 
@@ -334,18 +334,18 @@ mod tests {
     fn any_other_byte_breaks_a_seal() {
         for length in [0, 1, 4, 27, 28, 44] {
             let mut sealed: Vec<u8> = (0..length).map(|at| at ^ 0x55).collect();
-            seal(&mut sealed, 96);
-            assert_eq!(unseal(&sealed, 96).unwrap().len(), usize::from(length));
-            assert!(unseal(&sealed, 97).is_err(), "it has its place");
+            append_checksum(&mut sealed, 96);
+            assert_eq!(verify_checksum(&sealed, 96).unwrap().len(), usize::from(length));
+            assert!(verify_checksum(&sealed, 97).is_err(), "it has its place");
             for at in 0..sealed.len() {
                 for change in 1..=u8::MAX {
                     let mut damaged = sealed.clone();
                     damaged[at] ^= change;
-                    assert!(unseal(&damaged, 96).is_err(), "byte {at} of {length}, changed by {change}");
+                    assert!(verify_checksum(&damaged, 96).is_err(), "byte {at} of {length}, changed by {change}");
                 }
             }
-            assert!(unseal(&sealed[..sealed.len() - 1], 96).is_err());
+            assert!(verify_checksum(&sealed[..sealed.len() - 1], 96).is_err());
         }
-        assert!(unseal(&[], 0).is_err());
+        assert!(verify_checksum(&[], 0).is_err());
     }
 }

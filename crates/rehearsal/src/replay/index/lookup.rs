@@ -9,8 +9,8 @@ use rehearsal_core::trace::RequestKey;
 use serde_json::json;
 
 use super::layout::{
-    EXCHANGE, Exchange, Facts, FactsRecord, HEAD, Head, MEMBER, SESSION, SLOT, Slot, THING, ThingRecord, damaged, sum,
-    unseal,
+    EVENT_LENGTH, EXCHANGE, EventRecord, ExchangeRecord, HEAD, HashSlot, IndexHead, MEMBER, SESSION, SLOT,
+    SessionFacts, SessionRecord, damaged, sum, verify_checksum,
 };
 
 /// How many slots are read at once.
@@ -24,12 +24,12 @@ const FACTS: u64 = 16 << 20;
 #[derive(Debug)]
 pub(in crate::replay) struct Index {
     file: File,
-    head: Head,
+    head: IndexHead,
 }
 
 /// Exchanges that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::replay) struct Group {
+pub(in crate::replay) struct ExchangeGroup {
     /// Unique to it.
     pub(in crate::replay) first: u64,
     pub(in crate::replay) count: u32,
@@ -42,11 +42,11 @@ impl Index {
         if let Err(error) = file.read_exact_at(&mut bytes, 0) {
             return if error.kind() == io::ErrorKind::UnexpectedEof { Ok(None) } else { Err(error) };
         }
-        let head = Head::read(&bytes).filter(|head| file.metadata().is_ok_and(|it| it.len() == head.length));
+        let head = IndexHead::read(&bytes).filter(|head| file.metadata().is_ok_and(|it| it.len() == head.length));
         Ok(head.map(|head| Index { file, head }))
     }
 
-    pub(super) fn head(&self) -> &Head {
+    pub(super) fn head(&self) -> &IndexHead {
         &self.head
     }
 
@@ -61,7 +61,7 @@ impl Index {
     }
 
     /// The exchanges of a key.
-    pub(in crate::replay) fn group(&self, key: RequestKey) -> io::Result<Option<Group>> {
+    pub(in crate::replay) fn group(&self, key: RequestKey) -> io::Result<Option<ExchangeGroup>> {
         let mask = self.head.slots - 1;
         let mut at = key.0 as u64 & mask;
         let mut seen = 0;
@@ -70,12 +70,12 @@ impl Index {
             let place = self.head.slots_at() + at * SLOT as u64;
             let bytes = self.bytes(place, count as usize * SLOT)?;
             for (place, slot) in (place..).step_by(SLOT).zip(bytes.chunks_exact(SLOT)) {
-                let slot = Slot::read(unseal(slot, place)?);
+                let slot = HashSlot::read(verify_checksum(slot, place)?);
                 if slot.count == 0 {
                     return Ok(None);
                 }
                 if slot.key == key.0 {
-                    return Ok(Some(Group { first: slot.first, count: slot.count }));
+                    return Ok(Some(ExchangeGroup { first: slot.first, count: slot.count }));
                 }
             }
             (at, seen) = ((at + count) & mask, seen + count);
@@ -84,7 +84,7 @@ impl Index {
     }
 
     /// One of a group, from 0.
-    pub(in crate::replay) fn member(&self, group: Group, at: u32) -> io::Result<u32> {
+    pub(in crate::replay) fn member(&self, group: ExchangeGroup, at: u32) -> io::Result<u32> {
         if at >= group.count {
             return Err(damaged());
         }
@@ -95,32 +95,32 @@ impl Index {
     }
 
     /// An exchange by its number.
-    pub(in crate::replay) fn exchange(&self, number: u32) -> io::Result<Exchange> {
+    pub(in crate::replay) fn exchange(&self, number: u32) -> io::Result<ExchangeRecord> {
         if u64::from(number) >= self.head.exchanges {
             return Err(damaged());
         }
         let place = self.head.exchanges_at() + u64::from(number) * EXCHANGE as u64;
-        self.record::<EXCHANGE, _>(place, Exchange::read)
+        self.record::<EXCHANGE, _>(place, ExchangeRecord::read)
     }
 
-    pub(in crate::replay) fn things(&self, exchange: &Exchange) -> io::Result<Vec<ThingRecord>> {
+    pub(in crate::replay) fn events(&self, exchange: &ExchangeRecord) -> io::Result<Vec<EventRecord>> {
         let count = exchange.thing_count.min(THINGS) as usize;
         if count == 0 {
             return Ok(Vec::new());
         }
-        let place = self.head.things_at().saturating_add(exchange.things.saturating_mul(THING as u64));
-        let bytes = self.bytes(place, count * THING)?;
-        let records = (place..).step_by(THING).zip(bytes.chunks_exact(THING));
-        records.map(|(place, thing)| unseal(thing, place).map(ThingRecord::read)).collect()
+        let place = self.head.things_at().saturating_add(exchange.things.saturating_mul(EVENT_LENGTH as u64));
+        let bytes = self.bytes(place, count * EVENT_LENGTH)?;
+        let records = (place..).step_by(EVENT_LENGTH).zip(bytes.chunks_exact(EVENT_LENGTH));
+        records.map(|(place, thing)| verify_checksum(thing, place).map(EventRecord::read)).collect()
     }
 
     /// What is known about a session.
-    pub(in crate::replay) fn facts(&self, session: u32) -> io::Result<Facts> {
+    pub(in crate::replay) fn facts(&self, session: u32) -> io::Result<SessionFacts> {
         if u64::from(session) >= self.head.sessions {
             return Err(damaged());
         }
         let place = self.head.sessions_at() + u64::from(session) * SESSION as u64;
-        let facts = self.record::<SESSION, _>(place, FactsRecord::read)?;
+        let facts = self.record::<SESSION, _>(place, SessionRecord::read)?;
         let text = self.bytes(facts.at, usize::try_from(facts.length.min(FACTS)).unwrap_or_default())?;
         if sum(&text, facts.at) != facts.sum {
             return Err(damaged());
@@ -133,7 +133,7 @@ impl Index {
         self.holds(at, LENGTH)?;
         let mut bytes = [0; LENGTH];
         self.file.read_exact_at(&mut bytes, at)?;
-        unseal(&bytes, at).map(read)
+        verify_checksum(&bytes, at).map(read)
     }
 
     fn bytes(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
@@ -150,7 +150,7 @@ impl Index {
 }
 
 /// All that is about one tool, prompt or resource.
-pub(in crate::replay) fn about_key(method: &Method, subject: Option<&str>) -> RequestKey {
+pub(in crate::replay) fn subject_key(method: &Method, subject: Option<&str>) -> RequestKey {
     RequestKey::of(&json!({"about": method.as_str(), "subject": subject}))
 }
 
@@ -167,7 +167,7 @@ pub(in crate::replay) fn method_key(method: &str) -> RequestKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::{Options, Replay};
+    use crate::replay::{Replay, ReplayOptions};
     use crate::store::Input;
 
     const TRACE: &str = r#"{"format":1,"session_id":"s","server_info":{},"started_at":null,"metadata":{},"calls":[{"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"echo"}},"response":{"seq":2,"at_ms":2,"success":true,"result":{}},"duration_ms":2}],"messages":[{"seq":1,"at_ms":1,"from":"server","type":"notification","method":"notifications/message","params":{"level":"info","data":"x"}}],"ended_at":null,"end":null}
@@ -178,13 +178,13 @@ mod tests {
     fn read_all(index: &Index) -> io::Result<()> {
         for at in 0..index.head.slots {
             let place = index.head.slots_at() + at * SLOT as u64;
-            let Slot { first, count, .. } = index.record::<SLOT, _>(place, Slot::read)?;
+            let HashSlot { first, count, .. } = index.record::<SLOT, _>(place, HashSlot::read)?;
             for at in 0..count {
-                index.member(Group { first, count }, at)?;
+                index.member(ExchangeGroup { first, count }, at)?;
             }
         }
         for number in 0..index.exchanges() {
-            index.things(&index.exchange(number)?)?;
+            index.events(&index.exchange(number)?)?;
         }
         (0..index.sessions()).try_for_each(|session| index.facts(session).map(drop))
     }
@@ -194,7 +194,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let trace = folder.path().join("trace.jsonl");
         std::fs::write(&trace, TRACE).unwrap();
-        Replay::open(&Input::File(trace), Options::default()).unwrap();
+        Replay::open(&Input::File(trace), ReplayOptions::default()).unwrap();
         let path = folder.path().join("trace.jsonl.index");
         let whole = std::fs::read(&path).unwrap();
         let read = |bytes: &[u8]| {

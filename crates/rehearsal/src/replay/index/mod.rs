@@ -15,7 +15,7 @@ mod lookup;
 mod open;
 mod write;
 
-pub(super) use layout::{Facts, damaged};
-pub(super) use lookup::{Group, Index, about_key, method_key, refused_key};
+pub(super) use layout::{SessionFacts, damaged};
+pub(super) use lookup::{ExchangeGroup, Index, method_key, refused_key, subject_key};
 pub use open::IndexError;
 pub(super) use open::{Existing, fingerprint, open};

@@ -6,16 +6,16 @@ use std::io::{BufRead, Seek};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use rehearsal_core::trace::{Likeness, Part, ReadError, RequestKey, TraceReader};
+use rehearsal_core::trace::{Part, ReadError, RequestIdentity, RequestKey, TraceReader};
 use serde_json::json;
 
-use super::collect::Collection;
-use super::digest::Digests;
-use super::layout::Origin;
+use super::collect::IndexBuilder;
+use super::digest::SessionDigests;
+use super::layout::TraceFingerprint;
 use super::lookup::Index;
 use super::write::write;
-use crate::replay::options::{Indexed, Options};
-use crate::replay::sidecar::{Beside, clean_beside, new_beside, put_in_place};
+use crate::replay::options::{IndexProgress, ReplayOptions};
+use crate::replay::sidecar::{SidecarFile, create_temporary, install, remove_stale};
 use crate::store::Recording;
 
 /// How many bytes of each end of a trace are compared to recognize it.
@@ -46,13 +46,13 @@ pub(in crate::replay) enum Existing {
 pub(in crate::replay) fn open(
     recording: &Recording,
     path: Option<&Path>,
-    options: &Options,
+    options: &ReplayOptions,
     existing: Existing,
 ) -> Result<Index, IndexError> {
     let likeness = &options.likeness;
     let origin = origin(recording.file(), likeness)?;
-    let beside = path.map(|path| Beside::Index.path(path));
-    beside.iter().for_each(|beside| clean_beside(beside));
+    let beside = path.map(|path| SidecarFile::Index.path(path));
+    beside.iter().for_each(|beside| remove_stale(beside));
     let found = beside.as_deref().filter(|_| existing == Existing::Use);
     if let Some(file) = found.and_then(|beside| File::open(beside).ok())
         // What cannot be read is as good as not there.
@@ -60,7 +60,7 @@ pub(in crate::replay) fn open(
     {
         return Ok(index);
     }
-    let see = |bytes| options.on_index.see(Indexed { bytes, of: origin.length });
+    let see = |bytes| options.on_index.note_task_end(IndexProgress { bytes, of: origin.length });
     let build = |file: &mut File| -> Result<(), IndexError> {
         let all = collect(recording.trace_reader(), likeness, see)?;
         write(file, all, origin)?;
@@ -86,26 +86,26 @@ fn kept(
     build: impl Fn(&mut File) -> Result<(), IndexError>,
 ) -> Option<Result<File, IndexError>> {
     let beside = beside?;
-    let mut file = new_beside(beside)?;
+    let mut file = create_temporary(beside)?;
     let written = build(file.as_file_mut()).and_then(|()| {
         // Whatever happens to the machine, there is never half an index in its place.
         file.as_file().sync_all()?;
         Ok(file.as_file().try_clone()?)
     });
     if written.is_ok() {
-        put_in_place(file, beside);
+        install(file, beside);
     }
     Some(written)
 }
 
 /// A number that changes with a file, with as much of it as is looked at.
 pub(in crate::replay) fn fingerprint(file: &File) -> io::Result<u128> {
-    let Origin { length, changed, sample, .. } = origin(file, &Likeness::default())?;
+    let TraceFingerprint { length, changed, sample, .. } = origin(file, &RequestIdentity::default())?;
     Ok(RequestKey::of(&json!([length, changed.to_string(), sample.to_string()])).0)
 }
 
 /// What identifies a trace, and changes when the trace has grown.
-fn origin(trace: &File, likeness: &Likeness) -> io::Result<Origin> {
+fn origin(trace: &File, likeness: &RequestIdentity) -> io::Result<TraceFingerprint> {
     let metadata = trace.metadata()?;
     let length = metadata.len();
     let mut sample = vec![0; usize::try_from(length.min(SAMPLE)).unwrap_or_default()];
@@ -116,7 +116,7 @@ fn origin(trace: &File, likeness: &Likeness) -> io::Result<Origin> {
     let seconds = u128::try_from(metadata.mtime()).unwrap_or_default();
     let changed = seconds * 1_000_000_000 + u128::try_from(metadata.mtime_nsec()).unwrap_or_default();
     let sample = RequestKey::of(&json!(text)).0;
-    Ok(Origin { length, changed, sample, likeness: likeness.fingerprint().0 })
+    Ok(TraceFingerprint { length, changed, sample, likeness: likeness.fingerprint().0 })
 }
 
 /// Progress is reported after this many parts.
@@ -125,10 +125,10 @@ const TELL: usize = 4096;
 /// Builds everything that an index of this trace contains; `see` gets the byte offset of the reader.
 pub(super) fn collect<R: BufRead + Seek>(
     mut reader: TraceReader<R>,
-    likeness: &Likeness,
+    likeness: &RequestIdentity,
     see: impl Fn(u64),
-) -> Result<Collection, ReadError> {
-    let (mut all, mut session) = (Collection::default(), Digests::default());
+) -> Result<IndexBuilder, ReadError> {
+    let (mut all, mut session) = (IndexBuilder::default(), SessionDigests::default());
     let mut parts = 0_usize;
     while let Some(part) = reader.next() {
         let span = reader.span();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     /// Each exchange by what belongs to it.
-    fn things(all: &Collection) -> Vec<Vec<u64>> {
+    fn things(all: &IndexBuilder) -> Vec<Vec<u64>> {
         let of = |number: u32| all.things.iter().filter(move |(of, _)| *of == number).map(|(_, thing)| thing.seq);
         (0..all.exchanges.len() as u32).map(|number| of(number).collect()).collect()
     }
@@ -206,7 +206,7 @@ mod tests {
         let (length, read) = (text.len(), Rc::new(Cell::new(0)));
         let input = Once { input: Cursor::new(text.into_bytes()), read: read.clone() };
         let reader = TraceReader::new(BufReader::with_capacity(16, input));
-        let all = collect(reader, &Likeness::default(), |_| {}).unwrap();
+        let all = collect(reader, &RequestIdentity::default(), |_| {}).unwrap();
         assert_eq!(read.get(), length);
         assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
     }
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn what_else_was_said_may_come_before_the_calls() {
         let text = trace([HEAD, MESSAGES, CALLS]);
-        let all = collect(TraceReader::new(Cursor::new(text)), &Likeness::default(), |_| {}).unwrap();
+        let all = collect(TraceReader::new(Cursor::new(text)), &RequestIdentity::default(), |_| {}).unwrap();
         assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
     }
 
@@ -240,7 +240,7 @@ mod tests {
             (answered_elsewhere(200, "text/plain"), vec![]),
         ] {
             let reader = TraceReader::new(Cursor::new(text.clone().into_bytes()));
-            let all = collect(reader, &Likeness::default(), |_| {}).unwrap();
+            let all = collect(reader, &RequestIdentity::default(), |_| {}).unwrap();
             assert_eq!(things(&all), [expected.clone(), expected], "{text}");
         }
     }
@@ -253,7 +253,7 @@ mod tests {
             {"request":{"seq":1,"from":"server","at_ms":1,"channel":1,"id":9,"method":"roots/list"},
              "response":{"seq":2,"at_ms":2,"channel":3,"success":true,"result":{"roots":[]}},"duration_ms":1}]"#;
         let text = trace([HEAD, calls, r#""messages":[]"#]);
-        let all = collect(TraceReader::new(Cursor::new(text)), &Likeness::default(), |_| {}).unwrap();
+        let all = collect(TraceReader::new(Cursor::new(text)), &RequestIdentity::default(), |_| {}).unwrap();
         assert_eq!(things(&all), [vec![1], vec![1]]);
     }
 }

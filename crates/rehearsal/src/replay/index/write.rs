@@ -2,16 +2,20 @@
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
-use super::collect::Collection;
-use super::layout::{FactsRecord, Head, Origin, Slot};
-use super::layout::{seal, sum};
+use super::collect::IndexBuilder;
+use super::layout::{HashSlot, IndexHead, SessionRecord, TraceFingerprint};
+use super::layout::{append_checksum, sum};
 
 /// Writes everything that was collected.
-pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: Origin) -> io::Result<Head> {
+pub(super) fn write(
+    out: &mut (impl Write + Seek),
+    mut all: IndexBuilder,
+    origin: TraceFingerprint,
+) -> io::Result<IndexHead> {
     // Exchanges of one key stay in order, because the numbers are.
     all.keys.sort_unstable();
     let same = || all.keys.chunk_by(|(one, _), (other, _)| one == other);
-    let mut table = Table::of(same().count() + all.alike.len());
+    let mut table = HashTable::of(same().count() + all.alike.len());
     for same in same() {
         if let [(key, _), ..] = same {
             table.put(*key, same.iter().map(|(_, number)| *number));
@@ -21,10 +25,10 @@ pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: 
         table.put(*key, members.iter().copied());
     }
     all.keys = Vec::new();
-    let Table { slots, groups } = table;
+    let HashTable { slots, groups } = table;
     assign(&mut all);
     let facts: Vec<Vec<u8>> = all.sessions.iter().map(serde_json::to_vec).collect::<Result<_, _>>()?;
-    let mut head = Head {
+    let mut head = IndexHead {
         origin,
         slots: slots.len() as u64,
         groups: groups.len() as u64,
@@ -37,14 +41,14 @@ pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: 
     let mut out = BufWriter::with_capacity(1 << 20, out);
     out.seek(SeekFrom::Start(0))?;
     out.write_all(&head.write())?;
-    let mut records = Records { out, at: head.slots_at(), record: Vec::with_capacity(64) };
+    let mut records = RecordWriter { out, at: head.slots_at(), record: Vec::with_capacity(64) };
     slots.iter().try_for_each(|slot| records.put(|record| slot.write(record)))?;
     groups.iter().try_for_each(|number| records.put(|record| record.extend_from_slice(&number.to_le_bytes())))?;
     all.exchanges.iter().try_for_each(|exchange| records.put(|record| exchange.write(record)))?;
     all.things.iter().try_for_each(|(_, thing)| records.put(|record| thing.write(record)))?;
     let mut at = head.facts_at();
     for fact in &facts {
-        let place = FactsRecord { at, length: fact.len() as u64, sum: sum(fact, at) };
+        let place = SessionRecord { at, length: fact.len() as u64, sum: sum(fact, at) };
         records.put(|record| place.write(record))?;
         at += place.length;
     }
@@ -55,33 +59,33 @@ pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: 
 }
 
 /// Writes records to the file, one after the other.
-struct Records<W> {
+struct RecordWriter<W> {
     out: W,
     /// Where the next one will be.
     at: u64,
     record: Vec<u8>,
 }
 
-impl<W: Write> Records<W> {
+impl<W: Write> RecordWriter<W> {
     fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         self.record.clear();
         write(&mut self.record);
-        seal(&mut self.record, self.at);
+        append_checksum(&mut self.record, self.at);
         self.at += self.record.len() as u64;
         self.out.write_all(&self.record)
     }
 }
 
 /// What is found by a key.
-struct Table {
+struct HashTable {
     /// Each slot at the index of its key, or in the next free one after that; at most half of them are used.
-    slots: Vec<Slot>,
+    slots: Vec<HashSlot>,
     groups: Vec<u32>,
 }
 
-impl Table {
-    fn of(keys: usize) -> Table {
-        Table { slots: vec![Slot::default(); (keys.max(1) * 2).next_power_of_two()], groups: Vec::new() }
+impl HashTable {
+    fn of(keys: usize) -> HashTable {
+        HashTable { slots: vec![HashSlot::default(); (keys.max(1) * 2).next_power_of_two()], groups: Vec::new() }
     }
 
     fn put(&mut self, key: u128, members: impl ExactSizeIterator<Item = u32>) {
@@ -91,13 +95,13 @@ impl Table {
         while self.slots[at].count > 0 {
             at = (at + 1) & mask;
         }
-        self.slots[at] = Slot { key, first: self.groups.len() as u64, count };
+        self.slots[at] = HashSlot { key, first: self.groups.len() as u64, count };
         self.groups.extend(members);
     }
 }
 
 /// Stores in each exchange where its related events are.
-fn assign(all: &mut Collection) {
+fn assign(all: &mut IndexBuilder) {
     all.things.sort_by_key(|(number, thing)| (*number, thing.seq));
     for (at, (number, _)) in all.things.iter().enumerate() {
         if let Some(exchange) = all.exchanges.get_mut(*number as usize) {

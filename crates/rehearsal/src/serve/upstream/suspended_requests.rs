@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rehearsal_core::answer::{IncomingRequest, InputRequest};
 use rehearsal_core::message::ErrorReply;
 use rehearsal_core::protocol::code;
-use rehearsal_core::trace::{Likeness, RequestKey};
+use rehearsal_core::trace::{RequestIdentity, RequestKey};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -98,5 +98,5 @@ impl SuspendedRequests {
 }
 
 fn key(request: &IncomingRequest) -> RequestKey {
-    Likeness::default().key(&request.method, Some(&request.params))
+    RequestIdentity::default().key(&request.method, Some(&request.params))
 }

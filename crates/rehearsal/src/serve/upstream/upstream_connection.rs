@@ -18,12 +18,12 @@ use rehearsal_core::answer::{InputRequest, LogFilter, RequestContext, adapt_noti
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::{Era, LogLevel, code, meta};
-use rehearsal_core::trace::{End, What};
+use rehearsal_core::trace::{EntryBody, SessionEnd};
 use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, mpsc, oneshot};
 
 use crate::client::{Client, ClientBuilder, ClientError, ClientHandlers, HandlerResult, ServerRequest, ServerResponse};
-use crate::record::Tape;
+use crate::record::SessionRecorder;
 use crate::serve::ConnectionHandle;
 
 /// How long the live server may take for an answer. Users may be asked meanwhile.
@@ -61,7 +61,7 @@ pub(super) struct UpstreamConnection {
     capabilities: Value,
     context: RequestContext,
     client: OnceCell<Result<Client, String>>,
-    tape: Option<Tape>,
+    tape: Option<SessionRecorder>,
     router: Arc<UpstreamRouter>,
     log_from: Mutex<Option<LogLevel>>,
 }
@@ -114,7 +114,7 @@ impl UpstreamConnection {
     pub(super) fn new(
         downstream: ConnectionHandle,
         context: &RequestContext,
-        tape: Option<Tape>,
+        tape: Option<SessionRecorder>,
     ) -> Arc<UpstreamConnection> {
         let (idle, events) = mpsc::unbounded_channel();
         let router = UpstreamRouter { calls: Mutex::default(), next: AtomicU64::new(0), idle };
@@ -218,12 +218,12 @@ impl UpstreamConnection {
 
     fn prepared(&self, builder: ClientBuilder) -> ClientBuilder {
         let (tape, router) = (self.tape.clone(), Arc::clone(&self.router));
-        let builder = builder.capabilities(self.capabilities.clone()).answers(self.answers());
+        let builder = builder.capabilities(self.capabilities.clone()).handlers(self.answers());
         builder.on_message(move |from, message| {
             router.receive(from, message);
             if let Some(tape) = &tape {
                 let message = message.clone();
-                tape.put([What::Message { from, channel: Channel::MAIN, message, event_id: None }]);
+                tape.put([EntryBody::Message { from, channel: Channel::MAIN, message, event_id: None }]);
             }
         })
     }
@@ -234,7 +234,7 @@ impl UpstreamConnection {
         let supported = INPUT_CAPABILITIES.into_iter().filter(|(capability, _)| has(capability));
         supported.fold(ClientHandlers::new(), |answers, (_, method)| {
             let router = Arc::clone(&self.router);
-            answers.on_later(method, move |request| {
+            answers.on_async(method, move |request| {
                 let (answer, answered) = oneshot::channel();
                 router.route(UpstreamEvent::Request(request.clone(), answer));
                 async move { answered.await.unwrap_or_else(|_| Err(no_client_error())) }
@@ -263,7 +263,7 @@ impl UpstreamConnection {
             client.close().await;
         }
         let Some(tape) = self.tape.clone() else { return Ok(()) };
-        let ended = tokio::task::spawn_blocking(move || tape.end(End::ClientClosed { status: None }));
+        let ended = tokio::task::spawn_blocking(move || tape.end(SessionEnd::ClientClosed { status: None }));
         ended.await.map_err(std::io::Error::other)
     }
 }
@@ -328,7 +328,7 @@ impl ForwardedCall {
         let mut call = client.request(method, params).timeout(ANSWER_TIMEOUT);
         if let Some(token) = token {
             let sender = sender.clone();
-            call = call.on_told(move |message| {
+            call = call.on_notification(move |message| {
                 let progress = message.as_notification().filter(|it| it.method == Method::PROGRESS);
                 let params = progress.and_then(|progress| progress.params.as_ref()?.value().ok());
                 let Some(mut params) = params.filter(Value::is_object) else { return };

@@ -19,7 +19,7 @@ fn prepared(builder: ClientBuilder, revision: Revision) -> ClientBuilder {
         .roots([("file:///stage", "stage")])
         .sampling_text("to be or not to be")
         .elicitation_accept(json!({"name": "Ada"}));
-    let builder = builder.answers(answers).timeout(Duration::from_secs(20));
+    let builder = builder.handlers(answers).timeout(Duration::from_secs(20));
     match revision.era() {
         Era::Legacy => builder.legacy(revision),
         Era::Modern => builder.modern(),

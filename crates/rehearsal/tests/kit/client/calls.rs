@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rehearsal::client::{ClientError, ListenFilter};
-use rehearsal::core::message::Reason;
+use rehearsal::core::message::GarbledReason;
 use serde_json::json;
 
 use super::peer::{META, legacy, meanwhile, modern};
@@ -111,7 +111,7 @@ async fn an_answer_that_is_both_result_and_error_is_told_at_once() {
     peer.hear().await;
     peer.say(r#"{"jsonrpc":"2.0","id":2,"result":{},"error":{"code":1,"message":"m"}}"#).await;
     let error = call.await.unwrap().unwrap_err();
-    assert!(matches!(error, ClientError::Garbled { reason: Reason::ResultAndError, .. }), "{error}");
+    assert!(matches!(error, ClientError::Garbled { reason: GarbledReason::ResultAndError, .. }), "{error}");
     let expected = "the answer to tools/call is not a response: both `result` and `error`\n  {\"jsonrpc\"";
     assert!(error.to_string().starts_with(expected), "{error}");
 }

@@ -9,7 +9,7 @@ use rehearsal::client::ClientError;
 use rehearsal::core::exchange::Channel;
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
-use rehearsal::wire::{BoxFuture, Outgoing, SendError, Sender, Stopped};
+use rehearsal::wire::{BoxFuture, Outgoing, SendError, Sender, StopOutcome};
 
 use super::peer::{HANDSHAKE, connect, discovery, meanwhile, stage, stage_through};
 
@@ -142,7 +142,7 @@ impl Sender for Stubborn {
         self.0.send_bytes(channel, bytes)
     }
 
-    fn close(&self) -> BoxFuture<'_, Stopped> {
+    fn close(&self) -> BoxFuture<'_, StopOutcome> {
         self.0.close()
     }
 

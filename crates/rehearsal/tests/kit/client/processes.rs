@@ -114,7 +114,7 @@ async fn a_server_that_asks_without_end_and_never_reads_ends_with_its_client() {
     let question = r#"{"jsonrpc":"2.0","id":'$i',"method":"roots/list"}"#;
     let flood = format!("echo $$ >&2; i=0; while :; do i=$((i+1)); echo '{question}'; done");
     let answers = rehearsal::client::ClientHandlers::new().roots([("file:///x".repeat(1000), "x")]);
-    let client = server(&flood).answers(answers).timeout(Duration::from_millis(300)).connect().await.unwrap();
+    let client = server(&flood).handlers(answers).timeout(Duration::from_millis(300)).connect().await.unwrap();
     assert!(client.ping().await.is_err());
     let pid = client.evidence().last_stderr[0].clone();
     assert!(is_alive(&pid));

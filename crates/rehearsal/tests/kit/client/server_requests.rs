@@ -11,7 +11,7 @@ async fn the_servers_questions_are_answered_while_ours_is_open_and_ids_do_not_co
     let (builder, mut peer) = stage();
     let builder = builder.legacy("2025-11-25".parse().unwrap());
     let builder =
-        builder.answers(ClientHandlers::new().roots([("file:///x", "x")]).elicitation_accept(json!({"name": "Ada"})));
+        builder.handlers(ClientHandlers::new().roots([("file:///x", "x")]).elicitation_accept(json!({"name": "Ada"})));
     let capabilities = r#""capabilities":{"roots":{"listChanged":true},"elicitation":{}},"clientInfo""#;
     let script = HANDSHAKE.replacen(r#""capabilities":{},"clientInfo""#, capabilities, 1);
     let client = connect(builder, &mut peer, &script).await.unwrap();
@@ -47,8 +47,8 @@ async fn a_question_without_answer_is_refused_and_ping_never_is() {
 #[tokio::test]
 async fn scripted_answers_are_given_in_order_and_no_more_often() {
     let (builder, mut peer) = stage();
-    let answers = ClientHandlers::new().in_order(Method::ROOTS_LIST, [json!({"roots": []})]);
-    let builder = builder.legacy("2025-11-25".parse().unwrap()).answers(answers).capabilities(json!({}));
+    let answers = ClientHandlers::new().on_sequence(Method::ROOTS_LIST, [json!({"roots": []})]);
+    let builder = builder.legacy("2025-11-25".parse().unwrap()).handlers(answers).capabilities(json!({}));
     let _client = connect(builder, &mut peer, HANDSHAKE).await.unwrap();
     peer.play(
         r#"
@@ -65,7 +65,7 @@ async fn scripted_answers_are_given_in_order_and_no_more_often() {
 async fn input_that_is_required_is_given_with_a_new_id_and_the_exact_state() {
     let (builder, mut peer) = stage();
     let answers = ClientHandlers::new().elicitation_accept(json!({"name": "Ada"}));
-    let builder = builder.modern().answers(answers).capabilities(json!({}));
+    let builder = builder.modern().handlers(answers).capabilities(json!({}));
     let client = connect(builder, &mut peer, &discovery()).await.unwrap();
     let call = meanwhile(async move { client.call_tool("ask", json!({})).await.unwrap().content() });
     let ask = |id: u32, more: &str| {
@@ -104,7 +104,7 @@ async fn input_that_nobody_can_give_comes_back_to_the_caller() {
 async fn an_answer_that_panics_is_an_error_for_the_server_and_the_conversation_goes_on() {
     let (builder, mut peer) = stage();
     let answers = ClientHandlers::new().on(Method::ROOTS_LIST, |_| panic!("on purpose"));
-    let builder = builder.legacy("2025-11-25".parse().unwrap()).answers(answers).capabilities(json!({}));
+    let builder = builder.legacy("2025-11-25".parse().unwrap()).handlers(answers).capabilities(json!({}));
     let client = connect(builder, &mut peer, HANDSHAKE).await.unwrap();
     peer.play(
         r#"

@@ -11,7 +11,7 @@ use http::Request;
 use rehearsal::Client;
 use rehearsal::client::ClientError;
 use rehearsal::oauth::{Algorithm, OAuth};
-use rehearsal::wire::http::client::{Options, fetch};
+use rehearsal::wire::http::client::{HttpClientOptions, fetch};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use super::oauth_server::House;
 
 /// A browser: goes where it is sent, and says where it was sent from there.
 pub(crate) async fn browse(url: String) -> Result<String, String> {
-    let options = Options::new(&url).unwrap();
+    let options = HttpClientOptions::new(&url).unwrap();
     let request = Request::get(&url).body(Bytes::new()).unwrap();
     let answer = fetch(&options, request, Duration::from_secs(20)).await.map_err(|error| error.to_string())?;
     Ok(answer.headers()["location"].to_str().unwrap().to_owned())

@@ -42,7 +42,7 @@ async fn with_browser(mut command: Command) -> (Child, BufReader<ChildStderr>, S
     .unwrap();
     let back = browse(url).await.unwrap();
     assert!(back.starts_with("http://127.0.0.1:") && back.contains("/callback?code="), "{back}");
-    let visited = rehearsal::wire::http::client::Options::new(&back).unwrap();
+    let visited = rehearsal::wire::http::client::HttpClientOptions::new(&back).unwrap();
     let request = http::Request::get(&back).body(bytes::Bytes::new()).unwrap();
     let limit = std::time::Duration::from_secs(20);
     let page = rehearsal::wire::http::client::fetch(&visited, request, limit).await.unwrap();

@@ -12,12 +12,12 @@ use crate::json::Segment;
 use crate::message::ErrorReply;
 use crate::protocol::Revision;
 use crate::script::mock::Validate;
-use crate::script::page::{Element, Key, Node, written};
-use crate::shape::misspelt;
+use crate::script::page::{Element, YamlKey, YamlNode, to_yaml};
+use crate::shape::misspelled_keys;
 
 /// The draft of a mock file. All values are in their wire form, and are converted when the file is written.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Draft {
+pub struct MockDraft {
     /// The comment at the top of the file.
     pub comment: String,
     /// The server info: `name`, `version` and so on.
@@ -33,20 +33,20 @@ pub struct Draft {
     /// What happens to arguments and answers that do not match their schema; `None` for the default.
     pub validate: Option<Validate>,
     /// The tools.
-    pub tools: Vec<Offer>,
+    pub tools: Vec<DraftItem>,
     /// The resources.
-    pub resources: Vec<Offer>,
+    pub resources: Vec<DraftItem>,
     /// The resource templates.
-    pub resource_templates: Vec<Offer>,
+    pub resource_templates: Vec<DraftItem>,
     /// The prompts.
-    pub prompts: Vec<Offer>,
+    pub prompts: Vec<DraftItem>,
     /// The answers to requests of other methods, by method.
     pub requests: Vec<(String, Vec<DraftAnswer>)>,
 }
 
 /// A tool, prompt, resource or resource template, with its answers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Offer {
+pub struct DraftItem {
     /// The comment above it.
     pub comment: String,
     /// The element of the list.
@@ -79,12 +79,12 @@ pub struct DraftAnswer {
     /// The steps before it.
     pub steps: Vec<DraftStep>,
     /// The body.
-    pub says: Says,
+    pub says: DraftBody,
 }
 
 /// The body of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Says {
+pub enum DraftBody {
     /// A result in its wire form; text that looks like a template is literal.
     Result(Value),
     /// A result whose texts are templates.
@@ -97,7 +97,7 @@ pub enum Says {
 
 /// The kind of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OfferKind {
     Tool,
     Resource,
     ResourceTemplate,
@@ -105,38 +105,38 @@ pub(super) enum Kind {
     Request,
 }
 
-impl Kind {
+impl OfferKind {
     /// The key of an item's name on the wire.
     pub(super) fn name_on_the_wire(self) -> &'static str {
         match self {
-            Kind::Tool | Kind::Prompt => "name",
-            Kind::Resource => "uri",
-            Kind::ResourceTemplate => "uriTemplate",
-            Kind::Request => "method",
+            OfferKind::Tool | OfferKind::Prompt => "name",
+            OfferKind::Resource => "uri",
+            OfferKind::ResourceTemplate => "uriTemplate",
+            OfferKind::Request => "method",
         }
     }
 
     /// The key of an item's name in a file.
     pub(super) fn name_in_file(self) -> &'static str {
         match self {
-            Kind::Tool | Kind::Prompt => "name",
-            Kind::Resource => "uri",
-            Kind::ResourceTemplate => "uri_template",
-            Kind::Request => "method",
+            OfferKind::Tool | OfferKind::Prompt => "name",
+            OfferKind::Resource => "uri",
+            OfferKind::ResourceTemplate => "uri_template",
+            OfferKind::Request => "method",
         }
     }
 }
 
-impl Offer {
+impl DraftItem {
     /// Builds an offer from its listed form.
-    pub fn new(listed: Value, answers: Vec<DraftAnswer>) -> Offer {
-        Offer { comment: String::new(), listed, exactly: false, hidden: false, complete: Vec::new(), answers }
+    pub fn new(listed: Value, answers: Vec<DraftAnswer>) -> DraftItem {
+        DraftItem { comment: String::new(), listed, exactly: false, hidden: false, complete: Vec::new(), answers }
     }
 }
 
 impl DraftAnswer {
     /// Builds an answer without conditions.
-    pub fn new(says: Says) -> DraftAnswer {
+    pub fn new(says: DraftBody) -> DraftAnswer {
         DraftAnswer {
             comment: String::new(),
             name: None,
@@ -157,107 +157,108 @@ impl DraftAnswer {
     }
 }
 
-impl Draft {
+impl MockDraft {
     /// The text of the file, which [`parse`](crate::script::mock::parse) reads.
     pub fn written(&self) -> String {
         let mut keys = Vec::new();
         if let Some(server) = &self.server {
-            keys.push(Key::new("server", listed::implementation(server)));
+            keys.push(YamlKey::new("server", listed::implementation(server)));
         }
         if let Some(instructions) = &self.instructions {
-            keys.push(Key::new("instructions", instructions.as_str()));
+            keys.push(YamlKey::new("instructions", instructions.as_str()));
         }
         if !self.versions.is_empty() {
             let versions: Vec<_> = self.versions.iter().map(|revision| revision.as_str()).collect();
             let comment = "The versions of the protocol that are spoken; all of them without this line.".to_owned();
-            keys.push(Key { comment, ..Key::new("versions", json!(versions)) });
+            keys.push(YamlKey { comment, ..YamlKey::new("versions", json!(versions)) });
         }
         keys.extend(self.capabilities_written());
         if !self.refuses.is_empty() {
             let refused = self.refuses.iter().map(|(method, error)| (method.clone(), refusal(error)));
-            keys.push(Key::new("refuses", Value::Object(refused.collect())));
+            keys.push(YamlKey::new("refuses", Value::Object(refused.collect())));
         }
         if let Some(validate) = self.validate {
-            keys.push(Key::new("validate", validate.name()));
+            keys.push(YamlKey::new("validate", validate.name()));
         }
         let lists = [
-            ("tools", Kind::Tool, &self.tools),
-            ("resources", Kind::Resource, &self.resources),
-            ("resource_templates", Kind::ResourceTemplate, &self.resource_templates),
-            ("prompts", Kind::Prompt, &self.prompts),
+            ("tools", OfferKind::Tool, &self.tools),
+            ("resources", OfferKind::Resource, &self.resources),
+            ("resource_templates", OfferKind::ResourceTemplate, &self.resource_templates),
+            ("prompts", OfferKind::Prompt, &self.prompts),
         ];
         for (name, kind, offers) in lists.into_iter().filter(|(_, _, offers)| !offers.is_empty()) {
-            let element = |offer: &Offer| Element { comment: offer.comment.clone(), node: offered(offer, kind) };
-            keys.push(Key::new(name, Node::List(offers.iter().map(element).collect())));
+            let element = |offer: &DraftItem| Element { comment: offer.comment.clone(), node: item_node(offer, kind) };
+            keys.push(YamlKey::new(name, YamlNode::List(offers.iter().map(element).collect())));
         }
         if !self.requests.is_empty() {
             let request = |(method, answers): &(String, Vec<DraftAnswer>)| {
-                let answers = answers.iter().map(|it| answer(it, Kind::Request, &Value::Null)).collect();
-                let keys = vec![Key::new("method", method.as_str()), Key::new("answers", Node::List(answers))];
-                Element { comment: String::new(), node: Node::Keys(keys) }
+                let answers = answers.iter().map(|it| answer(it, OfferKind::Request, &Value::Null)).collect();
+                let keys =
+                    vec![YamlKey::new("method", method.as_str()), YamlKey::new("answers", YamlNode::List(answers))];
+                Element { comment: String::new(), node: YamlNode::Keys(keys) }
             };
-            keys.push(Key::new("requests", Node::List(self.requests.iter().map(request).collect())));
+            keys.push(YamlKey::new("requests", YamlNode::List(self.requests.iter().map(request).collect())));
         }
         if let Some(first) = keys.first_mut() {
             first.comment = [self.comment.as_str(), first.comment.as_str()].join("\n").trim_end().to_owned();
         }
-        written(&keys)
+        to_yaml(&keys)
     }
 }
 
-fn offered(offer: &Offer, kind: Kind) -> Node {
+fn item_node(offer: &DraftItem, kind: OfferKind) -> YamlNode {
     let words = if offer.exactly { None } else { listed::in_words(&offer.listed, kind) };
     let known = match words {
         Some(_) => Cow::Borrowed(&offer.listed),
         // For an item that is listed in its wire form, the file needs only the name.
         None => Cow::Owned(name_alone(&offer.listed, kind)),
     };
-    let mut keys: Vec<Key> = match words {
+    let mut keys: Vec<YamlKey> = match words {
         Some(words) => words.into_iter().map(|(name, value)| field(&name, value, offer)).collect(),
         None => {
             let name = offer.listed.get(kind.name_on_the_wire()).cloned().unwrap_or_default();
-            let mut keys = vec![Key::new(kind.name_in_file(), name), Key::new("listed", offer.listed.clone())];
-            let beside = listed::beside(&offer.listed, kind, &offer.complete);
+            let mut keys = vec![YamlKey::new(kind.name_in_file(), name), YamlKey::new("listed", offer.listed.clone())];
+            let beside = listed::extra_keys(&offer.listed, kind, &offer.complete);
             keys.extend(beside.map(|(name, value)| field(name, value, offer)));
             keys
         }
     };
     if offer.hidden {
-        keys.push(Key::new("hidden", true));
+        keys.push(YamlKey::new("hidden", true));
     }
-    if kind == Kind::ResourceTemplate && !offer.complete.is_empty() {
+    if kind == OfferKind::ResourceTemplate && !offer.complete.is_empty() {
         let complete: Map<_, _> = offer.complete.iter().map(|(name, all)| (name.clone(), json!(all))).collect();
-        keys.push(Key::new("complete", Value::Object(complete)));
+        keys.push(YamlKey::new("complete", Value::Object(complete)));
     }
     match &offer.answers[..] {
-        [only] if only.is_bare() && kind != Kind::Tool => {
+        [only] if only.is_bare() && kind != OfferKind::Tool => {
             let words = says(&only.says, kind, &known);
             let own = match kind {
-                Kind::Tool | Kind::Request => &[][..],
-                Kind::Resource | Kind::ResourceTemplate => &["text", "blob"],
-                Kind::Prompt => &["messages"],
+                OfferKind::Tool | OfferKind::Request => &[][..],
+                OfferKind::Resource | OfferKind::ResourceTemplate => &["text", "blob"],
+                OfferKind::Prompt => &["messages"],
             };
             if words.iter().all(|key| own.contains(&key.name.as_str())) {
                 keys.extend(words);
-                return Node::Keys(keys);
+                return YamlNode::Keys(keys);
             }
-            keys.push(Key::new("answers", Node::List(vec![answer(only, kind, &known)])));
+            keys.push(YamlKey::new("answers", YamlNode::List(vec![answer(only, kind, &known)])));
         }
         answers => {
             let answers = answers.iter().map(|it| answer(it, kind, &known)).collect();
-            keys.push(Key::new("answers", Node::List(answers)));
+            keys.push(YamlKey::new("answers", YamlNode::List(answers)));
         }
     }
-    Node::Keys(keys)
+    YamlNode::Keys(keys)
 }
 
-fn name_alone(listed: &Value, kind: Kind) -> Value {
+fn name_alone(listed: &Value, kind: OfferKind) -> Value {
     let name = kind.name_on_the_wire();
     json!({name: listed.get(name).cloned().unwrap_or_default()})
 }
 
 /// A key of an item; the arguments of a prompt get their completions.
-fn field(name: &str, value: Value, offer: &Offer) -> Key {
+fn field(name: &str, value: Value, offer: &DraftItem) -> YamlKey {
     let mut value = value;
     if name == "arguments" {
         for argument in value.as_array_mut().into_iter().flatten() {
@@ -267,59 +268,59 @@ fn field(name: &str, value: Value, offer: &Offer) -> Key {
             }
         }
     }
-    Key::new(name, value)
+    YamlKey::new(name, value)
 }
 
-fn answer(answer: &DraftAnswer, kind: Kind, listed: &Value) -> Element {
+fn answer(answer: &DraftAnswer, kind: OfferKind, listed: &Value) -> Element {
     let mut keys = Vec::new();
     if let Some(name) = &answer.name {
-        keys.push(Key::new("name", name.as_str()));
+        keys.push(YamlKey::new("name", name.as_str()));
     }
     let matchers = [("when", &answer.when), ("given", &answer.given)];
-    keys.extend(matchers.into_iter().filter_map(|(name, matcher)| Some(Key::new(name, matcher.clone()?))));
+    keys.extend(matchers.into_iter().filter_map(|(name, matcher)| Some(YamlKey::new(name, matcher.clone()?))));
     if let Some(times) = answer.times {
-        keys.push(Key::new("times", times));
+        keys.push(YamlKey::new("times", times));
     }
     if let Some(delay) = answer.delay {
-        keys.push(Key::new("delay", milliseconds(delay)));
+        keys.push(YamlKey::new("delay", milliseconds(delay)));
     }
     if !answer.steps.is_empty() {
         let steps: Vec<_> = answer.steps.iter().map(DraftStep::written).collect();
-        keys.push(Key::new("steps", steps));
+        keys.push(YamlKey::new("steps", steps));
     }
     keys.extend(says(&answer.says, kind, listed).into_iter().map(|key| in_answer(key, listed)));
-    Element { comment: answer.comment.clone(), node: Node::Keys(keys) }
+    Element { comment: answer.comment.clone(), node: YamlNode::Keys(keys) }
 }
 
 /// Converts a key with a resource's contents to a key of an answer.
-fn in_answer(key: Key, listed: &Value) -> Key {
-    let Key { comment, name, node: Node::Value(blob) } = key else { return key };
+fn in_answer(key: YamlKey, listed: &Value) -> YamlKey {
+    let YamlKey { comment, name, node: YamlNode::Value(blob) } = key else { return key };
     if name != "blob" {
-        return Key { comment, name, node: Node::Value(blob) };
+        return YamlKey { comment, name, node: YamlNode::Value(blob) };
     }
     let mut contents = json!({"uri": listed["uri"], "blob": blob});
     if let Some(kind) = listed.get("mimeType") {
         contents["mime_type"] = kind.clone();
     }
-    Key::new("contents", json!([contents]))
+    YamlKey::new("contents", json!([contents]))
 }
 
-fn says(says: &Says, kind: Kind, listed: &Value) -> Vec<Key> {
-    let keys = |said: Map<String, Value>| said.into_iter().map(|(name, value)| Key::new(&name, value)).collect();
+fn says(says: &DraftBody, kind: OfferKind, listed: &Value) -> Vec<YamlKey> {
+    let keys = |said: Map<String, Value>| said.into_iter().map(|(name, value)| YamlKey::new(&name, value)).collect();
     match says {
-        Says::Result(result) => keys(said::result(&super::literal_value(result), kind, listed)),
-        Says::Template(result) => keys(said::result(result, kind, listed)),
-        Says::Error(error) => {
+        DraftBody::Result(result) => keys(said::result(&super::escape_value(result), kind, listed)),
+        DraftBody::Template(result) => keys(said::result(result, kind, listed)),
+        DraftBody::Error(error) => {
             let mut said = refusal(error);
-            said["message"] = super::literal(&error.message).into();
+            said["message"] = super::escape_template(&error.message).into();
             if let Some(data) = said.get_mut("data") {
-                *data = super::literal_value(data);
+                *data = super::escape_value(data);
             }
-            vec![Key::new("error", said)]
+            vec![YamlKey::new("error", said)]
         }
-        Says::InTurn(answers) => {
+        DraftBody::InTurn(answers) => {
             let answers = answers.iter().map(|it| answer(it, kind, listed)).collect();
-            vec![Key::new("in_turn", Node::List(answers))]
+            vec![YamlKey::new("in_turn", YamlNode::List(answers))]
         }
     }
 }
@@ -329,22 +330,22 @@ fn refusal(error: &ErrorReply) -> Value {
     ErrorReply { more: None, ..error.clone() }.object().into()
 }
 
-impl Draft {
+impl MockDraft {
     /// Capabilities that the check would report as misspelled cannot be in a file, so a comment contains them.
-    fn capabilities_written(&self) -> Option<Key> {
-        let (capabilities, slips) = spelt(&self.capabilities);
+    fn capabilities_written(&self) -> Option<YamlKey> {
+        let (capabilities, slips) = split_misspelled(&self.capabilities);
         let comment = match slips.is_empty() {
             true => String::new(),
             false => format!("It also declares, in words that are nearly the protocol's: {}", slips.join(", ")),
         };
-        (!self.capabilities.is_empty()).then(|| Key { comment, ..Key::new("capabilities", capabilities) })
+        (!self.capabilities.is_empty()).then(|| YamlKey { comment, ..YamlKey::new("capabilities", capabilities) })
     }
 }
 
 /// The capabilities without those that the check would report as misspelled, and the paths of these.
-fn spelt(capabilities: &Map<String, Value>) -> (Value, Vec<String>) {
+fn split_misspelled(capabilities: &Map<String, Value>) -> (Value, Vec<String>) {
     let mut capabilities = Value::Object(capabilities.clone());
-    let slips = misspelt("ServerCapabilities", &capabilities);
+    let slips = misspelled_keys("ServerCapabilities", &capabilities);
     slips.iter().for_each(|(path, _)| forget(&mut capabilities, path.segments()));
     (capabilities, slips.iter().map(|(path, _)| path.to_string()).collect())
 }

@@ -11,6 +11,6 @@ mod listed;
 mod said;
 mod step;
 
-pub use draft::{Draft, DraftAnswer, Offer, Says};
-pub use said::{literal, literal_value, with_expressions};
+pub use draft::{DraftAnswer, DraftBody, DraftItem, MockDraft};
+pub use said::{escape_template, escape_value, with_expressions};
 pub use step::{DraftQuestion, DraftStep};

@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::draft::Kind;
+use super::draft::OfferKind;
 use super::listed::annotations;
 use crate::protocol::meta;
 
 /// The keys of an answer for a result: `text`, `content`, `contents`, `messages` and similar, or `result` if those
 /// would not be exact. Its texts are templates.
-pub(super) fn result(result: &Value, kind: Kind, listed: &Value) -> Map<String, Value> {
+pub(super) fn result(result: &Value, kind: OfferKind, listed: &Value) -> Map<String, Value> {
     let bare = without_envelope(result);
     let said = match kind {
-        Kind::Tool => called(&bare),
-        Kind::Prompt => phrased(&bare, listed),
-        Kind::Resource | Kind::ResourceTemplate => read(&bare, listed),
-        Kind::Request => None,
+        OfferKind::Tool => tool_result(&bare),
+        OfferKind::Prompt => prompt_result(&bare, listed),
+        OfferKind::Resource | OfferKind::ResourceTemplate => read(&bare, listed),
+        OfferKind::Request => None,
     };
     said.unwrap_or_else(|| {
         let whole = if bare.is_object() { bare } else { json!({}) };
@@ -42,7 +42,7 @@ fn without_envelope(result: &Value) -> Value {
     result
 }
 
-fn called(result: &Value) -> Option<Map<String, Value>> {
+fn tool_result(result: &Value) -> Option<Map<String, Value>> {
     let mut said = Map::new();
     let structured = result.get("structuredContent");
     // A mock adds the text of structured content itself.
@@ -74,7 +74,7 @@ fn called(result: &Value) -> Option<Map<String, Value>> {
     speaks.then_some(said)
 }
 
-fn phrased(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
+fn prompt_result(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
     let object = result.as_object()?;
     if object.keys().any(|key| key != "messages" && key != "description")
         || object.get("description") != listed.get("description")
@@ -177,11 +177,11 @@ fn is_base64(text: &str) -> bool {
 }
 
 /// The beginnings of templates.
-const MARKS: [&str; 3] = ["{{", "{%", "{#"];
+const TEMPLATE_MARKS: [&str; 3] = ["{{", "{%", "{#"];
 
 /// A text of a mock file that renders to exactly this text.
-pub fn literal(text: &str) -> String {
-    if !MARKS.iter().any(|mark| text.contains(mark)) {
+pub fn escape_template(text: &str) -> String {
+    if !TEMPLATE_MARKS.iter().any(|mark| text.contains(mark)) {
         return text.to_owned();
     }
     if !text.contains("endraw") {
@@ -192,12 +192,12 @@ pub fn literal(text: &str) -> String {
 }
 
 /// Makes all texts in a value literal; keys are never templates.
-pub fn literal_value(value: &Value) -> Value {
+pub fn escape_value(value: &Value) -> Value {
     match value {
-        Value::String(text) => literal(text).into(),
-        Value::Array(elements) => elements.iter().map(literal_value).collect(),
+        Value::String(text) => escape_template(text).into(),
+        Value::Array(elements) => elements.iter().map(escape_value).collect(),
         Value::Object(fields) => {
-            Value::Object(fields.iter().map(|(key, value)| (key.clone(), literal_value(value))).collect())
+            Value::Object(fields.iter().map(|(key, value)| (key.clone(), escape_value(value))).collect())
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
@@ -210,10 +210,10 @@ pub fn with_expressions(text: &str, marks: &[(String, String)]) -> String {
     // Of two marks at one position the longer one is replaced.
     let first = found.min_by_key(|(at, mark, _)| (*at, std::cmp::Reverse(mark.len())));
     match first {
-        None => literal(text),
+        None => escape_template(text),
         Some((at, mark, expression)) => {
             let rest = with_expressions(&text[at + mark.len()..], marks);
-            format!("{}{{{{ {expression} }}}}{rest}", literal(&text[..at]))
+            format!("{}{{{{ {expression} }}}}{rest}", escape_template(&text[..at]))
         }
     }
 }
@@ -222,7 +222,7 @@ pub fn with_expressions(text: &str, marks: &[(String, String)]) -> String {
 mod tests {
     use super::*;
 
-    fn said(kind: Kind, listed: Value, said: Value) -> Value {
+    fn said(kind: OfferKind, listed: Value, said: Value) -> Value {
         result(&said, kind, &listed).into()
     }
 
@@ -253,7 +253,7 @@ mod tests {
             (json!({"content": text("hi"), "odd": 1}), json!({"result": {"content": text("hi"), "odd": 1}})),
         ];
         for (result, expected) in table {
-            assert_eq!(said(Kind::Tool, json!({}), result.clone()), expected, "{result}");
+            assert_eq!(said(OfferKind::Tool, json!({}), result.clone()), expected, "{result}");
         }
     }
 
@@ -262,25 +262,25 @@ mod tests {
         let messages = json!([{"role": "user", "content": {"type": "text", "text": "Hello"}}]);
         let listed = json!({"name": "greet", "description": "Greets"});
         let same = json!({"description": "Greets", "messages": messages});
-        assert_eq!(said(Kind::Prompt, listed.clone(), same), json!({"messages": messages}));
+        assert_eq!(said(OfferKind::Prompt, listed.clone(), same), json!({"messages": messages}));
         let other = json!({"description": "Greets Ada", "messages": messages});
-        assert_eq!(said(Kind::Prompt, listed, other.clone()), json!({"result": other}));
+        assert_eq!(said(OfferKind::Prompt, listed, other.clone()), json!({"result": other}));
     }
 
     #[test]
     fn contents_that_are_of_another_type_say_so() {
         let listed = json!({"uri": "a://b", "name": "b", "mimeType": "text/plain"});
         let contents = |mime: &str| json!({"contents": [{"uri": "a://b", "mimeType": mime, "text": "x"}]});
-        assert_eq!(said(Kind::Resource, listed.clone(), contents("text/plain")), json!({"text": "x"}));
+        assert_eq!(said(OfferKind::Resource, listed.clone(), contents("text/plain")), json!({"text": "x"}));
         let other = json!({"contents": [{"uri": "a://b", "mime_type": "text/html", "text": "x"}]});
-        assert_eq!(said(Kind::Resource, listed, contents("text/html")), other);
+        assert_eq!(said(OfferKind::Resource, listed, contents("text/html")), other);
     }
 
     #[test]
     fn only_what_looks_like_a_template_is_put_in_raw() {
-        assert_eq!(literal("plain { text }"), "plain { text }");
-        assert_eq!(literal("use {{ x }}"), "{% raw %}use {{ x }}{% endraw %}");
-        assert_eq!(literal("{% endraw %}"), "{{ '{' }}% endraw %}");
+        assert_eq!(escape_template("plain { text }"), "plain { text }");
+        assert_eq!(escape_template("use {{ x }}"), "{% raw %}use {{ x }}{% endraw %}");
+        assert_eq!(escape_template("{% endraw %}"), "{{ '{' }}% endraw %}");
     }
 
     #[test]

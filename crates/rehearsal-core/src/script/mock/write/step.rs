@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::said::{literal, literal_value};
-use crate::json::Kind;
+use super::said::{escape_template, escape_value};
+use crate::json::JsonType;
 use crate::protocol::LogLevel;
 
 /// A step in its wire form.
@@ -54,7 +54,10 @@ impl DraftStep {
 /// Input requests by their names.
 fn all(questions: &[DraftQuestion]) -> Map<String, Value> {
     let question = |it: &DraftQuestion| {
-        (it.name.clone(), asked(&it.method, &it.params).unwrap_or_else(|| request(&it.method, &it.params)))
+        (
+            it.name.clone(),
+            input_request_keys(&it.method, &it.params).unwrap_or_else(|| raw_request(&it.method, &it.params)),
+        )
     };
     questions.iter().map(question).collect()
 }
@@ -68,14 +71,14 @@ fn notification(method: &str, params: &Value) -> Value {
     let text = |key: &str| params.get(key).and_then(Value::as_str);
     let known = |level: &&str| LogLevel::named(level).is_some();
     let own = match method {
-        "notifications/progress" if params.get("progress").is_some_and(|it| Kind::Number.includes(it)) => {
+        "notifications/progress" if params.get("progress").is_some_and(|it| JsonType::Number.includes(it)) => {
             let mut said = Map::new();
             said.insert("progress".to_owned(), params["progress"].clone());
-            if let Some(total) = params.get("total").filter(|total| Kind::Number.includes(total)) {
+            if let Some(total) = params.get("total").filter(|total| JsonType::Number.includes(total)) {
                 said.insert("total".to_owned(), total.clone());
             }
             if let Some(message) = text("message") {
-                said.insert("message".to_owned(), literal(message).into());
+                said.insert("message".to_owned(), escape_template(message).into());
             }
             Some(json!({"progress": said}))
         }
@@ -85,38 +88,40 @@ fn notification(method: &str, params: &Value) -> Value {
             if let Some(logger) = text("logger") {
                 said.insert("logger".to_owned(), logger.into());
             }
-            said.insert("data".to_owned(), literal_value(data));
+            said.insert("data".to_owned(), escape_value(data));
             json!({"log": said})
         }),
         "notifications/tools/list_changed" => Some(json!({"changed": "tools"})),
         "notifications/prompts/list_changed" => Some(json!({"changed": "prompts"})),
         "notifications/resources/list_changed" => Some(json!({"changed": "resources"})),
-        "notifications/resources/updated" => text("uri").map(|uri| json!({"changed": {"resource": literal(uri)}})),
+        "notifications/resources/updated" => {
+            text("uri").map(|uri| json!({"changed": {"resource": escape_template(uri)}}))
+        }
         _ => None,
     };
-    own.unwrap_or_else(|| told(method, params))
+    own.unwrap_or_else(|| raw_notification(method, params))
 }
 
 /// A notification in its wire form.
-fn told(method: &str, params: &Value) -> Value {
+fn raw_notification(method: &str, params: &Value) -> Value {
     match params {
         Value::Object(fields) if !fields.is_empty() => {
-            json!({"notify": {"method": method, "params": literal_value(params)}})
+            json!({"notify": {"method": method, "params": escape_value(params)}})
         }
         _ => json!({"notify": {"method": method}}),
     }
 }
 
 /// An input request in its wire form.
-fn request(method: &str, params: &Value) -> Value {
+fn raw_request(method: &str, params: &Value) -> Value {
     match params {
-        Value::Object(_) => json!({"request": {"method": method, "params": literal_value(params)}}),
+        Value::Object(_) => json!({"request": {"method": method, "params": escape_value(params)}}),
         _ => json!({"request": {"method": method}}),
     }
 }
 
 /// An input request in mock-file syntax; `None` if it cannot be written so.
-fn asked(method: &str, params: &Value) -> Option<Value> {
+fn input_request_keys(method: &str, params: &Value) -> Option<Value> {
     let text = |key: &str| params.get(key).and_then(Value::as_str);
     let form = ["message", "mode", "requestedSchema", "url", "elicitationId"];
     let has_only =
@@ -125,10 +130,10 @@ fn asked(method: &str, params: &Value) -> Option<Value> {
         "roots/list" if has_only(&[]) => "roots".into(),
         "elicitation/create" if has_only(&form) => {
             let mut form = Map::new();
-            form.insert("message".to_owned(), literal(text("message").unwrap_or_default()).into());
+            form.insert("message".to_owned(), escape_template(text("message").unwrap_or_default()).into());
             match text("url") {
                 Some(url) => {
-                    form.insert("url".to_owned(), literal(url).into());
+                    form.insert("url".to_owned(), escape_template(url).into());
                     if let Some(id) = text("elicitationId") {
                         form.insert("elicitation_id".to_owned(), id.into());
                     }
@@ -146,16 +151,16 @@ fn asked(method: &str, params: &Value) -> Option<Value> {
         "sampling/createMessage" => {
             let mut question = Map::new();
             let messages = params.get("messages").cloned().unwrap_or_else(|| json!([]));
-            question.insert("messages".to_owned(), literal_value(&messages));
+            question.insert("messages".to_owned(), escape_value(&messages));
             if let Some(system) = text("systemPrompt") {
-                question.insert("system_prompt".to_owned(), literal(system).into());
+                question.insert("system_prompt".to_owned(), escape_template(system).into());
             }
             if let Some(tokens) = params.get("maxTokens").filter(|tokens| tokens.is_u64()) {
                 question.insert("max_tokens".to_owned(), tokens.clone());
             }
             let known = ["messages", "systemPrompt", "maxTokens", "_meta", "task"];
             let more = params.as_object().into_iter().flatten().filter(|(key, _)| !known.contains(&key.as_str()));
-            let more: Map<_, _> = more.map(|(key, value)| (key.clone(), literal_value(value))).collect();
+            let more: Map<_, _> = more.map(|(key, value)| (key.clone(), escape_value(value))).collect();
             if !more.is_empty() {
                 question.insert("more".to_owned(), more.into());
             }

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::stage::{HttpRequest, Stage, server};
 use crate::Connection;
-use crate::http::client::{ConnectError, Options, connect_sse};
+use crate::http::client::{ConnectError, HttpClientOptions, connect_sse};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
@@ -18,7 +18,7 @@ type Connecting = JoinHandle<Result<Connection, ConnectError>>;
 /// Starts a client, and returns it with its first request and the queue of later ones.
 async fn connecting() -> (Connecting, HttpRequest, mpsc::UnboundedReceiver<HttpRequest>) {
     let (url, mut requests) = server().await;
-    let mut options = Options::new(&url).unwrap();
+    let mut options = HttpClientOptions::new(&url).unwrap();
     options.endpoint_timeout = Duration::from_secs(5);
     let connecting = tokio::spawn(connect_sse(options));
     let first = requests.recv().await.unwrap();
@@ -102,7 +102,7 @@ async fn a_server_that_speaks_something_else_is_told_apart() {
 #[tokio::test]
 async fn a_stream_without_an_endpoint_is_not_waited_for_for_ever() {
     let (url, mut requests) = server().await;
-    let mut options = Options::new(&url).unwrap();
+    let mut options = HttpClientOptions::new(&url).unwrap();
     options.endpoint_timeout = Duration::from_millis(300);
     let connecting = tokio::spawn(connect_sse(options));
     let stream = requests.recv().await.unwrap();

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Message, Reason};
+use rehearsal_core::message::{GarbledReason, Message};
 
 use super::stage::Stage;
-use crate::http::client::{self, Options};
+use crate::http::client::{self, HttpClientOptions};
 use crate::{Event, Outgoing, SendError};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -121,7 +121,7 @@ async fn a_connection_that_fails_says_why() {
     let closed = format!("http://{}/mcp", listener.local_addr().unwrap());
     drop(listener);
     let why = |url: String| async move {
-        let mut connection = client::connect(Options::new(&url).unwrap()).unwrap();
+        let mut connection = client::connect(HttpClientOptions::new(&url).unwrap()).unwrap();
         let channel = connection.sender.open_channel();
         connection.sender.send(Outgoing::new(channel, Message::parse(PING))).await.unwrap();
         match connection.receiver.receive().await {
@@ -163,7 +163,7 @@ async fn a_message_beyond_the_limit_is_cut_and_told() {
     stage.ask(PING).await;
     stage.arrives().await.json(&long).await;
     let Event::Message { message, .. } = stage.happens().await else { panic!("no message") };
-    assert_eq!(message.as_garbled().unwrap().reason, Reason::TooLong { limit: 64 });
+    assert_eq!(message.as_garbled().unwrap().reason, GarbledReason::TooLong { limit: 64 });
     assert_eq!(message.raw().len(), 64);
     stage.happens().await;
     stage.ask(PING).await;

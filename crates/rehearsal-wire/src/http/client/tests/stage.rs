@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::http::client::{self, Options};
+use crate::http::client::{self, HttpClientOptions};
 use crate::{ChannelEnd, Connection, Event, Outgoing, SendError, Sender};
 
 /// The time limit of every wait; only a failing test reaches it.
@@ -133,9 +133,9 @@ impl Stage {
         Stage::with(|_| {}).await
     }
 
-    pub(super) async fn with(change: impl FnOnce(&mut Options)) -> Stage {
+    pub(super) async fn with(change: impl FnOnce(&mut HttpClientOptions)) -> Stage {
         let (url, requests) = server().await;
-        let mut options = Options::new(&url).unwrap();
+        let mut options = HttpClientOptions::new(&url).unwrap();
         options.retry = Duration::from_millis(1);
         change(&mut options);
         let connection = client::connect(options).unwrap();

@@ -12,7 +12,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::http::client::{self, ConnectError, Options};
+use crate::http::client::{self, ConnectError, HttpClientOptions};
 use crate::{ChannelEnd, Event, Outgoing};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -48,7 +48,7 @@ async fn server() -> (u16, Bytes) {
     (port, Bytes::copy_from_slice(cert.der()))
 }
 
-async fn first_event(options: Options) -> Event {
+async fn first_event(options: HttpClientOptions) -> Event {
     let mut connection = client::connect(options).unwrap();
     let channel = connection.sender.open_channel();
     connection.sender.send(Outgoing::new(channel, Message::parse(PING))).await.unwrap();
@@ -58,7 +58,7 @@ async fn first_event(options: Options) -> Event {
 #[tokio::test]
 async fn a_server_with_a_known_certificate_is_talked_to() {
     let (port, certificate) = server().await;
-    let mut options = Options::new(&format!("https://localhost:{port}/mcp")).unwrap();
+    let mut options = HttpClientOptions::new(&format!("https://localhost:{port}/mcp")).unwrap();
     options.root_certificates.push(certificate);
     let Event::Message { message, .. } = first_event(options).await else { panic!("no answer") };
     assert_eq!(message.raw(), PONG);
@@ -70,7 +70,7 @@ async fn a_server_with_an_unknown_certificate_or_name_is_not() {
     let (_, other) = server().await;
     let table = [("localhost", other, "invalid peer certificate"), ("127.0.0.1", certificate, "not valid for name")];
     for (host, root, expected) in table {
-        let mut options = Options::new(&format!("https://{host}:{port}/mcp")).unwrap();
+        let mut options = HttpClientOptions::new(&format!("https://{host}:{port}/mcp")).unwrap();
         options.root_certificates.push(root);
         match first_event(options).await {
             Event::ChannelEnded { end: ChannelEnd::Broken { why }, .. } => assert!(why.contains(expected), "{why}"),
@@ -83,7 +83,7 @@ async fn a_server_with_an_unknown_certificate_or_name_is_not() {
 async fn a_server_that_never_shakes_hands_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut options = Options::new(&format!("https://localhost:{port}/mcp")).unwrap();
+    let mut options = HttpClientOptions::new(&format!("https://localhost:{port}/mcp")).unwrap();
     options.root_certificates.push(server().await.1);
     options.connect_timeout = Duration::from_millis(20);
     match first_event(options).await {
@@ -97,7 +97,7 @@ async fn a_server_that_never_shakes_hands_is_given_up() {
 #[test]
 fn a_certificate_that_is_none_is_refused_at_once() {
     for (text, why) in [("nonsense", "BadEncoding"), ("-----BEGIN NOTHING-----", "missing section end marker")] {
-        let mut options = Options::new("https://localhost/mcp").unwrap();
+        let mut options = HttpClientOptions::new("https://localhost/mcp").unwrap();
         options.root_certificates.push(Bytes::from_static(text.as_bytes()));
         let error = client::connect(options).unwrap_err();
         assert!(matches!(error, ConnectError::BadCertificate { number: 1, .. }));

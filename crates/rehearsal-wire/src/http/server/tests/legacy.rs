@@ -4,12 +4,12 @@ use rehearsal_core::exchange::Channel;
 use serde_json::json;
 
 use super::stage::*;
-use crate::http::server::{Options, Sessions};
-use crate::{Ending, SendError};
+use crate::http::server::{HttpServerOptions, SessionMode};
+use crate::{ConnectionEnd, SendError};
 
 #[tokio::test]
 async fn the_handshake_names_a_session_in_visible_ascii() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (first, _one) = stage.session("2025-11-25").await;
     let (second, _two) = stage.session("2025-11-25").await;
     assert_ne!(first, second);
@@ -18,7 +18,7 @@ async fn the_handshake_names_a_session_in_visible_ascii() {
 
 #[tokio::test]
 async fn a_refused_handshake_leaves_no_session() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let mut client = stage.client().await;
     client.send(Ask::post(&request(1, "initialize", json!({})).to_string())).await;
     let mut connection = stage.accept().await;
@@ -27,12 +27,12 @@ async fn a_refused_handshake_leaves_no_session() {
     let answer = client.answer().await;
     assert_eq!(answer.refusal(), (200, -32602));
     assert!(!answer.headers.contains_key("mcp-session-id"));
-    assert_eq!(ended(&mut connection).await, Ending::Closed);
+    assert_eq!(ended(&mut connection).await, ConnectionEnd::Closed);
 }
 
 #[tokio::test]
 async fn a_request_needs_a_session_that_exists() {
-    let stage = Stage::new(Options::default()).await;
+    let stage = Stage::new(HttpServerOptions::default()).await;
     let list = request(7, "tools/list", json!({})).to_string();
     let missing = stage.ask(Ask::post(&list)).await;
     assert_eq!((missing.refusal(), &missing.json()["id"]), ((400, -32000), &json!(7)));
@@ -44,7 +44,7 @@ async fn a_request_needs_a_session_that_exists() {
 
 #[tokio::test]
 async fn a_version_header_may_be_absent_but_not_unknown() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
     let list = request(1, "tools/list", json!({})).to_string();
     for version in ["1900-01-01", "latest", ""] {
@@ -62,7 +62,7 @@ async fn a_version_header_may_be_absent_but_not_unknown() {
 
 #[tokio::test]
 async fn notifications_are_accepted_without_an_answer() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-11-25").await;
     let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let answer = stage.ask(Ask::post(&told.to_string()).in_session(&session)).await;
@@ -72,7 +72,7 @@ async fn notifications_are_accepted_without_an_answer() {
 
 #[tokio::test]
 async fn a_response_comes_on_the_channel_of_its_question() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-11-25").await;
     let call = request(1, "tools/call", json!({"name": "ask"})).to_string();
     let mut client = stage.client().await;
@@ -100,7 +100,7 @@ async fn a_response_comes_on_the_channel_of_its_question() {
 
 #[tokio::test]
 async fn the_standing_stream_says_what_was_told_before_it_opened() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, connection) = stage.session("2025-06-18").await;
     say(&connection, Channel::MAIN, note("early")).await;
     let mut client = stage.client().await;
@@ -115,7 +115,7 @@ async fn the_standing_stream_says_what_was_told_before_it_opened() {
 
 #[tokio::test]
 async fn what_nobody_listens_to_is_queued_up_to_a_limit() {
-    let mut options = Options::default();
+    let mut options = HttpServerOptions::default();
     options.limits.queue = 2;
     let mut stage = Stage::new(options).await;
     let (_, connection) = stage.session("2025-11-25").await;
@@ -127,7 +127,7 @@ async fn what_nobody_listens_to_is_queued_up_to_a_limit() {
 
 #[tokio::test]
 async fn a_second_standing_stream_is_a_conflict() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, connection) = stage.session("2025-11-25").await;
     let mut first = stage.client().await;
     first.send(Ask::get().in_session(&session)).await;
@@ -140,7 +140,7 @@ async fn a_second_standing_stream_is_a_conflict() {
 
 #[tokio::test]
 async fn delete_ends_the_session_and_all_that_waits_in_it() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-11-25").await;
     let mut listening = stage.client().await;
     listening.send(Ask::get().in_session(&session)).await;
@@ -152,8 +152,8 @@ async fn delete_ends_the_session_and_all_that_waits_in_it() {
     let (channel, _) = heard(&mut connection).await;
 
     assert_eq!(stage.ask(Ask::new("DELETE", "/mcp").in_session(&session)).await.status, 200);
-    assert_eq!(ended(&mut connection).await, Ending::PeerClosed);
-    assert_eq!(ended(&mut connection).await, Ending::PeerClosed, "for ever");
+    assert_eq!(ended(&mut connection).await, ConnectionEnd::PeerClosed);
+    assert_eq!(ended(&mut connection).await, ConnectionEnd::PeerClosed, "for ever");
     assert_eq!(listening.event().await, None);
     assert_eq!(waiting.answer().await.refusal(), (404, -32001));
     assert_eq!(stage.ask(Ask::post(&list).in_session(&session)).await.refusal(), (404, -32001));
@@ -162,7 +162,7 @@ async fn delete_ends_the_session_and_all_that_waits_in_it() {
 
 #[tokio::test]
 async fn a_session_that_the_application_drops_is_gone() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, connection) = stage.session("2025-11-25").await;
     drop(connection);
     assert_eq!(stage.ask(Ask::get().in_session(&session)).await.refusal(), (404, -32001));
@@ -170,7 +170,7 @@ async fn a_session_that_the_application_drops_is_gone() {
 
 #[tokio::test]
 async fn a_batch_is_one_message_and_its_answers_are_one_array() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-03-26").await;
     let batch = json!([request(1, "ping", json!({})), note("between"), request(2, "ping", json!({}))]);
     let text = batch.to_string();
@@ -206,7 +206,7 @@ async fn a_batch_is_one_message_and_its_answers_are_one_array() {
 
 #[tokio::test]
 async fn batches_belong_to_one_version_and_never_hold_a_handshake() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let batch = json!([request(1, "ping", json!({}))]).to_string();
     for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
         let (session, _connection) = stage.session(version).await;
@@ -222,7 +222,7 @@ async fn batches_belong_to_one_version_and_never_hold_a_handshake() {
 
 #[tokio::test]
 async fn a_version_header_does_not_bring_batches_to_a_session_without_them() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, _connection) = stage.session("2025-06-18").await;
     let batch = json!([request(1, "ping", json!({})), request(2, "ping", json!({}))]).to_string();
     let ask = Ask::post(&batch).in_session(&session).with("mcp-protocol-version", "2025-03-26");
@@ -233,7 +233,7 @@ async fn a_version_header_does_not_bring_batches_to_a_session_without_them() {
 
 #[tokio::test]
 async fn without_sessions_all_requests_share_one_connection() {
-    let mut stage = Stage::new(Options { sessions: Sessions::Off, ..Options::default() }).await;
+    let mut stage = Stage::new(HttpServerOptions { sessions: SessionMode::Off, ..HttpServerOptions::default() }).await;
     let mut client = stage.client().await;
     let handshake = request(1, "initialize", json!({"protocolVersion": "2025-11-25"})).to_string();
     client.send(Ask::post(&handshake)).await;

@@ -6,12 +6,12 @@ use serde_json::json;
 use tokio::io::AsyncReadExt;
 
 use super::stage::*;
-use crate::Ending;
-use crate::http::server::{BindError, Hosts, HttpServer, Options};
+use crate::ConnectionEnd;
+use crate::http::server::{AllowedHosts, BindError, HttpServer, HttpServerOptions};
 
 #[tokio::test]
 async fn a_body_that_is_no_message_is_refused() {
-    let stage = Stage::new(Options::default()).await;
+    let stage = Stage::new(HttpServerOptions::default()).await;
     let deep =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{}{}}}"#, "[".repeat(50_000), "]".repeat(50_000));
     let deep_meta = format!(
@@ -40,7 +40,7 @@ async fn a_body_that_is_no_message_is_refused() {
 
 #[tokio::test]
 async fn only_json_is_taken() {
-    let stage = Stage::new(Options::default()).await;
+    let stage = Stage::new(HttpServerOptions::default()).await;
     let ping = request(1, "ping", json!({})).to_string();
     for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""] {
         assert_eq!(stage.ask(Ask::post(&ping).with("content-type", kind)).await.refusal(), (415, -32000), "{kind}");
@@ -52,7 +52,7 @@ async fn only_json_is_taken() {
 
 #[tokio::test]
 async fn a_body_that_is_too_long_is_not_read_to_its_end() {
-    let mut options = Options::default();
+    let mut options = HttpServerOptions::default();
     options.limits.body = 100;
     let stage = Stage::new(options).await;
     let mut announced = stage.client().await;
@@ -74,7 +74,7 @@ fn two_thirds() -> (String, String) {
 
 #[tokio::test]
 async fn bodies_that_are_received_share_one_bound_and_wait_for_each_other() {
-    let mut options = Options::default();
+    let mut options = HttpServerOptions::default();
     (options.limits.body, options.limits.bodies) = (200_000, 200_000);
     let stage = Stage::new(options).await;
     let (begin, rest) = two_thirds();
@@ -95,7 +95,7 @@ async fn bodies_that_are_received_share_one_bound_and_wait_for_each_other() {
 
 #[tokio::test]
 async fn a_body_that_gets_no_room_in_time_is_refused() {
-    let mut options = Options::default();
+    let mut options = HttpServerOptions::default();
     (options.limits.body, options.limits.bodies) = (200_000, 200_000);
     options.limits.bodies_wait = Duration::from_millis(20);
     let stage = Stage::new(options).await;
@@ -113,7 +113,7 @@ async fn a_body_that_gets_no_room_in_time_is_refused() {
 
 #[tokio::test]
 async fn a_head_or_body_that_takes_too_long_is_given_up() {
-    let mut options = Options::default();
+    let mut options = HttpServerOptions::default();
     options.limits.head_timeout = Duration::from_millis(300);
     options.limits.body_timeout = Duration::from_millis(20);
     let stage = Stage::new(options).await;
@@ -128,7 +128,7 @@ async fn a_head_or_body_that_takes_too_long_is_given_up() {
 
 #[tokio::test]
 async fn a_head_that_is_too_long_is_refused() {
-    let mut options = Options::default();
+    let mut options = HttpServerOptions::default();
     options.limits.head = 8192;
     let stage = Stage::new(options).await;
     let answer = stage.ask(Ask::get().with("x-long", &"x".repeat(10_000))).await;
@@ -137,10 +137,10 @@ async fn a_head_that_is_too_long_is_refused() {
 
 #[tokio::test]
 async fn strangers_are_kept_out() {
-    let options = Options {
-        hosts: Hosts::Named(vec!["mcp.example".to_owned()]),
-        origins: Hosts::Named(vec!["https://app.example".to_owned()]),
-        ..Options::default()
+    let options = HttpServerOptions {
+        hosts: AllowedHosts::Named(vec!["mcp.example".to_owned()]),
+        origins: AllowedHosts::Named(vec!["https://app.example".to_owned()]),
+        ..HttpServerOptions::default()
     };
     let stage = Stage::new(options).await;
     let ping = request(1, "ping", json!({})).to_string();
@@ -167,7 +167,7 @@ async fn strangers_are_kept_out() {
 
 #[tokio::test]
 async fn there_are_only_so_many_sessions() {
-    let mut options = Options::default();
+    let mut options = HttpServerOptions::default();
     options.limits.sessions = 1;
     let mut stage = Stage::new(options).await;
     let (session, _connection) = stage.session("2025-11-25").await;
@@ -181,7 +181,7 @@ async fn there_are_only_so_many_sessions() {
 
 #[tokio::test]
 async fn there_are_only_so_many_streams() {
-    let mut options = Options::default();
+    let mut options = HttpServerOptions::default();
     options.limits.streams = 1;
     let mut stage = Stage::new(options).await;
     let (session, connection) = stage.session("2025-11-25").await;
@@ -196,14 +196,16 @@ async fn there_are_only_so_many_streams() {
 
 #[tokio::test]
 async fn a_session_that_is_not_used_ends_but_not_while_it_listens() {
-    let mut stage = Stage::new(Options { session_idle: Duration::from_millis(300), ..Options::default() }).await;
+    let mut stage =
+        Stage::new(HttpServerOptions { session_idle: Duration::from_millis(300), ..HttpServerOptions::default() })
+            .await;
     let (session, mut listening) = stage.session("2025-11-25").await;
     let mut client = stage.client().await;
     client.send(Ask::get().in_session(&session)).await;
     assert!(client.answer().await.is_stream());
     let (_, mut idle) = stage.session("2025-11-25").await;
     let ending = ended(&mut idle).await;
-    assert_eq!(ending, Ending::Failed { why: "nothing was heard for 300ms".to_owned() });
+    assert_eq!(ending, ConnectionEnd::Failed { why: "nothing was heard for 300ms".to_owned() });
     assert_eq!(client.event().await.unwrap(), "id: 0-0\ndata: ");
     drop(client);
     assert_eq!(ended(&mut listening).await, ending);
@@ -211,7 +213,7 @@ async fn a_session_that_is_not_used_ends_but_not_while_it_listens() {
 
 #[tokio::test]
 async fn whatever_bytes_come_the_server_lives() {
-    let stage = Stage::new(Options::default()).await;
+    let stage = Stage::new(HttpServerOptions::default()).await;
     let junk = [
         "",
         "\r\n\r\n",
@@ -232,7 +234,7 @@ async fn whatever_bytes_come_the_server_lives() {
 
 #[tokio::test]
 async fn it_says_that_it_is_healthy() {
-    let stage = Stage::new(Options::default()).await;
+    let stage = Stage::new(HttpServerOptions::default()).await;
     let answer = stage.ask(Ask::new("GET", "/health").with("host", "10.0.0.7")).await;
     assert_eq!((answer.status, answer.body.as_str()), (200, "ok"));
     assert_eq!(stage.ask(Ask::new("GET", "/nothing")).await.refusal(), (404, -32000));
@@ -241,14 +243,15 @@ async fn it_says_that_it_is_healthy() {
 
 #[tokio::test]
 async fn paths_are_a_choice() {
-    let mut stage = Stage::new(Options { path: "/tools".to_owned(), ..Options::default() }).await;
+    let mut stage = Stage::new(HttpServerOptions { path: "/tools".to_owned(), ..HttpServerOptions::default() }).await;
     assert_eq!(stage.server.url(), format!("http://127.0.0.1:{}/tools", stage.server.address().port()));
     assert_eq!(stage.server.sse_url(), format!("http://127.0.0.1:{}/sse", stage.server.address().port()));
     assert_eq!(stage.ask(Ask::get()).await.status, 404);
     assert_eq!(stage.ask(Ask::get().to("/tools")).await.status, 400);
-    let odd = HttpServer::bind(Options { path: "mcp".to_owned(), ..Options::default() }).await;
+    let odd = HttpServer::bind(HttpServerOptions { path: "mcp".to_owned(), ..HttpServerOptions::default() }).await;
     assert!(matches!(odd, Err(BindError::Path { path }) if path == "mcp"));
-    let taken = HttpServer::bind(Options { address: stage.server.address(), ..Options::default() }).await;
+    let taken =
+        HttpServer::bind(HttpServerOptions { address: stage.server.address(), ..HttpServerOptions::default() }).await;
     assert!(matches!(taken, Err(BindError::Address { .. })));
     stage.server.shutdown().await;
     assert!(stage.server.accept().await.is_none());
@@ -257,7 +260,7 @@ async fn paths_are_a_choice() {
 #[derive(Debug)]
 struct Echo;
 
-impl crate::http::server::Routes for Echo {
+impl crate::http::server::CustomRoutes for Echo {
     fn has(&self, path: &str) -> bool {
         path.starts_with("/control/")
     }
@@ -270,7 +273,7 @@ impl crate::http::server::Routes for Echo {
 
 #[tokio::test]
 async fn paths_of_the_application_are_guarded_and_limited_like_all_others() {
-    let mut options = Options { routes: Some(std::sync::Arc::new(Echo)), ..Options::default() };
+    let mut options = HttpServerOptions { routes: Some(std::sync::Arc::new(Echo)), ..HttpServerOptions::default() };
     options.limits.body = 100;
     let stage = Stage::new(options).await;
     let put = Ask::new("PUT", "/control/x?y=1").saying("hello");

@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio::io::AsyncReadExt;
 
 use super::stage::*;
-use crate::http::server::Options;
-use crate::{Connection, Ending};
+use crate::http::server::HttpServerOptions;
+use crate::{Connection, ConnectionEnd};
 
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"text":"0123456789"}}"#;
 
@@ -33,7 +33,7 @@ fn refused(status: u16, headers: &[(&str, &str)]) -> TransportFault {
 }
 
 async fn wrong(connection: &Connection, channel: Channel, misdeed: TransportFault) {
-    let aftermath = soon(connection.sender.misbehave(channel, misdeed)).await.unwrap();
+    let aftermath = soon(connection.sender.inject_fault(channel, misdeed)).await.unwrap();
     assert_eq!(aftermath, AfterFault::Continue, "a socket is not the conversation");
 }
 
@@ -75,7 +75,7 @@ const JSON: &str = "application/json";
 
 /// Returns a fault as the response to a POST: the head, and every byte until the socket is closed.
 async fn seen(misdeed: TransportFault, accept: &str) -> String {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let mut connection = None;
     let (mut client, channel) = stateless(&mut stage, &mut connection, accept).await;
     wrong(connection.as_ref().unwrap(), channel, misdeed).await;
@@ -124,7 +124,7 @@ async fn chunk(client: &mut Client) -> String {
 
 #[tokio::test]
 async fn a_session_that_is_said_to_be_unknown_is_over() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-11-25").await;
     let ping = request(1, "ping", json!({})).to_string();
     let mut client = stage.client().await;
@@ -133,7 +133,7 @@ async fn a_session_that_is_said_to_be_unknown_is_over() {
     wrong(&connection, channel, refused(404, &[])).await;
     assert_eq!(client.answer().await.status, 404);
     assert!(chunk(&mut client).await.contains("-32001"));
-    assert_eq!(ended(&mut connection).await, Ending::Closed);
+    assert_eq!(ended(&mut connection).await, ConnectionEnd::Closed);
     assert_eq!(stage.ask(Ask::post(&ping).in_session(&session)).await.status, 404);
 }
 
@@ -156,7 +156,7 @@ async fn a_stream_that_runs_goes_wrong_in_the_middle() {
         ),
     ];
     for (misdeed, expected) in table {
-        let mut stage = Stage::new(Options::default()).await;
+        let mut stage = Stage::new(HttpServerOptions::default()).await;
         let mut connection = None;
         let (mut client, channel) = stateless(&mut stage, &mut connection, BOTH).await;
         let connection = connection.unwrap();
@@ -174,7 +174,7 @@ async fn a_stream_that_runs_goes_wrong_in_the_middle() {
 
 #[tokio::test]
 async fn a_post_of_http_sse_can_be_refused_where_it_waits_for_the_application() {
-    let options = Options { hold_posts: Some(Duration::from_secs(60)), ..Options::default() };
+    let options = HttpServerOptions { hold_posts: Some(Duration::from_secs(60)), ..HttpServerOptions::default() };
     let mut stage = Stage::new(options).await;
     let mut listening = stage.client().await;
     listening.send(Ask::get().to("/sse")).await;

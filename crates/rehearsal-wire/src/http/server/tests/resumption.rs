@@ -6,11 +6,11 @@ use rehearsal_core::exchange::Channel;
 use serde_json::json;
 
 use super::stage::*;
-use crate::http::server::Options;
+use crate::http::server::HttpServerOptions;
 
 #[tokio::test]
 async fn only_2025_11_25_gets_a_priming_event() {
-    let options = Options { retry: Some(Duration::from_millis(250)), ..Options::default() };
+    let options = HttpServerOptions { retry: Some(Duration::from_millis(250)), ..HttpServerOptions::default() };
     let mut stage = Stage::new(options).await;
     for (version, primes) in [("2025-03-26", false), ("2025-06-18", false), ("2025-11-25", true)] {
         let (session, mut connection) = stage.session(version).await;
@@ -27,7 +27,7 @@ async fn only_2025_11_25_gets_a_priming_event() {
 
 #[tokio::test]
 async fn a_stream_that_is_closed_early_goes_on_when_the_client_comes_back() {
-    let options = Options { retry: Some(Duration::from_millis(1)), ..Options::default() };
+    let options = HttpServerOptions { retry: Some(Duration::from_millis(1)), ..HttpServerOptions::default() };
     let mut stage = Stage::new(options).await;
     let (session, mut connection) = stage.session("2025-11-25").await;
     let call = request(1, "tools/call", json!({"name": "test_reconnection"})).to_string();
@@ -53,7 +53,7 @@ async fn a_stream_that_is_closed_early_goes_on_when_the_client_comes_back() {
 
 #[tokio::test]
 async fn an_answer_waits_for_a_client_that_lost_its_stream() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
     let call = request(1, "tools/call", json!({"name": "slow"})).to_string();
     let mut client = stage.client().await;
@@ -90,7 +90,7 @@ async fn an_answer_waits_for_a_client_that_lost_its_stream() {
 
 #[tokio::test]
 async fn who_comes_back_takes_over_from_a_stream_that_only_seems_alive() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, connection) = stage.session("2025-06-18").await;
     let mut first = stage.client().await;
     first.send(Ask::get().in_session(&session)).await;
@@ -107,7 +107,7 @@ async fn who_comes_back_takes_over_from_a_stream_that_only_seems_alive() {
 
 #[tokio::test]
 async fn events_that_are_no_longer_kept_are_refused_not_skipped() {
-    let mut options = Options::default();
+    let mut options = HttpServerOptions::default();
     options.limits.history = 2;
     let mut stage = Stage::new(options).await;
     let (session, connection) = stage.session("2025-06-18").await;
@@ -131,7 +131,7 @@ async fn events_that_are_no_longer_kept_are_refused_not_skipped() {
 
 #[tokio::test]
 async fn the_standing_stream_can_be_closed_early_too() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, connection) = stage.session("2025-11-25").await;
     let mut client = stage.client().await;
     client.send(Ask::get().in_session(&session)).await;

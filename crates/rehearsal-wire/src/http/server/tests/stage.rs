@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use crate::http::server::{HttpServer, Options};
-use crate::{Connection, Ending, Event, Outgoing, SendError};
+use crate::http::server::{HttpServer, HttpServerOptions};
+use crate::{Connection, ConnectionEnd, Event, Outgoing, SendError};
 
 /// Waits with a time limit, so that a test fails instead of hanging.
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -24,7 +24,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) async fn new(options: Options) -> Stage {
+    pub(super) async fn new(options: HttpServerOptions) -> Stage {
         Stage { server: HttpServer::bind(options).await.unwrap() }
     }
 
@@ -229,7 +229,7 @@ pub(super) async fn heard(connection: &mut Connection) -> (Channel, Value) {
 }
 
 /// Returns how a connection ended.
-pub(super) async fn ended(connection: &mut Connection) -> Ending {
+pub(super) async fn ended(connection: &mut Connection) -> ConnectionEnd {
     match soon(connection.receiver.receive()).await {
         Event::Ended(ending) => ending,
         other => panic!("no end but {other:?}"),

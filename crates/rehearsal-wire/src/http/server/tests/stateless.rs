@@ -6,7 +6,7 @@ use rehearsal_core::protocol::Revision;
 use serde_json::{Value, json};
 
 use super::stage::*;
-use crate::http::server::Options;
+use crate::http::server::HttpServerOptions;
 use crate::{ChannelEnd, Event, SendError};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -23,7 +23,7 @@ fn post<'a>(body: &'a str, method: &str) -> Ask<'a> {
 
 #[tokio::test]
 async fn all_clients_share_one_connection_and_each_post_is_a_channel() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let list = modern(1, "tools/list", json!({}));
     let (mut one, mut two) = (stage.client().await, stage.client().await);
     one.send(post(&list, "tools/list").with("mcp-session-id", "ignored")).await;
@@ -42,7 +42,7 @@ async fn all_clients_share_one_connection_and_each_post_is_a_channel() {
 
 #[tokio::test]
 async fn every_rung_of_the_ladder_refuses_in_its_own_way() {
-    let stage = Stage::new(Options::default()).await;
+    let stage = Stage::new(HttpServerOptions::default()).await;
     let list = modern(1, "tools/list", json!({}));
     let call = modern(1, "tools/call", json!({"name": "run"}));
     let without = |key: &str| {
@@ -92,7 +92,8 @@ async fn every_rung_of_the_ladder_refuses_in_its_own_way() {
 async fn headers_of_arguments_are_checked_where_the_schema_is_known() {
     let schema = Arc::new(json!({"properties": {"city": {"type": "string", "x-mcp-header": "City"}}}));
     let schema_of = move |tool: &str| (tool == "weather").then(|| schema.clone());
-    let mut stage = Stage::new(Options { tool_schema: Some(Arc::new(schema_of)), ..Options::default() }).await;
+    let mut stage =
+        Stage::new(HttpServerOptions { tool_schema: Some(Arc::new(schema_of)), ..HttpServerOptions::default() }).await;
     let call = modern(1, "tools/call", json!({"name": "weather", "arguments": {"city": "Oslo"}}));
     let ask = || post(&call, "tools/call").with("mcp-name", "weather");
     assert_eq!(stage.ask(ask()).await.refusal(), (400, -32020));
@@ -107,7 +108,7 @@ async fn headers_of_arguments_are_checked_where_the_schema_is_known() {
 
 #[tokio::test]
 async fn some_errors_of_the_application_have_a_status() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let body = modern(1, "odd/method", json!({}));
     let mut client = stage.client().await;
     client.send(post(&body, "odd/method")).await;
@@ -124,7 +125,7 @@ async fn some_errors_of_the_application_have_a_status() {
 
 #[tokio::test]
 async fn initialize_with_a_claim_is_a_request_like_any_other() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let body = modern(1, "initialize", json!({}));
     let mut client = stage.client().await;
     client.send(post(&body, "initialize")).await;
@@ -139,7 +140,7 @@ async fn initialize_with_a_claim_is_a_request_like_any_other() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_cancels() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let call = modern(1, "tools/call", json!({"name": "slow"}));
     let ask = || post(&call, "tools/call").with("mcp-name", "slow");
     let mut silent = stage.client().await;
@@ -163,7 +164,7 @@ async fn a_client_that_goes_away_cancels() {
 
 #[tokio::test]
 async fn a_channel_that_the_application_closes_is_a_stream_without_an_answer() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let body = modern(1, "subscriptions/listen", json!({}));
     let mut client = stage.client().await;
     client.send(post(&body, "subscriptions/listen")).await;
@@ -185,7 +186,7 @@ async fn a_channel_that_the_application_closes_is_a_stream_without_an_answer() {
 
 #[tokio::test]
 async fn a_notification_is_accepted_by_its_header_alone() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let told = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
     let text = told.to_string();
     let answer = stage.ask(Ask::post(&text).with("mcp-protocol-version", "2026-07-28")).await;
@@ -199,7 +200,7 @@ async fn a_notification_is_accepted_by_its_header_alone() {
 
 #[tokio::test]
 async fn get_and_delete_mean_nothing_to_it() {
-    let stage = Stage::new(Options::default()).await;
+    let stage = Stage::new(HttpServerOptions::default()).await;
     for method in ["GET", "DELETE"] {
         let ask = Ask::new(method, "/mcp").with("mcp-protocol-version", "2026-07-28");
         let answer = stage.ask(ask).await;
@@ -210,7 +211,8 @@ async fn get_and_delete_mean_nothing_to_it() {
 
 #[tokio::test]
 async fn a_server_of_the_stateless_era_alone_names_its_versions() {
-    let stage = Stage::new(Options { revisions: vec![Revision::V2026_07_28], ..Options::default() }).await;
+    let stage =
+        Stage::new(HttpServerOptions { revisions: vec![Revision::V2026_07_28], ..HttpServerOptions::default() }).await;
     let handshake = request(1, "initialize", json!({"protocolVersion": "2025-11-25"})).to_string();
     let answer = stage.ask(Ask::post(&handshake)).await;
     assert_eq!(answer.refusal(), (400, -32022));
@@ -225,7 +227,7 @@ async fn a_server_of_the_stateless_era_alone_names_its_versions() {
 #[tokio::test]
 async fn a_server_of_the_handshake_era_alone_knows_nothing_of_claims() {
     let revisions = vec![Revision::V2025_06_18, Revision::V2025_11_25];
-    let mut stage = Stage::new(Options { revisions, ..Options::default() }).await;
+    let mut stage = Stage::new(HttpServerOptions { revisions, ..HttpServerOptions::default() }).await;
     let list = modern(1, "tools/list", json!({}));
     assert_eq!(stage.ask(post(&list, "tools/list")).await.refusal(), (400, -32000), "no code of the stateless era");
     let (session, _connection) = stage.session("2025-11-25").await;

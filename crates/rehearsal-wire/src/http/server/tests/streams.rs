@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::stage::*;
 use crate::Outgoing;
-use crate::http::server::{Answers, Options};
+use crate::http::server::{HttpServerOptions, ResponseMode};
 
 #[tokio::test]
 async fn the_first_thing_said_decides_between_json_and_a_stream() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
     let ping = request(1, "ping", json!({})).to_string();
     let mut client = stage.client().await;
@@ -37,7 +37,7 @@ async fn the_first_thing_said_decides_between_json_and_a_stream() {
 
 #[tokio::test]
 async fn a_client_gets_the_form_that_it_takes() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
     let ping = request(1, "ping", json!({})).to_string();
     let mut client = stage.client().await;
@@ -68,8 +68,8 @@ async fn a_client_gets_the_form_that_it_takes() {
 #[tokio::test]
 async fn the_form_can_be_forced() {
     let ping = request(1, "ping", json!({})).to_string();
-    for (answers, is_stream) in [(Answers::Events, true), (Answers::Json, false)] {
-        let mut stage = Stage::new(Options { answers, ..Options::default() }).await;
+    for (answers, is_stream) in [(ResponseMode::Events, true), (ResponseMode::Json, false)] {
+        let mut stage = Stage::new(HttpServerOptions { answers, ..HttpServerOptions::default() }).await;
         let (session, mut connection) = stage.session("2025-06-18").await;
         let mut client = stage.client().await;
         client.send(Ask::post(&ping).in_session(&session)).await;
@@ -81,7 +81,7 @@ async fn the_form_can_be_forced() {
 
 #[tokio::test]
 async fn headers_and_bytes_of_the_application_reach_the_client() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
     let ping = request(1, "ping", json!({})).to_string();
     let mut client = stage.client().await;
@@ -101,7 +101,7 @@ async fn headers_and_bytes_of_the_application_reach_the_client() {
 
 #[tokio::test]
 async fn an_answer_to_another_request_does_not_end_the_post() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
     let ping = request(1, "ping", json!({})).to_string();
     let mut client = stage.client().await;
@@ -117,7 +117,8 @@ async fn an_answer_to_another_request_does_not_end_the_post() {
 
 #[tokio::test]
 async fn a_long_silence_becomes_a_stream_that_shows_it_lives() {
-    let mut stage = Stage::new(Options { keep_alive: Duration::from_millis(5), ..Options::default() }).await;
+    let mut stage =
+        Stage::new(HttpServerOptions { keep_alive: Duration::from_millis(5), ..HttpServerOptions::default() }).await;
     let (session, mut connection) = stage.session("2025-11-25").await;
     let ping = request(1, "ping", json!({})).to_string();
     let mut client = stage.client().await;
@@ -135,7 +136,7 @@ async fn a_long_silence_becomes_a_stream_that_shows_it_lives() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_makes_only_its_own_channel_wait() {
-    let mut options = Options::default();
+    let mut options = HttpServerOptions::default();
     options.limits.queue = 4;
     let mut stage = Stage::new(options).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
@@ -175,7 +176,7 @@ async fn a_client_that_does_not_read_makes_only_its_own_channel_wait() {
 #[tokio::test]
 async fn answers_to_a_batch_wait_for_a_client_that_does_not_read() {
     const REQUESTS: i64 = 40;
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-03-26").await;
     let ping = request(1, "ping", json!({})).to_string();
     let batch = json!((0..REQUESTS).map(|id| request(id, "ping", json!({}))).collect::<Vec<_>>()).to_string();
@@ -212,7 +213,7 @@ async fn answers_to_a_batch_wait_for_a_client_that_does_not_read() {
 
 #[tokio::test]
 async fn a_shutdown_lets_what_runs_finish_and_closes_what_never_ends() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
     let mut listening = stage.client().await;
     listening.send(Ask::get().in_session(&session)).await;
@@ -228,14 +229,15 @@ async fn a_shutdown_lets_what_runs_finish_and_closes_what_never_ends() {
     say(&connection, channel, result(1)).await;
     assert_eq!(client.answer().await.json(), result(1));
     soon(shutdown).await.unwrap();
-    assert_eq!(ended(&mut connection).await, crate::Ending::Closed);
+    assert_eq!(ended(&mut connection).await, crate::ConnectionEnd::Closed);
     assert!(soon(stage.server.accept()).await.is_none());
     assert!(tokio::net::TcpStream::connect(stage.server.address()).await.is_err());
 }
 
 #[tokio::test]
 async fn a_shutdown_does_not_wait_for_ever() {
-    let mut stage = Stage::new(Options { grace: Duration::from_millis(5), ..Options::default() }).await;
+    let mut stage =
+        Stage::new(HttpServerOptions { grace: Duration::from_millis(5), ..HttpServerOptions::default() }).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
     let ping = request(1, "ping", json!({})).to_string();
     let mut client = stage.client().await;
@@ -243,12 +245,12 @@ async fn a_shutdown_does_not_wait_for_ever() {
     heard(&mut connection).await;
     soon(stage.server.shutdown()).await;
     assert_eq!(client.answer().await.refusal(), (404, -32001));
-    assert_eq!(ended(&mut connection).await, crate::Ending::Closed);
+    assert_eq!(ended(&mut connection).await, crate::ConnectionEnd::Closed);
 }
 
 #[tokio::test]
 async fn the_application_can_end_a_conversation() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
     say(&connection, Channel::MAIN, note("last words")).await;
     let mut client = stage.client().await;
@@ -257,6 +259,6 @@ async fn the_application_can_end_a_conversation() {
     connection.sender.close().await;
     assert_eq!(client.data().await, note("last words"));
     assert_eq!(client.event().await, None);
-    assert_eq!(ended(&mut connection).await, crate::Ending::Closed);
+    assert_eq!(ended(&mut connection).await, crate::ConnectionEnd::Closed);
     assert_eq!(stage.ask(Ask::get().in_session(&session)).await.status, 404);
 }

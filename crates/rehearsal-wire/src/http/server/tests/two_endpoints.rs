@@ -4,8 +4,8 @@ use rehearsal_core::exchange::Channel;
 use serde_json::json;
 
 use super::stage::*;
-use crate::Ending;
-use crate::http::server::Options;
+use crate::ConnectionEnd;
+use crate::http::server::HttpServerOptions;
 
 async fn listen(stage: &mut Stage) -> (Client, String, crate::Connection) {
     let mut client = stage.client().await;
@@ -19,7 +19,7 @@ async fn listen(stage: &mut Stage) -> (Client, String, crate::Connection) {
 
 #[tokio::test]
 async fn everything_is_on_one_stream_and_posts_are_only_accepted() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (mut client, endpoint, mut connection) = listen(&mut stage).await;
     assert!(endpoint.starts_with("/message?sessionId="), "{endpoint}");
     let ping = request(1, "ping", json!({}));
@@ -34,17 +34,17 @@ async fn everything_is_on_one_stream_and_posts_are_only_accepted() {
 
 #[tokio::test]
 async fn a_lost_stream_is_the_end() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (client, endpoint, mut connection) = listen(&mut stage).await;
     drop(client);
-    assert_eq!(ended(&mut connection).await, Ending::PeerClosed);
+    assert_eq!(ended(&mut connection).await, ConnectionEnd::PeerClosed);
     let ping = request(1, "ping", json!({})).to_string();
     assert_eq!(stage.ask(Ask::post(&ping).to(&endpoint)).await.refusal(), (404, -32001));
 }
 
 #[tokio::test]
 async fn a_post_needs_a_stream_that_is_open() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (_client, endpoint, _connection) = listen(&mut stage).await;
     let ping = request(1, "ping", json!({})).to_string();
     assert_eq!(stage.ask(Ask::post(&ping).to("/message")).await.refusal(), (400, -32000));
@@ -62,7 +62,7 @@ async fn a_post_needs_a_stream_that_is_open() {
 
 #[tokio::test]
 async fn a_shutdown_waits_for_the_answer_and_then_closes_the_stream() {
-    let mut stage = Stage::new(Options::default()).await;
+    let mut stage = Stage::new(HttpServerOptions::default()).await;
     let (mut idle, _, mut idle_connection) = listen(&mut stage).await;
     let (mut client, endpoint, mut connection) = listen(&mut stage).await;
     let ping = request(1, "ping", json!({})).to_string();
@@ -71,7 +71,7 @@ async fn a_shutdown_waits_for_the_answer_and_then_closes_the_stream() {
     let handle = stage.server.handle();
     let shutdown = tokio::spawn(async move { handle.shutdown().await });
     assert_eq!(idle.event().await, None);
-    assert_eq!(ended(&mut idle_connection).await, Ending::Closed);
+    assert_eq!(ended(&mut idle_connection).await, ConnectionEnd::Closed);
     say(&connection, Channel::MAIN, result(1)).await;
     assert_eq!(client.data().await, result(1));
     assert_eq!(client.event().await, None);
