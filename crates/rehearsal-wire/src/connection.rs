@@ -64,9 +64,9 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// Carries out a fault in place of a response, or just before it. A transport without this fault carries out the
     /// nearest one that it has.
     ///
-    /// Only the server side of a transport has faults; the other side returns [`Impossible`](SendError::Impossible).
-    fn inject_fault(&self, channel: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
-        let _ = (channel, misdeed);
+    /// Only the server side of a transport has faults; the other side returns [`FaultsUnsupported`](SendError::FaultsUnsupported).
+    fn inject_fault(&self, channel: Channel, fault: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
+        let _ = (channel, fault);
         Box::pin(async { Err(SendError::FaultsUnsupported) })
     }
 
@@ -268,10 +268,10 @@ pub enum SendError {
     #[error("the message has a line end inside; over stdio one message is one line")]
     LineEnd,
     /// This side of the transport cannot carry out faults.
-    #[error("this end of the connection cannot misbehave")]
+    #[error("this side of the connection cannot inject faults")]
     FaultsUnsupported,
     /// The channel does not exist, or was closed.
-    #[error("the channel to answer on is gone")]
+    #[error("the channel is closed")]
     NoChannel,
     /// The transport failed.
     #[error("could not write: {why}")]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::engine::{Engine, LIMIT};
+use super::engine::{COMMAND_TIMEOUT, Engine};
 use crate::stdio::watchdog;
 
 /// A container that we started. It is removed when this is dropped, or when our process is killed.
@@ -17,7 +17,7 @@ pub(super) struct ContainerGuard {
 
 impl ContainerGuard {
     /// Registers a container for removal, even if it does not exist yet.
-    pub(super) fn of(engine: Engine, name: String) -> ContainerGuard {
+    pub(super) fn new(engine: Engine, name: String) -> ContainerGuard {
         let program = shell_word(&engine.program().to_string_lossy());
         watchdog::add_duty(&name, &format!("{program} rm --force {name}"));
         ContainerGuard { engine, name, done: AtomicBool::new(false) }
@@ -45,7 +45,7 @@ impl ContainerGuard {
             let _ = done.send(());
         };
         if std::thread::Builder::new().spawn(remove).is_ok() {
-            let _ = removed.recv_timeout(LIMIT);
+            let _ = removed.recv_timeout(COMMAND_TIMEOUT);
         }
     }
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_containers_of_dead_processes_of_this_very_place_are_orphans() {
+    fn only_containers_of_exited_processes_on_this_host_are_orphans() {
         assert!(!is_orphan(&format!("{}/{}", home(), std::process::id())), "we live");
         assert!(is_orphan(&format!("{}/4194305", home())), "beyond the largest process id");
         assert!(!is_orphan("elsewhere/1/4194305"));

@@ -11,7 +11,7 @@
 
 mod cleanup;
 mod engine;
-mod guest;
+mod exec_process;
 mod server;
 
 pub use engine::{Engine, EngineError, build};

@@ -15,10 +15,10 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::process;
-use super::process::ProcessGroup;
-use super::read::{LineEvent, LineReader, PartialLine};
-use super::write::LineWriter;
+use super::line_reader::{LineEvent, LineReader, PartialLine};
+use super::line_writer::LineWriter;
+use super::process_group;
+use super::process_group::ProcessGroup;
 use crate::{
     BoxFuture, Connection, ConnectionEnd, Event, MESSAGE_LIMIT, Outgoing, Receiver, SendError, Sender, StopOutcome,
 };
@@ -53,7 +53,7 @@ pub struct ServerCommand {
     /// Its working directory; ours by default.
     pub working_dir: Option<PathBuf>,
     /// How it is asked to exit.
-    pub farewell: StopMethod,
+    pub stop_method: StopMethod,
     /// The time it has to exit by itself after its stdin was closed, and again after SIGTERM.
     pub grace: Duration,
     /// The longest message that is read or written, in bytes.
@@ -70,7 +70,7 @@ impl ServerCommand {
             arguments: Vec::new(),
             environment: BTreeMap::new(),
             working_dir: None,
-            farewell: StopMethod::default(),
+            stop_method: StopMethod::default(),
             grace: EXIT_GRACE,
             message_limit: MESSAGE_LIMIT,
             stderr: None,
@@ -87,10 +87,10 @@ impl ServerCommand {
 impl fmt::Display for ServerCommand {
     /// Writes the command as the user would type it: `npx -y server "two words"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, word) in std::iter::once(&self.program).chain(&self.arguments).enumerate() {
+        for (index, word) in std::iter::once(&self.program).chain(&self.arguments).enumerate() {
             let word = word.to_string_lossy();
             let plain = !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "'\"\\$`&|;<>()".contains(c));
-            let space = if at == 0 { "" } else { " " };
+            let space = if index == 0 { "" } else { " " };
             if plain { write!(f, "{space}{word}")? } else { write!(f, "{space}{word:?}")? }
         }
         Ok(())
@@ -113,7 +113,7 @@ pub enum SpawnError {
         program: String,
     },
     /// The program exists, but the interpreter in its first line does not.
-    #[error("{program:?} is there, but what its first line names to run it is not")]
+    #[error("{program:?} exists, but the interpreter in its first line does not")]
     NoInterpreter {
         /// The program that was found.
         program: String,
@@ -157,10 +157,10 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
     let lines = LineReader::new(stdout, server.message_limit);
     let shared = Arc::new(ChildSender {
         writer: LineWriter::new(stdin, lines.alone()),
-        half: lines.partial_line(),
+        partial_line: lines.partial_line(),
         process,
         tail,
-        farewell: server.farewell,
+        stop_method: server.stop_method,
         grace: server.grace,
         message_limit: server.message_limit,
     });
@@ -182,7 +182,7 @@ pub(super) async fn pipes(
         io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { program: program() },
         _ => SpawnError::Refused { program: program(), cause },
     };
-    let mut child = process::spawn(command(server)).await.map_err(refused)?;
+    let mut child = process_group::spawn(command(server)).await.map_err(refused)?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(refused(io::Error::other("its pipes are missing")));
@@ -241,10 +241,10 @@ fn die_with_parent(_: &mut Command) {}
 #[derive(Debug)]
 struct ChildSender {
     writer: LineWriter,
-    half: Arc<PartialLine>,
+    partial_line: Arc<PartialLine>,
     process: ProcessGroup,
     tail: StderrTail,
-    farewell: StopMethod,
+    stop_method: StopMethod,
     grace: Duration,
     message_limit: usize,
 }
@@ -255,7 +255,7 @@ impl Sender for ChildSender {
     }
 
     fn current_problem(&self, _: Channel) -> Option<String> {
-        self.half.in_words()
+        self.partial_line.describe()
     }
 
     fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
@@ -292,11 +292,11 @@ impl Sender for ChildSender {
             }
             // A server that does not read may keep a writer blocked, and with it the pipe open; then SIGTERM follows.
             let _ = tokio::time::timeout(self.grace, self.writer.close()).await;
-            let patience = match self.farewell {
+            let exit_wait = match self.stop_method {
                 StopMethod::CloseStdin => self.grace,
                 StopMethod::Terminate => Duration::ZERO,
             };
-            self.process.stop(patience, self.grace).await
+            self.process.stop(exit_wait, self.grace).await
         })
     }
 
@@ -365,9 +365,9 @@ impl fmt::Debug for ChildState {
 }
 
 /// The number of lines to keep.
-const LINES: usize = 100;
+const MAX_LINES: usize = 100;
 /// The length to keep of each line, in bytes.
-const WIDTH: usize = 4096;
+const LINE_LIMIT: usize = 4096;
 
 /// The last lines of a child's stderr.
 #[derive(Clone, Debug, Default)]
@@ -409,7 +409,7 @@ impl StderrTail {
         let shown = line.clone();
         {
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            if lines.len() == LINES {
+            if lines.len() == MAX_LINES {
                 lines.pop_front();
             }
             lines.push_back(line);
@@ -420,7 +420,7 @@ impl StderrTail {
 }
 
 fn extend(line: &mut Vec<u8>, more: &[u8]) {
-    let room = WIDTH.saturating_sub(line.len());
+    let room = LINE_LIMIT.saturating_sub(line.len());
     line.extend_from_slice(&more[..more.len().min(room)]);
 }
 
@@ -434,7 +434,7 @@ mod tests {
         let flood: String = (0..100_000).map(|number| format!("line {number}\n")).collect();
         tail.clone().drain((flood + "the end").as_bytes(), |_| {}).await;
         let lines = tail.lines();
-        assert_eq!((lines.len(), lines[0].as_str()), (LINES, "line 99901"));
+        assert_eq!((lines.len(), lines[0].as_str()), (MAX_LINES, "line 99901"));
         assert_eq!(lines[99], "the end");
     }
 
@@ -442,6 +442,6 @@ mod tests {
     async fn a_line_without_end_does_not_grow() {
         let tail = StderrTail::default();
         tail.clone().drain(&vec![b'x'; 10_000_000][..], |_| {}).await;
-        assert_eq!(tail.lines()[0].len(), WIDTH);
+        assert_eq!(tail.lines()[0].len(), LINE_LIMIT);
     }
 }

@@ -22,7 +22,7 @@ use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
 use super::child::{ServerCommand, SpawnError, pipes};
-use super::process::ProcessGroup;
+use super::process_group::ProcessGroup;
 
 /// The size of one read; also the capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
@@ -94,7 +94,7 @@ pub struct Relay {
     output: Direction,
     error: Direction,
     /// The client's output, as long as it is open.
-    listens: Weak<File>,
+    client_output: Weak<File>,
 }
 
 impl Relay {
@@ -112,12 +112,12 @@ impl Relay {
         let stdout = File::from(stdout.into_owned_fd().map_err(refused)?);
         let stderr = File::from(stderr.into_owned_fd().map_err(refused)?);
         let output = Arc::new(File::from(client.output));
-        let listens = Arc::downgrade(&output);
+        let client_output = Arc::downgrade(&output);
         let flow = |stream, from, to| Direction::start(stream, from, to, tap.clone()).map_err(refused);
         let output = flow(StdioStream::Stdout, stdout, output)?;
         let error = flow(StdioStream::Stderr, stderr, Arc::new(File::from(client.error)))?;
         let input = flow(StdioStream::Stdin, File::from(client.input), Arc::new(stdin))?;
-        Ok(Relay { process, grace: server.grace, input, output, error, listens })
+        Ok(Relay { process, grace: server.grace, input, output, error, client_output })
     }
 
     /// Waits until the server has exited and all its output was forwarded.
@@ -132,7 +132,7 @@ impl Relay {
                 self.process.status()
             }
         };
-        let client_closed = self.input.place() == DirectionState::Done(DirectionEnd::Ended);
+        let client_closed = self.input.state() == DirectionState::Done(DirectionEnd::Ended);
         self.output.drained(&self.process).await;
         self.error.drained(&self.process).await;
         RelayEnd { status, client_closed }
@@ -154,8 +154,8 @@ impl Relay {
         self.input.done().await;
         loop {
             // If the server closed its stdout, there is no more output to read either.
-            let listens = self.listens.upgrade().is_some_and(|output| !is_broken(&output));
-            if !listens {
+            let client_output = self.client_output.upgrade().is_some_and(|output| !is_broken(&output));
+            if !client_output {
                 return;
             }
             tokio::time::sleep(CLIENT_POLL_INTERVAL).await;
@@ -166,12 +166,12 @@ impl Relay {
 /// One direction of the relay.
 #[derive(Debug)]
 struct Direction {
-    /// A [`Place`] as a number.
-    place: Arc<AtomicU8>,
+    /// A [`DirectionState`] as a number.
+    state: Arc<AtomicU8>,
     done: watch::Receiver<()>,
 }
 
-/// What a flow is doing.
+/// What a direction is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectionState {
     /// It waits for bytes to forward.
@@ -181,7 +181,7 @@ enum DirectionState {
     Done(DirectionEnd),
 }
 
-/// Why a flow ended.
+/// Why a direction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectionEnd {
     /// The input ended.
@@ -204,33 +204,33 @@ impl DirectionState {
 impl Direction {
     fn start(stream: StdioStream, from: File, to: Arc<File>, tap: Arc<dyn RelayTap>) -> io::Result<Direction> {
         let (finished, done) = watch::channel(());
-        let place = Arc::new(AtomicU8::new(DirectionState::Reading.number()));
-        let seen = place.clone();
+        let state = Arc::new(AtomicU8::new(DirectionState::Reading.number()));
+        let seen = state.clone();
         let run = move || {
-            let end = flow(stream, from, &to, &*tap, &place);
+            let end = flow(stream, from, &to, &*tap, &state);
             // The state is stored before the pipe is closed. A server that exits because its stdin was closed must find
             // it stored, and a caller that waits for the end must find the file closed.
-            place.store(DirectionState::Done(end).number(), Ordering::Release);
+            state.store(DirectionState::Done(end).number(), Ordering::Release);
             drop(to);
             drop(finished);
         };
         std::thread::Builder::new().name(format!("rehearsal-{stream:?}").to_lowercase()).spawn(run)?;
-        Ok(Direction { place: seen, done })
+        Ok(Direction { state: seen, done })
     }
 
-    fn place(&self) -> DirectionState {
+    fn state(&self) -> DirectionState {
         let all = [
             DirectionState::Reading,
             DirectionState::Writing,
             DirectionState::Done(DirectionEnd::Ended),
             DirectionState::Done(DirectionEnd::ReaderGone),
         ];
-        let number = self.place.load(Ordering::Acquire);
-        all.into_iter().find(|place| place.number() == number).expect("only numbers of places are stored")
+        let number = self.state.load(Ordering::Acquire);
+        all.into_iter().find(|state| state.number() == number).expect("only numbers of states are stored")
     }
 
     async fn done(&self) {
-        // The sender is only dropped, when the flow ends; no value is ever sent.
+        // The sender is only dropped, when the direction ends; no value is ever sent.
         let _ = self.done.clone().changed().await;
     }
 
@@ -240,7 +240,7 @@ impl Direction {
             if tokio::time::timeout(DRAIN_TIMEOUT, self.done()).await.is_ok() {
                 return;
             }
-            match self.place() {
+            match self.state() {
                 // The client reads slowly; there is no time limit for that.
                 DirectionState::Writing => {}
                 // A child of the server holds the pipe open.
@@ -253,10 +253,10 @@ impl Direction {
 }
 
 /// Forwards bytes as they arrive.
-fn flow(stream: StdioStream, mut from: File, to: &File, tap: &dyn RelayTap, place: &AtomicU8) -> DirectionEnd {
+fn flow(stream: StdioStream, mut from: File, to: &File, tap: &dyn RelayTap, state: &AtomicU8) -> DirectionEnd {
     let mut chunk = vec![0; CHUNK];
     let done = loop {
-        place.store(DirectionState::Reading.number(), Ordering::Release);
+        state.store(DirectionState::Reading.number(), Ordering::Release);
         let count = match from.read(&mut chunk) {
             Ok(0) => break DirectionEnd::Ended,
             Ok(count) => count,
@@ -264,7 +264,7 @@ fn flow(stream: StdioStream, mut from: File, to: &File, tap: &dyn RelayTap, plac
             Err(_) => break DirectionEnd::Ended,
         };
         tap.passing(stream, &chunk[..count]);
-        place.store(DirectionState::Writing.number(), Ordering::Release);
+        state.store(DirectionState::Writing.number(), Ordering::Release);
         if write_all(to, &chunk[..count]).is_err() {
             break DirectionEnd::ReaderGone;
         }

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_still_on_the_list_is_done_and_nothing_else() {
+    fn the_watchdog_runs_only_the_commands_left_on_its_list() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let mut watchdog = started().unwrap();

@@ -25,12 +25,12 @@
 mod body;
 mod exchanges;
 mod http_proxy;
-mod relay;
 mod request_head;
 mod requests;
 mod response_head;
 mod responses;
 mod rewrite;
+mod socket_relay;
 mod upstream;
 
 pub use http_proxy::{

@@ -10,8 +10,8 @@ use rehearsal_core::protocol::code;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::options::ResponseMode;
-use super::refusal::{BAD_REQUEST, Rejection};
-use super::registry::SessionRegistry;
+use super::rejection::{BAD_REQUEST, Rejection};
+use super::sessions::SessionRegistry;
 
 /// The part of a body that is received without a reservation, in bytes: small messages never wait for large ones.
 const UNRESERVED: usize = 64 * 1024;
@@ -99,7 +99,7 @@ fn garbled_refusal(garbled: &Garbled) -> Rejection {
     let code = code::for_garbled(&garbled.reason);
     // If the body is not JSON, its request is unknown, so the error has no id.
     let id = garbled.id.as_ref().filter(|_| code != code::PARSE_ERROR);
-    Rejection::new(StatusCode::BAD_REQUEST, code, garbled.to_string()).of(id)
+    Rejection::new(StatusCode::BAD_REQUEST, code, garbled.to_string()).with_id(id)
 }
 
 /// Returns the form of the HTTP response: the preferred one, if the client accepts it. `None` if the client accepts no
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_gets_what_it_takes() {
+    fn the_accept_header_selects_the_form_of_the_response() {
         let table = [
             (None, Some(ResponseMode::Auto)),
             (Some("*/*"), Some(ResponseMode::Auto)),

@@ -44,7 +44,7 @@ impl ClientState {
             headers.insert(name(header::SESSION_ID), session.clone());
         }
         let version = match (&self.negotiated, &self.claimed) {
-            (Some(version), _) => Some(version).filter(|version| speaks(version, Revision::has_version_header)),
+            (Some(version), _) => Some(version).filter(|version| has_feature(version, Revision::has_version_header)),
             // A notification has no version in `_meta`, so in the stateless era only the header carries it.
             (None, claimed) => claimed.as_ref().filter(|_| self.session.is_none()),
         };
@@ -79,7 +79,7 @@ impl ClientState {
 
     /// True if a broken stream can be resumed. Before the handshake completes, only the ids of the events decide.
     pub(super) fn has_resumption(&self) -> bool {
-        self.negotiated.as_deref().is_none_or(|version| speaks(version, Revision::has_resumption))
+        self.negotiated.as_deref().is_none_or(|version| has_feature(version, Revision::has_resumption))
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) fn request_ids(message: &Message) -> Vec<RequestId> {
 }
 
 /// Checks a version for a feature. An unknown version counts as newer than all known ones.
-fn speaks(version: &str, fact: impl Fn(Revision) -> bool) -> bool {
+fn has_feature(version: &str, fact: impl Fn(Revision) -> bool) -> bool {
     Revision::from_str(version).map_or(true, fact)
 }
 
@@ -135,17 +135,17 @@ mod tests {
     }
 
     fn after_handshake(version: &str) -> ClientState {
-        let mut memory = ClientState::default();
+        let mut state = ClientState::default();
         let mut headers = HeaderMap::new();
         headers.insert("mcp-session-id", HeaderValue::from_static("s1"));
-        memory.handshake_accepted(&HttpMeta { status: None, headers });
+        state.handshake_accepted(&HttpMeta { status: None, headers });
         let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}"}}}}"#);
-        memory.handshake_answered(&Message::parse(answer).as_response().unwrap().reply);
-        memory
+        state.handshake_answered(&Message::parse(answer).as_response().unwrap().reply);
+        state
     }
 
     #[test]
-    fn a_session_and_its_version_are_repeated_where_the_version_says_so() {
+    fn the_client_repeats_the_session_and_if_required_the_version() {
         let table: &[(&str, &[&str])] = &[
             ("2024-11-05", &["mcp-session-id: s1"]),
             ("2025-03-26", &["mcp-session-id: s1"]),
@@ -154,35 +154,35 @@ mod tests {
             ("2099-01-01", &["mcp-protocol-version: 2099-01-01", "mcp-session-id: s1"]),
         ];
         for (version, expected) in table {
-            let mut memory = after_handshake(version);
-            assert_eq!(shown(&memory.headers_for(&request("tools/list", "{}"))), *expected);
+            let mut state = after_handshake(version);
+            assert_eq!(shown(&state.headers_for(&request("tools/list", "{}"))), *expected);
         }
     }
 
     #[test]
-    fn a_new_handshake_carries_nothing_of_the_old_session() {
-        let mut memory = after_handshake("2025-11-25");
-        assert_eq!(shown(&memory.headers_for(&request("initialize", "{}"))), [""; 0]);
+    fn a_new_handshake_has_no_headers_of_the_old_session() {
+        let mut state = after_handshake("2025-11-25");
+        assert_eq!(shown(&state.headers_for(&request("initialize", "{}"))), [""; 0]);
     }
 
     #[test]
-    fn a_claim_makes_its_own_headers_and_no_session() {
-        let mut memory = after_handshake("2025-11-25");
+    fn a_version_in_meta_sets_its_own_headers_and_no_session() {
+        let mut state = after_handshake("2025-11-25");
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
         let call = request("tools/call", &format!(r#"{{"name":"run","arguments":{{}},{meta}}}"#));
         let expected = ["mcp-method: tools/call", "mcp-name: run", "mcp-protocol-version: 2026-07-28"];
-        assert_eq!(shown(&memory.headers_for(&call)), expected);
+        assert_eq!(shown(&state.headers_for(&call)), expected);
         let initialize = request("initialize", &format!("{{{meta}}}"));
         assert_eq!(handshake(&initialize), None);
 
-        let mut memory = ClientState::default();
-        memory.headers_for(&call);
+        let mut state = ClientState::default();
+        state.headers_for(&call);
         let cancelled = Message::parse(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
-        assert_eq!(shown(&memory.headers_for(&cancelled)), ["mcp-protocol-version: 2026-07-28"]);
+        assert_eq!(shown(&state.headers_for(&cancelled)), ["mcp-protocol-version: 2026-07-28"]);
     }
 
     #[test]
-    fn a_version_that_cannot_stand_in_a_header_is_left_out() {
+    fn a_version_that_no_header_can_hold_is_omitted() {
         let claim = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"a\nb"}}"#;
         assert_eq!(shown(&ClientState::default().headers_for(&request("ping", claim))), ["mcp-method: ping"]);
     }

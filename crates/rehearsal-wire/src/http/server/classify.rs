@@ -10,7 +10,7 @@ use rehearsal_core::protocol::{Claim, Era, Revision, code, header, meta};
 use serde_json::Value;
 
 use super::options::HttpServerOptions;
-use super::refusal::{BAD_REQUEST, Rejection};
+use super::rejection::{BAD_REQUEST, Rejection};
 
 /// How a POST is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +38,12 @@ pub(super) fn classify(
         Body::Request(request) => {
             let claim = request.param(&["_meta", meta::PROTOCOL_VERSION]);
             if options.serves_modern() && claim.is_some() {
-                modern(request, headers, options).map_err(|refusal| refusal.of(Some(&request.id)))?;
+                modern(request, headers, options).map_err(|rejection| rejection.with_id(Some(&request.id)))?;
                 return Ok(PostKind::Stateless);
             }
             if modern_header || (!options.serves_legacy() && request.method != Method::INITIALIZE) {
                 // The request declares no version, so this error names what is missing.
-                Claim::read(&meta_of(request)).map_err(|error| bad_request(error).of(Some(&request.id)))?;
+                Claim::read(&meta_of(request)).map_err(|error| bad_request(error).with_id(Some(&request.id)))?;
             }
             if request.method != Method::INITIALIZE {
                 return Ok(PostKind::Session);
@@ -51,14 +51,14 @@ pub(super) fn classify(
             let wants = request.param(&["protocolVersion"]).and_then(|version| version.text());
             if !options.serves_legacy() {
                 let error = Claim::unsupported(&wants.unwrap_or_default(), &options.revisions);
-                return Err(bad_request(error).of(Some(&request.id)));
+                return Err(bad_request(error).with_id(Some(&request.id)));
             }
             Ok(PostKind::Handshake { wants: wants.and_then(|version| version.parse().ok()) })
         }
         // The headers of notifications are not specified, so none are required.
         Body::Notification(_) if modern_header => Ok(PostKind::Stateless),
         Body::Response(_) | Body::Batch(_) if modern_header => {
-            let message = "2026-07-28 has neither batches nor questions of the server";
+            let message = "2026-07-28 has neither batches nor server requests";
             Err(Rejection::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message))
         }
         Body::Notification(_) | Body::Response(_) | Body::Batch(_) if options.serves_legacy() => Ok(PostKind::Session),
@@ -114,8 +114,8 @@ fn modern(request: &Request, headers: &HeaderMap, options: &HttpServerOptions) -
     let name = header::PROTOCOL_VERSION;
     match &values(name)[..] {
         [found] if found.trim() == version => {}
-        [found] => return Err(mismatch(format!("header {name} says {found:?}, the body {version:?}"))),
-        [] => return Err(mismatch(format!("header {name} is missing; the body says {version:?}"))),
+        [found] => return Err(mismatch(format!("header {name} is {found:?}, but the body has {version:?}"))),
+        [] => return Err(mismatch(format!("header {name} is missing; the body has {version:?}"))),
         several => return Err(mismatch(format!("header {name} stands {} times", several.len()))),
     }
     let tool = if request.method == Method::TOOLS_CALL { request.param(&["name"]) } else { None };

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rehearsal_core::exchange::Channel;
 use tokio::sync::{mpsc, oneshot};
 
-use super::answer::HttpResponse;
-use super::call::ReceiverGone;
 use super::context::{GetOutcome, TransportContext};
 use super::event_reader::{EventReader, ReadEvent, Resumption, StreamEnd, long_message, message, partial_message};
+use super::post::ReceiverGone;
+use super::response::HttpResponse;
 use crate::{ChannelEnd, Event, HttpMeta};
 
 /// The GET stream, for messages that belong to no request: opened after the handshake, and again whenever it ends.
@@ -59,7 +59,7 @@ impl GetStream {
             };
         }
         let why = why.unwrap_or_else(|| "it ended without an event".to_owned());
-        Ok(Some(ChannelEnd::Broken { why: format!("the standing stream: {why} ({} tries)", self.resumption.tried()) }))
+        Ok(Some(ChannelEnd::Broken { why: format!("the GET stream: {why} ({} tries)", self.resumption.tried()) }))
     }
 
     /// Delivers the messages of one stream. Returns the error at its end, or why the stream cannot be opened again.

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::event_stream::HistoryTotal;
 use super::options::HttpServerOptions;
-use super::refusal::Rejection;
+use super::rejection::Rejection;
 use super::session;
 use super::session::{HttpSession, SessionKind};
 use crate::{Connection, ConnectionEnd};
@@ -21,7 +21,7 @@ pub(super) struct SessionRegistry {
     sessions: RwLock<HashMap<String, Arc<HttpSession>>>,
     shared_legacy: RwLock<Option<Arc<HttpSession>>>,
     shared_modern: RwLock<Option<Arc<HttpSession>>>,
-    newcomers: mpsc::UnboundedSender<Connection>,
+    new_connections: mpsc::UnboundedSender<Connection>,
     streams: Arc<Semaphore>,
     /// One permit for each byte of the bodies that are being received.
     pub(super) bodies: Arc<Semaphore>,
@@ -30,13 +30,25 @@ pub(super) struct SessionRegistry {
 
 impl SessionRegistry {
     /// Builds a registry that sends new connections to `newcomers`.
-    pub(super) fn new(options: HttpServerOptions, newcomers: mpsc::UnboundedSender<Connection>) -> SessionRegistry {
+    pub(super) fn new(
+        options: HttpServerOptions,
+        new_connections: mpsc::UnboundedSender<Connection>,
+    ) -> SessionRegistry {
         let streams = Arc::new(Semaphore::new(options.limits.streams.min(Semaphore::MAX_PERMITS)));
         let bodies = options.limits.bodies.max(options.limits.body);
         let bodies = Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)));
         let history_total = Arc::new(HistoryTotal::new(options.limits.history_total));
         let (sessions, shared_legacy, shared_modern) = Default::default();
-        SessionRegistry { options, sessions, shared_legacy, shared_modern, newcomers, streams, bodies, history_total }
+        SessionRegistry {
+            options,
+            sessions,
+            shared_legacy,
+            shared_modern,
+            new_connections,
+            streams,
+            bodies,
+            history_total,
+        }
     }
 
     /// Finds a connection by its id.
@@ -79,19 +91,19 @@ impl SessionRegistry {
     fn slot(&self, kind: SessionKind) -> &RwLock<Option<Arc<HttpSession>>> {
         match kind {
             SessionKind::SharedModern => &self.shared_modern,
-            SessionKind::SharedLegacy | SessionKind::Session | SessionKind::TwoEndpoints => &self.shared_legacy,
+            SessionKind::SharedLegacy | SessionKind::Session | SessionKind::HttpSse => &self.shared_legacy,
         }
     }
 
     fn hand_out(&self, connection: Connection) -> Result<(), Rejection> {
         // If the server no longer accepts connections, this one is dropped and thereby closed.
-        self.newcomers.send(connection).map_err(|_| Rejection::closing())
+        self.new_connections.send(connection).map_err(|_| Rejection::closing())
     }
 
     /// Removes a connection that ended.
     pub(super) fn remove(&self, session: &HttpSession) {
         match session.kind {
-            SessionKind::Session | SessionKind::TwoEndpoints => {
+            SessionKind::Session | SessionKind::HttpSse => {
                 self.sessions.write().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
             }
             SessionKind::SharedLegacy | SessionKind::SharedModern => {
@@ -108,7 +120,7 @@ impl SessionRegistry {
         let limit = self.options.session_idle;
         for session in self.all().into_iter().filter(|session| session.kind == SessionKind::Session) {
             if session.idle() >= limit {
-                session.end(ConnectionEnd::Failed { why: format!("nothing was heard for {limit:?}") });
+                session.end(ConnectionEnd::Failed { why: format!("no activity for {limit:?}") });
             }
         }
     }

@@ -66,8 +66,8 @@ impl ProcessGroup {
     }
 
     /// Waits up to `patience`, sends SIGTERM, waits up to `grace`, then sends SIGKILL, each to the whole group.
-    pub(super) async fn stop(&self, patience: Duration, grace: Duration) -> StopOutcome {
-        let stopped = if self.wait(patience).await.is_some() {
+    pub(super) async fn stop(&self, exit_wait: Duration, grace: Duration) -> StopOutcome {
+        let stopped = if self.wait(exit_wait).await.is_some() {
             StopOutcome::Exited
         } else {
             self.signal(Signal::SIGTERM);
@@ -113,9 +113,9 @@ static JOBS: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 pub(super) async fn spawn(command: Command) -> io::Result<Child> {
     let (done, child) = oneshot::channel();
     let job = Job { command, runtime: Handle::current(), done };
-    let gone = |_| io::Error::other("the thread that starts processes is gone");
-    JOBS.get_or_init(start).send(job).map_err(|_| gone(()))?;
-    child.await.map_err(|_| gone(()))?
+    let ended = |_| io::Error::other("the thread that starts processes has ended");
+    JOBS.get_or_init(start).send(job).map_err(|_| ended(()))?;
+    child.await.map_err(|_| ended(()))?
 }
 
 fn start() -> mpsc::Sender<Job> {

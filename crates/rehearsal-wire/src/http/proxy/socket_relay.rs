@@ -20,7 +20,7 @@ use super::responses::Responses;
 use super::upstream::{Stream, Upstream};
 
 /// The size of one read, in bytes.
-const READ: usize = 32 * 1024;
+const READ_SIZE: usize = 32 * 1024;
 /// How long an incomplete request may be held.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client may take to close the connection after the proxy has closed its side.
@@ -117,11 +117,11 @@ impl SocketRelay {
         match upstream {
             Ok(Stream::Plain(mut stream)) => {
                 let (from_upstream, to_upstream) = stream.split();
-                let farewell = pump.run(upward, first, from_client, to_upstream, from_upstream, to_client).await;
-                if let SocketClose::Abort = farewell {
+                let close = pump.run(upward, first, from_client, to_upstream, from_upstream, to_client).await;
+                if let SocketClose::Abort = close {
                     let _ = stream.set_zero_linger();
                 }
-                farewell
+                close
             }
             Ok(Stream::Tls(stream)) => {
                 let (from_upstream, to_upstream) = tokio::io::split(*stream);
@@ -158,14 +158,14 @@ impl Pump<'_> {
         let downward = UpstreamToClient { responses, shared: self.shared, input: Vec::new(), out: Vec::new() };
         let mut up = pin!(upward.run(first, from_client, to_upstream));
         let mut down = pin!(downward.run(from_upstream, to_client));
-        let mut asking = true;
+        let mut sending = true;
         let mut grace = pin!(tokio::time::sleep(Duration::MAX));
         let (mut stopping, mut finished) = (false, false);
         loop {
             tokio::select! {
                 biased;
-                end = &mut up, if asking => {
-                    asking = false;
+                end = &mut up, if sending => {
+                    sending = false;
                     match end {
                         UpEnd::ClientClosed if self.shared.exchanges().len() == 0 && !self.shared.is_upgraded() => {
                             return SocketClose::Silent;
@@ -202,14 +202,14 @@ impl Pump<'_> {
         }
     }
 
-    fn over(&self, over: &ExchangeEnd, farewell: SocketClose) -> SocketClose {
+    fn over(&self, over: &ExchangeEnd, close: SocketClose) -> SocketClose {
         self.shared.exchanges().end(over);
-        farewell
+        close
     }
 
-    fn stopped(&self, farewell: SocketClose) -> SocketClose {
+    fn stopped(&self, close: SocketClose) -> SocketClose {
         let client_closed = self.shared.client_closed.load(Ordering::Relaxed);
-        self.over(if client_closed { &ExchangeEnd::ClientClosed } else { &ExchangeEnd::Stopped }, farewell)
+        self.over(if client_closed { &ExchangeEnd::ClientClosed } else { &ExchangeEnd::Stopped }, close)
     }
 
     /// Handles the end of the upstream connection.
@@ -230,7 +230,7 @@ impl Pump<'_> {
     fn upstream_broke(&self, why: &str) -> SocketClose {
         match self.upstream_closed(&format!("the connection to the server broke ({why})")) {
             SocketClose::Graceful(None) => SocketClose::Abort,
-            farewell => farewell,
+            close => close,
         }
     }
 }
@@ -325,7 +325,7 @@ impl ClientToUpstream<'_> {
                 NextStep::ReadFirst => Some(*self.held_until.get_or_insert_with(|| Instant::now() + HOLD_TIMEOUT)),
                 NextStep::Read | NextStep::Wait => None,
             };
-            self.input.reserve(READ);
+            self.input.reserve(READ_SIZE);
             let read = from_client.read_buf(&mut self.input);
             let read = match (deadline, held_until) {
                 (None, Some(until)) => match timeout_at(until, read).await {
@@ -384,7 +384,7 @@ enum DownEnd {
 impl UpstreamToClient<'_> {
     async fn run(mut self, mut from_upstream: impl AsyncRead + Unpin, mut to_client: WriteHalf<'_>) -> DownEnd {
         loop {
-            self.input.reserve(READ);
+            self.input.reserve(READ_SIZE);
             let end = match from_upstream.read_buf(&mut self.input).await {
                 Ok(0) => Some(DownEnd::Closed),
                 Ok(_) => None,
