@@ -71,13 +71,13 @@ pub(super) fn shell_word(text: &str) -> String {
 pub(super) const LABEL: &str = "rehearsal";
 
 /// Builds the owner, `rehearsal=HOST/NAMESPACE/PID`: enough to find out later whether the owner still runs.
-pub(super) fn label() -> String {
-    format!("{LABEL}={}/{}", home(), std::process::id())
+pub(super) fn owner_label() -> String {
+    format!("{LABEL}={}/{}", host_and_namespace(), std::process::id())
 }
 
 /// Returns the host and the process namespace that our process id belongs to. On another host the same id is another
 /// process.
-fn home() -> String {
+fn host_and_namespace() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let inode: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
@@ -87,7 +87,9 @@ fn home() -> String {
 /// True if the owner of a label was a process of this host and namespace, and no longer runs.
 pub(super) fn is_orphan(owner: &str) -> bool {
     match owner.rsplit_once('/') {
-        Some((there, process)) => there == home() && !std::path::Path::new("/proc").join(process).exists(),
+        Some((there, process)) => {
+            there == host_and_namespace() && !std::path::Path::new("/proc").join(process).exists()
+        }
         None => false,
     }
 }
@@ -105,8 +107,8 @@ mod tests {
 
     #[test]
     fn only_containers_of_exited_processes_on_this_host_are_orphans() {
-        assert!(!is_orphan(&format!("{}/{}", home(), std::process::id())), "we live");
-        assert!(is_orphan(&format!("{}/4194305", home())), "beyond the largest process id");
+        assert!(!is_orphan(&format!("{}/{}", host_and_namespace(), std::process::id())), "we live");
+        assert!(is_orphan(&format!("{}/4194305", host_and_namespace())), "beyond the largest process id");
         assert!(!is_orphan("elsewhere/1/4194305"));
         assert!(!is_orphan("17"));
     }

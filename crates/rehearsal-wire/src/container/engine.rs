@@ -117,8 +117,8 @@ impl Engine {
             std::io::ErrorKind::NotFound => EngineError::NoEngine { looked_for: vec![program()] },
             _ => EngineError::SpawnFailed { program: program(), cause },
         })?;
-        let (printed, stderr) = (drained(child.stdout.take()), drained(child.stderr.take()));
-        let status = match ended(&mut child, limit) {
+        let (printed, stderr) = (read_in_background(child.stdout.take()), read_in_background(child.stderr.take()));
+        let status = match wait_for_exit(&mut child, limit) {
             Ok(Some(status)) => status,
             Ok(None) => {
                 // The kill cannot fail. If the wait fails, there is no process left to wait for.
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// Builds an engine command that runs as a server.
-    pub(super) fn server(&self) -> ServerCommand {
+    pub(super) fn server_command(&self) -> ServerCommand {
         ServerCommand::new(self.program.clone())
     }
 
@@ -175,7 +175,7 @@ impl Engine {
         if swept.contains(&self.program) {
             return Ok(());
         }
-        match self.labelled() {
+        match self.list_labelled() {
             Ok(labelled) => {
                 let orphans = labelled.iter().filter(|(_, owner)| is_orphan(owner));
                 orphans.for_each(|(name, _)| self.remove(name));
@@ -189,7 +189,7 @@ impl Engine {
     }
 
     /// Returns the name and the owner of each container with our label.
-    fn labelled(&self) -> Result<Vec<(String, String)>, EngineError> {
+    fn list_labelled(&self) -> Result<Vec<(String, String)>, EngineError> {
         let ids = self.run(["ps", "--all", "--quiet", "--filter", &format!("label={LABEL}")])?;
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -203,7 +203,7 @@ impl Engine {
 }
 
 /// Reads a stream to its end on a separate thread, so that neither the child nor the caller blocks on it.
-fn drained(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+fn read_in_background(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     let (done, text) = mpsc::channel();
     if let Some(mut stream) = stream {
         let read = move || {
@@ -218,7 +218,7 @@ fn drained(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>
 }
 
 /// Waits for a child up to `limit`.
-fn ended(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+fn wait_for_exit(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let begin = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {
@@ -254,7 +254,7 @@ pub fn build(engine: &Engine, dockerfile: &Path, target: Option<&str>) -> Result
     if let Some(tag) = built.get(&key) {
         return Ok(tag.clone());
     }
-    let tag = tag_of(&dockerfile, target);
+    let tag = image_tag(&dockerfile, target);
     let context = dockerfile.parent().unwrap_or(Path::new("."));
     let mut arguments = vec!["build".into(), "--quiet".into(), "--tag".into(), tag.clone().into(), "--file".into()];
     arguments.push(dockerfile.clone().into_os_string());
@@ -268,7 +268,7 @@ pub fn build(engine: &Engine, dockerfile: &Path, target: Option<&str>) -> Result
 }
 
 /// Builds the tag. The same Dockerfile has the same tag in every run, so that images do not pile up.
-fn tag_of(dockerfile: &Path, target: Option<&str>) -> String {
+fn image_tag(dockerfile: &Path, target: Option<&str>) -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     (dockerfile, target).hash(&mut hasher);

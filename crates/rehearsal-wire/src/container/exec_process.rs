@@ -55,20 +55,20 @@ impl ExecProcess {
             has_started: AtomicBool::new(false),
             done: AtomicBool::new(false),
         };
-        watchdog::add_duty(&process.mark, &process.duty());
+        watchdog::add_duty(&process.mark, &process.watchdog_command());
         process
     }
 
     /// Builds the shell command that the watchdog runs if we are killed. It sends SIGKILL from the host and from inside
     /// the container.
-    fn duty(&self) -> String {
-        let arguments = std::iter::once(self.engine.program().to_owned()).chain(self.inside("KILL"));
+    fn watchdog_command(&self) -> String {
+        let arguments = std::iter::once(self.engine.program().to_owned()).chain(self.signal_arguments("KILL"));
         let arguments: Vec<String> = arguments.map(|word| shell_word(&word.to_string_lossy())).collect();
         format!("{{ sh -c {} sh {} KILL; {}; }}", shell_word(SCRIPT), self.mark, arguments.join(" "))
     }
 
     /// Builds the arguments of the engine command that sends the signal inside the container.
-    fn inside(&self, signal: &str) -> Vec<OsString> {
+    fn signal_arguments(&self, signal: &str) -> Vec<OsString> {
         let script = ["sh", "-c", SCRIPT, "sh", &self.mark, signal].map(OsString::from);
         let options = self.options.iter().cloned().chain([OsString::from(&self.container)]);
         std::iter::once("exec".into()).chain(options).chain(script).collect()
@@ -76,7 +76,7 @@ impl ExecProcess {
 
     /// Builds the value of `--env`. It is no secret. It is on the command line, so that the environment of the engine's
     /// client does not contain the mark.
-    pub(super) fn variable(&self) -> String {
+    pub(super) fn environment_variable(&self) -> String {
         format!("{MARK}={}", self.mark)
     }
 
@@ -93,7 +93,7 @@ impl ExecProcess {
         let ended = match stopped {
             // The engine's client exits only after the server, so at most children of the server are left.
             StopOutcome::AlreadyExited | StopOutcome::Exited => {
-                self.signal_from_outside(Signal::SIGKILL);
+                self.signal_from_host(Signal::SIGKILL);
                 stopped
             }
             StopOutcome::Terminated | StopOutcome::Killed => self.terminate(),
@@ -138,16 +138,16 @@ impl ExecProcess {
     /// Sends a signal to the marked processes, and returns whether there was one. Without a signal it only checks.
     fn signal(&self, signal: impl Into<Option<Signal>>) -> bool {
         let signal = signal.into();
-        self.signal_from_outside(signal) || self.signal_from_inside(signal)
+        self.signal_from_host(signal) || self.signal_from_inside(signal)
     }
 
     /// Sends the signal from the host: if the engine runs on this host, `/proc` lists the processes of the container
     /// too. That needs permission to read them.
-    fn signal_from_outside(&self, signal: impl Into<Option<Signal>>) -> bool {
+    fn signal_from_host(&self, signal: impl Into<Option<Signal>>) -> bool {
         let signal = signal.into();
         let Ok(processes) = std::fs::read_dir("/proc") else { return false };
         let ids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        let mark = self.variable();
+        let mark = self.environment_variable();
         let is_marked = |id: &i32| {
             std::fs::read(format!("/proc/{id}/environ"))
                 .is_ok_and(|text| memmem::find(&text, mark.as_bytes()).is_some())
@@ -159,7 +159,7 @@ impl ExecProcess {
     fn signal_from_inside(&self, signal: Option<Signal>) -> bool {
         let signal = signal.map_or("0", |signal| signal.as_str().trim_start_matches("SIG"));
         // An error means that the container was removed, or has no shell; then the processes cannot be reached.
-        self.engine.run(self.inside(signal)).is_ok_and(|found| !found.is_empty())
+        self.engine.run(self.signal_arguments(signal)).is_ok_and(|found| !found.is_empty())
     }
 }
 
@@ -201,10 +201,10 @@ mod tests {
     fn only_processes_with_the_mark_are_killed_from_the_host() {
         let (process, other) = (exec_process(), exec_process());
         let (mine, mut theirs) = (marked(&process), marked(&other));
-        assert!(process.signal_from_outside(None));
+        assert!(process.signal_from_host(None));
         process.kill();
         assert!(is_killed_with_its_child(mine));
-        assert!(!process.signal_from_outside(None));
+        assert!(!process.signal_from_host(None));
         assert!(theirs.try_wait().unwrap().is_none());
         other.kill();
         assert!(is_killed_with_its_child(theirs));
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn processes_with_the_mark_are_killed_from_inside_by_a_shell() {
         let process = exec_process();
-        let arguments = process.inside("KILL");
+        let arguments = process.signal_arguments("KILL");
         assert_eq!(arguments[..3], ["exec", "--user=me", "box"]);
         let child = marked(&process);
         let run = || Command::new(&arguments[3]).args(&arguments[4..]).output().unwrap().stdout;
@@ -227,7 +227,7 @@ mod tests {
     fn the_line_for_the_watchdog_is_valid_shell() {
         let process = exec_process();
         let child = marked(&process);
-        let line = process.duty();
+        let line = process.watchdog_command();
         let mut shell = Command::new("sh");
         assert!(shell.args(["-c", &line]).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok());
         assert!(is_killed_with_its_child(child));

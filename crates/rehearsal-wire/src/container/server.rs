@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
 
-use super::cleanup::{ContainerGuard, label, unique_name};
+use super::cleanup::{ContainerGuard, owner_label, unique_name};
 use super::engine::{Engine, EngineError, RUN_TIMEOUT};
 use super::exec_process::ExecProcess;
 use crate::stdio::{ServerCommand, StderrSink};
@@ -71,19 +71,19 @@ pub async fn spawn(container: &Container) -> Result<Connection, EngineError> {
     let sweeping = engine.clone();
     let swept = tokio::task::spawn_blocking(move || sweeping.sweep()).await;
     swept.unwrap_or(Ok(()))?;
-    let mut command = engine.server();
+    let mut command = engine.server_command();
     command.stderr = container.stderr.clone();
     command.environment = container.environment.clone();
     let (process, mut command) = match &container.target {
         ContainerTarget::Image(_) => {
             let guard = ContainerGuard::new(engine, unique_name());
-            let arguments = ["run", "--interactive", "--rm", "--name", guard.name(), "--label", &label()];
+            let arguments = ["run", "--interactive", "--rm", "--name", guard.name(), "--label", &owner_label()];
             let command = command.arguments(arguments);
             (ContainerProcess::Container(guard), command)
         }
         ContainerTarget::Running(name) => {
             let exec = ExecProcess::new(engine, name, &container.options);
-            let command = command.arguments(["exec", "--interactive", "--env", &exec.variable()]);
+            let command = command.arguments(["exec", "--interactive", "--env", &exec.environment_variable()]);
             (ContainerProcess::Exec(exec), command)
         }
     };
@@ -93,10 +93,10 @@ pub async fn spawn(container: &Container) -> Result<Connection, EngineError> {
     }
     let (ContainerTarget::Image(target) | ContainerTarget::Running(target)) = &container.target;
     let command = command.arguments(&container.options).arguments([target]).arguments(&container.arguments);
-    connected(&command, Arc::new(process)).await
+    connect(&command, Arc::new(process)).await
 }
 
-async fn connected(command: &ServerCommand, process: Arc<ContainerProcess>) -> Result<Connection, EngineError> {
+async fn connect(command: &ServerCommand, process: Arc<ContainerProcess>) -> Result<Connection, EngineError> {
     match stdio::spawn(command).await {
         Ok(Connection { sender, receiver }) => Ok(Connection {
             sender: Arc::new(ContainerSender { client: sender, process: process.clone() }),
@@ -246,7 +246,7 @@ impl BackgroundContainer {
         // Registered for removal before the start, so that every failure removes it.
         let guard = ContainerGuard::new(engine.clone(), unique_name());
         let name = guard.name();
-        let command = ["run", "--detach", "--interactive", "--rm", "--name", name, "--label", &label()];
+        let command = ["run", "--detach", "--interactive", "--rm", "--name", name, "--label", &owner_label()];
         let command = command.iter().map(OsString::from).chain(options.iter().cloned());
         let command = command.chain([image.into()]).chain(arguments.iter().cloned());
         engine.run_with_timeout(RUN_TIMEOUT, command)?;

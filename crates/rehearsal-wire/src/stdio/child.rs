@@ -146,7 +146,7 @@ pub enum SpawnError {
 /// The server leads its own process group and gets SIGKILL when our process ends, so that neither it nor its children
 /// keep running.
 pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
-    let (process, stdin, stdout, stderr) = pipes(server).await?;
+    let (process, stdin, stdout, stderr) = start_with_pipes(server).await?;
     let tail = StderrTail::default();
     let sink = server.stderr.clone();
     let drained = tokio::spawn(tail.clone().drain(stderr, move |line| {
@@ -169,7 +169,7 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
 }
 
 /// Starts a server, and returns its process and its pipes.
-pub(super) async fn pipes(
+pub(super) async fn start_with_pipes(
     server: &ServerCommand,
 ) -> Result<(ProcessGroup, ChildStdin, ChildStdout, ChildStderr), SpawnError> {
     if let Some(path) = server.working_dir.as_deref().filter(|path| !path.is_dir()) {
@@ -177,7 +177,9 @@ pub(super) async fn pipes(
     }
     let program = || server.program.to_string_lossy().into_owned();
     let refused = |cause: io::Error| match cause.kind() {
-        io::ErrorKind::NotFound if resolved(server).is_file() => SpawnError::NoInterpreter { program: program() },
+        io::ErrorKind::NotFound if resolve_program(server).is_file() => {
+            SpawnError::NoInterpreter { program: program() }
+        }
         io::ErrorKind::NotFound => SpawnError::NoProgram { program: program() },
         io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { program: program() },
         _ => SpawnError::Refused { program: program(), cause },
@@ -187,12 +189,12 @@ pub(super) async fn pipes(
     let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(refused(io::Error::other("its pipes are missing")));
     };
-    let process = ProcessGroup::keep(child).ok_or_else(|| refused(io::Error::other("it has no process id")))?;
+    let process = ProcessGroup::new(child).ok_or_else(|| refused(io::Error::other("it has no process id")))?;
     Ok((process, stdin, stdout, stderr))
 }
 
 fn command(server: &ServerCommand) -> Command {
-    let mut command = Command::new(resolved(server));
+    let mut command = Command::new(resolve_program(server));
     command
         .args(&server.arguments)
         .envs(&server.environment)
@@ -204,12 +206,12 @@ fn command(server: &ServerCommand) -> Command {
     if let Some(path) = &server.working_dir {
         command.current_dir(path);
     }
-    die_with_parent(&mut command);
+    kill_with_parent(&mut command);
     command
 }
 
 /// Resolves the program: a relative path with a slash is relative to our working directory, not to the server's.
-fn resolved(server: &ServerCommand) -> PathBuf {
+fn resolve_program(server: &ServerCommand) -> PathBuf {
     let program = Path::new(&server.program);
     let relative = program.is_relative() && program.components().count() > 1;
     if relative && server.working_dir.is_some() {
@@ -220,7 +222,7 @@ fn resolved(server: &ServerCommand) -> PathBuf {
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the parent-death signal can only be set between fork and exec")]
-fn die_with_parent(command: &mut Command) {
+fn kill_with_parent(command: &mut Command) {
     let parent = nix::unistd::getpid();
     let set = move || {
         nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
@@ -236,7 +238,7 @@ fn die_with_parent(command: &mut Command) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn die_with_parent(_: &mut Command) {}
+fn kill_with_parent(_: &mut Command) {}
 
 #[derive(Debug)]
 struct ChildSender {
@@ -334,7 +336,9 @@ impl Receiver for ChildReceiver {
                     LineEvent::Message(message) => {
                         return Poll::Ready(Event::Message { channel: Channel::MAIN, message, head: None });
                     }
-                    LineEvent::End => ChildState::Ending(Box::pin(ending(self.shared.clone(), self.drained.take()))),
+                    LineEvent::End => {
+                        ChildState::Ending(Box::pin(wait_for_end(self.shared.clone(), self.drained.take())))
+                    }
                     LineEvent::Failed(error) => ChildState::Ended(ConnectionEnd::Failed { why: error.to_string() }),
                 },
                 ChildState::Ending(ending) => ChildState::Ended(std::task::ready!(ending.as_mut().poll(context))),
@@ -345,7 +349,7 @@ impl Receiver for ChildReceiver {
 }
 
 /// Waits for the exit status and the rest of the stderr of a server whose stdout has closed, up to a time limit.
-async fn ending(shared: Arc<ChildSender>, drained: Option<JoinHandle<()>>) -> ConnectionEnd {
+async fn wait_for_end(shared: Arc<ChildSender>, drained: Option<JoinHandle<()>>) -> ConnectionEnd {
     let status = shared.process.wait(EXIT_STATUS_WAIT).await;
     if let (Some(_), Some(drained)) = (status, drained) {
         // A child of the server may keep its stderr open for ever.
@@ -382,7 +386,7 @@ impl StderrTail {
     }
 
     /// Reads to the end, so that the writer never blocks. Calls `also` with every line.
-    pub(super) async fn drain(self, mut from: impl AsyncRead + Unpin, also: impl Fn(&str)) {
+    pub(super) async fn drain(self, mut from: impl AsyncRead + Unpin, on_line: impl Fn(&str)) {
         let mut chunk = vec![0; 16 * 1024];
         let mut line = Vec::new();
         loop {
@@ -393,18 +397,18 @@ impl StderrTail {
             let mut rest = &chunk[..count];
             while let Some(end) = memchr::memchr(b'\n', rest) {
                 extend(&mut line, &rest[..end]);
-                self.push(&line, &also);
+                self.push(&line, &on_line);
                 line.clear();
                 rest = &rest[end + 1..];
             }
             extend(&mut line, rest);
         }
         if !line.is_empty() {
-            self.push(&line, &also);
+            self.push(&line, &on_line);
         }
     }
 
-    fn push(&self, line: &[u8], also: &impl Fn(&str)) {
+    fn push(&self, line: &[u8], on_line: &impl Fn(&str)) {
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned();
         let shown = line.clone();
         {
@@ -415,7 +419,7 @@ impl StderrTail {
             lines.push_back(line);
         }
         // If the callback panics, reading must continue: otherwise the server blocks on a full stderr pipe.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| also(&shown)));
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| on_line(&shown)));
     }
 }
 

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_message_at_the_end_is_garbled_and_a_whole_one_is_not() {
+    fn an_unterminated_last_line_is_garbled_only_if_incomplete() {
         let whole = lines(vec![b"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}".to_vec()], 100);
         assert!(whole[0].as_notification().is_some());
         let partial_line = lines(vec![b"{\"jsonrpc\":\"2.0\",\"met".to_vec()], 100);

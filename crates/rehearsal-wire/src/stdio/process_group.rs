@@ -23,7 +23,7 @@ pub(super) struct ProcessGroup {
 
 impl ProcessGroup {
     /// Takes over a child that was started with `process_group(0)`.
-    pub(super) fn keep(mut child: Child) -> Option<ProcessGroup> {
+    pub(super) fn new(mut child: Child) -> Option<ProcessGroup> {
         let group = Pid::from_raw(i32::try_from(child.id()?).ok()?);
         watchdog::watch(group);
         let (ended, status) = watch::channel(None);
@@ -48,12 +48,12 @@ impl ProcessGroup {
     }
 
     /// Waits without a limit for the child to exit; `None` if the status is lost.
-    pub(super) async fn ended(&self) -> Option<ExitStatus> {
+    pub(super) async fn wait_for_exit(&self) -> Option<ExitStatus> {
         self.status.clone().wait_for(Option::is_some).await.ok().and_then(|status| *status)
     }
 
     /// Sends a signal to the whole group, waits up to `grace`, then sends SIGKILL.
-    pub(super) async fn end(&self, signal: Signal, grace: Duration) {
+    pub(super) async fn stop_with(&self, signal: Signal, grace: Duration) {
         self.signal(signal);
         self.wait(grace).await;
         self.kill();

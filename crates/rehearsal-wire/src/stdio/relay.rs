@@ -21,7 +21,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
-use super::child::{ServerCommand, SpawnError, pipes};
+use super::child::{ServerCommand, SpawnError, start_with_pipes};
 use super::process_group::ProcessGroup;
 
 /// The size of one read; also the capacity of a pipe on Linux.
@@ -107,16 +107,16 @@ impl Relay {
         tap: Arc<dyn RelayTap>,
     ) -> Result<Relay, SpawnError> {
         let refused = |cause| SpawnError::Refused { program: server.program.to_string_lossy().into_owned(), cause };
-        let (process, stdin, stdout, stderr) = pipes(server).await?;
+        let (process, stdin, stdout, stderr) = start_with_pipes(server).await?;
         let stdin = File::from(stdin.into_owned_fd().map_err(refused)?);
         let stdout = File::from(stdout.into_owned_fd().map_err(refused)?);
         let stderr = File::from(stderr.into_owned_fd().map_err(refused)?);
         let output = Arc::new(File::from(client.output));
         let client_output = Arc::downgrade(&output);
-        let flow = |stream, from, to| Direction::start(stream, from, to, tap.clone()).map_err(refused);
-        let output = flow(StdioStream::Stdout, stdout, output)?;
-        let error = flow(StdioStream::Stderr, stderr, Arc::new(File::from(client.error)))?;
-        let input = flow(StdioStream::Stdin, File::from(client.input), Arc::new(stdin))?;
+        let start = |stream, from, to| Direction::start(stream, from, to, tap.clone()).map_err(refused);
+        let output = start(StdioStream::Stdout, stdout, output)?;
+        let error = start(StdioStream::Stderr, stderr, Arc::new(File::from(client.error)))?;
+        let input = start(StdioStream::Stdin, File::from(client.input), Arc::new(stdin))?;
         Ok(Relay { process, grace: server.grace, input, output, error, client_output })
     }
 
@@ -126,21 +126,21 @@ impl Relay {
     /// longer reads either, the server is stopped. The processes that the server started are killed with it.
     pub async fn ended(&self) -> RelayEnd {
         let status = tokio::select! {
-            status = self.process.ended() => status,
+            status = self.process.wait_for_exit() => status,
             () = self.wait_for_client_exit() => {
                 self.process.stop(self.grace, self.grace).await;
                 self.process.status()
             }
         };
         let client_closed = self.input.state() == DirectionState::Done(DirectionEnd::Ended);
-        self.output.drained(&self.process).await;
-        self.error.drained(&self.process).await;
+        self.output.wait_until_drained(&self.process).await;
+        self.error.wait_until_drained(&self.process).await;
         RelayEnd { status, client_closed }
     }
 
     /// Sends a signal to the server and its children, waits, and kills what still runs.
     pub async fn stop(&self, signal: Signal) -> RelayEnd {
-        self.process.end(signal, self.grace).await;
+        self.process.stop_with(signal, self.grace).await;
         self.ended().await
     }
 
@@ -151,7 +151,7 @@ impl Relay {
 
     /// Waits until the client has disconnected: it neither writes nor reads.
     async fn wait_for_client_exit(&self) {
-        self.input.done().await;
+        self.input.wait_until_done().await;
         loop {
             // If the server closed its stdout, there is no more output to read either.
             let client_output = self.client_output.upgrade().is_some_and(|output| !is_broken(&output));
@@ -207,7 +207,7 @@ impl Direction {
         let state = Arc::new(AtomicU8::new(DirectionState::Reading.number()));
         let seen = state.clone();
         let run = move || {
-            let end = flow(stream, from, &to, &*tap, &state);
+            let end = forward(stream, from, &to, &*tap, &state);
             // The state is stored before the pipe is closed. A server that exits because its stdin was closed must find
             // it stored, and a caller that waits for the end must find the file closed.
             state.store(DirectionState::Done(end).number(), Ordering::Release);
@@ -229,15 +229,15 @@ impl Direction {
         all.into_iter().find(|state| state.number() == number).expect("only numbers of states are stored")
     }
 
-    async fn done(&self) {
+    async fn wait_until_done(&self) {
         // The sender is only dropped, when the direction ends; no value is ever sent.
         let _ = self.done.clone().changed().await;
     }
 
     /// Waits until all output from before the server's exit was forwarded.
-    async fn drained(&self, server: &ProcessGroup) {
+    async fn wait_until_drained(&self, server: &ProcessGroup) {
         loop {
-            if tokio::time::timeout(DRAIN_TIMEOUT, self.done()).await.is_ok() {
+            if tokio::time::timeout(DRAIN_TIMEOUT, self.wait_until_done()).await.is_ok() {
                 return;
             }
             match self.state() {
@@ -253,7 +253,7 @@ impl Direction {
 }
 
 /// Forwards bytes as they arrive.
-fn flow(stream: StdioStream, mut from: File, to: &File, tap: &dyn RelayTap, state: &AtomicU8) -> DirectionEnd {
+fn forward(stream: StdioStream, mut from: File, to: &File, tap: &dyn RelayTap, state: &AtomicU8) -> DirectionEnd {
     let mut chunk = vec![0; CHUNK];
     let done = loop {
         state.store(DirectionState::Reading.number(), Ordering::Release);

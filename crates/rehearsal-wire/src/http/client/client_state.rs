@@ -23,7 +23,7 @@ impl ClientState {
     /// Returns the headers of a message, and stores the version in its `_meta`.
     pub(super) fn headers_for(&mut self, message: &Message) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        if let Some(version) = claim(message) {
+        if let Some(version) = version_in_meta(message) {
             set(&mut headers, header::PROTOCOL_VERSION, &version);
             for (name, value) in
                 message.as_request().map(|request| header::for_request(request, None)).unwrap_or_default()
@@ -31,7 +31,7 @@ impl ClientState {
                 set(&mut headers, &name, &value);
             }
             self.claimed = Some(version);
-        } else if handshake(message).is_none() {
+        } else if handshake_id(message).is_none() {
             headers = self.headers();
         }
         headers
@@ -84,14 +84,14 @@ impl ClientState {
 }
 
 /// Returns the version in the `_meta` of a stateless message.
-pub(super) fn claim(message: &Message) -> Option<String> {
+pub(super) fn version_in_meta(message: &Message) -> Option<String> {
     message.params()?.at(&["_meta", meta::PROTOCOL_VERSION])?.text()
 }
 
 /// Returns the id of an `initialize` request of the handshake era.
-pub(super) fn handshake(message: &Message) -> Option<&RequestId> {
+pub(super) fn handshake_id(message: &Message) -> Option<&RequestId> {
     let request = message.as_request().filter(|request| request.method == Method::INITIALIZE)?;
-    if claim(message).is_none() { Some(&request.id) } else { None }
+    if version_in_meta(message).is_none() { Some(&request.id) } else { None }
 }
 
 /// Returns the ids of the requests in a message: one, or those of a batch.
@@ -173,7 +173,7 @@ mod tests {
         let expected = ["mcp-method: tools/call", "mcp-name: run", "mcp-protocol-version: 2026-07-28"];
         assert_eq!(shown(&state.headers_for(&call)), expected);
         let initialize = request("initialize", &format!("{{{meta}}}"));
-        assert_eq!(handshake(&initialize), None);
+        assert_eq!(handshake_id(&initialize), None);
 
         let mut state = ClientState::default();
         state.headers_for(&call);
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_version_that_no_header_can_hold_is_omitted() {
-        let claim = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"a\nb"}}"#;
-        assert_eq!(shown(&ClientState::default().headers_for(&request("ping", claim))), ["mcp-method: ping"]);
+        let version_in_meta = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"a\nb"}}"#;
+        assert_eq!(shown(&ClientState::default().headers_for(&request("ping", version_in_meta))), ["mcp-method: ping"]);
     }
 }

@@ -90,7 +90,7 @@ impl TransportContext {
     }
 
     /// Requests a stream; with `last_event` it resumes after that event.
-    pub(super) async fn listen(&self, last_event: Option<&str>) -> GetOutcome {
+    pub(super) async fn open_stream(&self, last_event: Option<&str>) -> GetOutcome {
         let mut headers = self.state().headers();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         match last_event.map(|id| HeaderValue::from_bytes(id.as_bytes())) {

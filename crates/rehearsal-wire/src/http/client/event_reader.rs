@@ -112,18 +112,18 @@ pub(super) struct Resumption {
     retry: Duration,
     tries: u32,
     /// Attempts since the last event.
-    tried: u32,
+    attempts: u32,
 }
 
 impl Resumption {
     /// Starts without a last event.
     pub(super) fn new(retry: Duration, tries: u32) -> Resumption {
-        Resumption { last_event: None, retry, tries, tried: 0 }
+        Resumption { last_event: None, retry, tries, attempts: 0 }
     }
 
     /// Notes an event that arrived.
     pub(super) fn note(&mut self, event: &sse::SseEvent) {
-        self.tried = 0;
+        self.attempts = 0;
         self.retry = event.retry.unwrap_or(self.retry);
         if let Some(id) = &event.id {
             self.last_event = Some(id.clone()).filter(|id| !id.is_empty());
@@ -132,8 +132,8 @@ impl Resumption {
 
     /// Notes that the server opened the stream again. It may have no event yet and let the client poll; the caller
     /// decides for how long.
-    pub(super) fn reached(&mut self) {
-        self.tried = 0;
+    pub(super) fn note_reopened(&mut self) {
+        self.attempts = 0;
     }
 
     /// Returns the id of the last event that has one.
@@ -142,19 +142,19 @@ impl Resumption {
     }
 
     /// Returns the number of attempts since the last event.
-    pub(super) fn tried(&self) -> u32 {
-        self.tried
+    pub(super) fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     /// Returns how long to wait before the next attempt; `None` after too many attempts without an event.
     ///
     /// The pause starts at the server's `retry`. Each attempt without an event doubles it.
     pub(super) fn pause(&mut self) -> Option<Duration> {
-        if self.tried == self.tries {
+        if self.attempts == self.tries {
             return None;
         }
-        let doubled = self.retry.saturating_mul(1 << self.tried.min(16));
-        self.tried += 1;
+        let doubled = self.retry.saturating_mul(1 << self.attempts.min(16));
+        self.attempts += 1;
         Some(doubled.min(MAX_PAUSE).max(self.retry).max(MIN_PAUSE))
     }
 }
@@ -190,7 +190,7 @@ mod tests {
         let mut resumption = Resumption::new(Duration::from_millis(200), 2);
         for _ in 0..10 {
             assert_eq!(resumption.pause(), Some(Duration::from_millis(200)));
-            resumption.reached();
+            resumption.note_reopened();
         }
     }
 

@@ -108,7 +108,7 @@ impl HttpClient {
     }
 
     /// Returns a client for another URL of this server.
-    pub(super) fn at(&self, url: Uri) -> HttpClient {
+    pub(super) fn with_url(&self, url: Uri) -> HttpClient {
         HttpClient { url, final_url: Arc::default(), ..self.clone() }
     }
 
@@ -124,7 +124,7 @@ impl HttpClient {
     }
 
     /// Waits for `work` up to `limit`. The time of a login does not count.
-    pub(super) async fn in_time<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn run_with_limit<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
             match tokio::time::timeout(limit, &mut work).await {
@@ -145,10 +145,10 @@ impl HttpClient {
         mut body: RequestBody,
     ) -> Result<HttpResponse, RequestFailure> {
         let given = self.headers.contains_key(AUTHORIZATION) || theirs.contains_key(AUTHORIZATION);
-        let once = |ours, body| async {
-            self.once(method.clone(), ours, theirs, body).await.map_err(|why| RequestFailure::Broken { why })
+        let send = |ours, body| async {
+            self.send_once(method.clone(), ours, theirs, body).await.map_err(|why| RequestFailure::Broken { why })
         };
-        let Some(authorize) = self.authorize.as_ref().filter(|_| !given) else { return once(ours, body).await };
+        let Some(authorize) = self.authorize.as_ref().filter(|_| !given) else { return send(ours, body).await };
         let unauthorized = |why| RequestFailure::Unauthorized { why };
         let mut challenges = 0;
         loop {
@@ -159,7 +159,7 @@ impl HttpClient {
             let mut headers = ours.clone();
             headers.extend(sent.clone().map(|value| (AUTHORIZATION, value)));
             let next = body.repeat();
-            let answer = once(headers, std::mem::replace(&mut body, next)).await?;
+            let answer = send(headers, std::mem::replace(&mut body, next)).await?;
             let wanted = matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if !wanted || challenges == MAX_CHALLENGES {
                 return Ok(answer);
@@ -174,7 +174,7 @@ impl HttpClient {
         }
     }
 
-    async fn once(
+    async fn send_once(
         &self,
         method: Method,
         mut ours: HeaderMap,
@@ -196,7 +196,7 @@ impl HttpClient {
             let response = self.client.request(request).await.map_err(|error| self.explain(&error))?;
             let (parts, answer) = response.into_parts();
             let head = HttpMeta { status: Some(parts.status), headers: parts.headers };
-            match redirected(&url, &head).zip(repeat) {
+            match redirect_target(&url, &head).zip(repeat) {
                 Some((next, repeat)) => {
                     // A connection can be reused only if the body was read to its end.
                     read(answer, REFUSAL_LIMIT).await;
@@ -222,7 +222,7 @@ impl HttpClient {
 }
 
 /// Returns the URL to repeat the request at, if this is a redirect within the same origin.
-fn redirected(url: &Uri, head: &HttpMeta) -> Option<Uri> {
+fn redirect_target(url: &Uri, head: &HttpMeta) -> Option<Uri> {
     head.status.filter(|status| matches!(status.as_u16(), 307 | 308))?;
     resolve(url, head.headers.get(LOCATION)?.to_str().ok()?).ok()
 }
@@ -259,7 +259,8 @@ pub fn join_causes(error: &(dyn Error + 'static)) -> String {
 pub(in crate::http) fn tls(url: &Uri, root_certificates: &[Bytes]) -> Result<ClientConfig, ConnectError> {
     let mut roots = RootCertStore::empty();
     for (index, certificate) in root_certificates.iter().enumerate() {
-        add(&mut roots, certificate).map_err(|why| ConnectError::BadCertificate { number: index + 1, why })?;
+        add_certificates(&mut roots, certificate)
+            .map_err(|why| ConnectError::BadCertificate { number: index + 1, why })?;
     }
     // Reading the system's certificates takes milliseconds, which a connection without TLS does not need.
     if url.scheme() == Some(&http::uri::Scheme::HTTPS) {
@@ -277,7 +278,7 @@ pub(in crate::http) fn tls(url: &Uri, root_certificates: &[Bytes]) -> Result<Cli
 }
 
 /// Adds one DER certificate, or every certificate of a PEM file.
-fn add(roots: &mut RootCertStore, certificate: &Bytes) -> Result<(), String> {
+fn add_certificates(roots: &mut RootCertStore, certificate: &Bytes) -> Result<(), String> {
     if !certificate.trim_ascii_start().starts_with(b"-----") && !certificate.starts_with(b"#") {
         return roots.add(CertificateDer::from(certificate.to_vec())).map_err(|error| join_causes(&error));
     }

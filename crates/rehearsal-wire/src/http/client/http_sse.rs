@@ -25,13 +25,13 @@ use crate::{BoxFuture, Connection, ConnectionEnd, Event, HttpMeta, Outgoing, Sen
 pub async fn connect_sse(options: HttpClientOptions) -> Result<Connection, ConnectError> {
     let http_client = HttpClient::new(&options)?;
     let waited = options.endpoint_timeout;
-    let opened = http_client.in_time(waited, open(&http_client, &options)).await;
+    let opened = http_client.run_with_limit(waited, open(&http_client, &options)).await;
     let opened = opened.ok_or(ConnectError::NoEndpoint { waited })??;
 
     let (events, queue) = mpsc::channel(QUEUE_CAPACITY);
     let tasks = Arc::new(ChannelTasks::default());
     let sender = HttpSseSender {
-        http_client: http_client.at(opened.endpoint),
+        http_client: http_client.with_url(opened.endpoint),
         limit: options.message_limit,
         accept_timeout: options.accept_timeout,
         events: Mutex::new(Some(events.clone())),
@@ -145,7 +145,7 @@ impl HttpSseSender {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let (body, _) = RequestBody::new(bytes);
-        let posted = self.http_client.in_time(self.accept_timeout, async {
+        let posted = self.http_client.run_with_limit(self.accept_timeout, async {
             let posted = self.http_client.request(Method::POST, headers, &theirs, body).await;
             let answer = posted.map_err(|error| error.to_string())?;
             let body = read(answer.body, self.limit).await.bytes;

@@ -9,7 +9,7 @@ use rehearsal_core::message::{Body, GarbledReason, Message, RequestId};
 use rehearsal_core::protocol::Era;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::client_state::{claim, handshake, request_ids};
+use super::client_state::{handshake_id, request_ids, version_in_meta};
 use super::context::{GetOutcome, TransportContext};
 use super::event_reader::{EventReader, ReadEvent, Resumption, StreamEnd, long_message, message, partial_message};
 use super::http_client::{RequestBody, RequestFailure};
@@ -48,9 +48,9 @@ impl Post {
             context: Arc::clone(context),
             events,
             channel,
-            era: if claim(message).is_some() { Era::Modern } else { Era::Legacy },
+            era: if version_in_meta(message).is_some() { Era::Modern } else { Era::Legacy },
             pending: request_ids(message),
-            handshake: handshake(message).cloned(),
+            handshake: handshake_id(message).cloned(),
             slot: None,
         }
     }
@@ -195,12 +195,12 @@ impl Post {
             let because = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
             resume_error.is(format!(
                 "the stream of the response broke{because}; it was being resumed after event {last_event:?}, attempt {}",
-                resumption.tried()
+                resumption.attempts()
             ));
             tokio::time::sleep(pause).await;
-            match self.context.listen(Some(&last_event)).await {
+            match self.context.open_stream(Some(&last_event)).await {
                 GetOutcome::Stream(answer) => {
-                    resumption.reached();
+                    resumption.note_reopened();
                     return Ok(answer);
                 }
                 GetOutcome::Refused(answer) => {
@@ -211,7 +211,7 @@ impl Post {
             }
         }
         let why = why.unwrap_or_else(|| "no event arrived".to_owned());
-        Err(lost(&format!("{why} ({} tries)", resumption.tried())))
+        Err(lost(&format!("{why} ({} tries)", resumption.attempts())))
     }
 
     /// Delivers a message, and updates the pending requests and the session from it.

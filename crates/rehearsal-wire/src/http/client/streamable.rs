@@ -80,14 +80,14 @@ impl StreamableSender {
         events.clone().ok_or(SendError::Closed)
     }
 
-    fn check(&self, message: &Message) -> Result<(), SendError> {
+    fn check_length(&self, message: &Message) -> Result<(), SendError> {
         let (length, limit) = (message.raw().len(), self.context.options.message_limit);
         if length > limit { Err(SendError::TooLong { length, limit }) } else { Ok(()) }
     }
 
     /// Starts a POST whose response arrives as events, and returns when its body is being written.
     async fn post_request(&self, channel: Channel, message: Message, theirs: HeaderMap) -> Result<(), SendError> {
-        self.check(&message)?;
+        self.check_length(&message)?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| SendError::Closed)?;
         let post_call = Post::new(&self.context, self.events()?, channel, &message).with_slot(slot);
         let headers = self.context.state().headers_for(&message);
@@ -107,19 +107,19 @@ impl StreamableSender {
         message: Message,
         theirs: HeaderMap,
     ) -> Result<Acceptance, SendError> {
-        self.check(&message)?;
+        self.check_length(&message)?;
         self.events()?;
         let headers = self.context.state().headers_for(&message);
         let (body, _) = RequestBody::new(message.raw().clone());
         let limit = self.context.options.accept_timeout;
-        let decided = self.context.http_client.in_time(limit, async {
+        let decided = self.context.http_client.run_with_limit(limit, async {
             let posted = post(&self.context, headers, &theirs, body).await;
             let answer = posted.map_err(|error| error.to_string())?;
             match (answer.status.is_success(), answer.kind()) {
                 // A connection can be reused only if the body was read to its end.
                 (true, BodyKind::Other) => drop(read(answer.body, REFUSAL_LIMIT).await),
                 (true, BodyKind::Json | BodyKind::Events) => self.drain_response(channel, &message, answer),
-                (false, _) => return self.refused(channel, answer).await,
+                (false, _) => return self.report_refusal(channel, answer).await,
             }
             Ok(Acceptance::Accepted)
         });
@@ -142,7 +142,7 @@ impl StreamableSender {
     }
 
     /// Reports a refusal: as events if the channel has no other use, otherwise as an error.
-    async fn refused(&self, channel: Channel, answer: HttpResponse) -> Result<Acceptance, String> {
+    async fn report_refusal(&self, channel: Channel, answer: HttpResponse) -> Result<Acceptance, String> {
         let head = Arc::clone(&answer.head);
         let body = read(answer.body, self.context.options.message_limit).await.bytes;
         let live = self.tasks.is_live(channel);
@@ -175,7 +175,7 @@ impl StreamableSender {
         Ok(())
     }
 
-    async fn end(&self) {
+    async fn close_session(&self) {
         self.slots.close();
         let events = self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         let (has_session, headers) = {
@@ -240,7 +240,7 @@ impl Sender for StreamableSender {
 
     fn close(&self) -> BoxFuture<'_, StopOutcome> {
         Box::pin(async {
-            self.closed.get_or_init(|| self.end()).await;
+            self.closed.get_or_init(|| self.close_session()).await;
             StopOutcome::AlreadyExited
         })
     }

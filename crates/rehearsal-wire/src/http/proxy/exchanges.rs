@@ -71,7 +71,7 @@ impl Exchanges {
         if let Some(exchange) = self.sending() {
             exchange.request = Completeness::Whole;
             exchange.observer.observe(Observed::RequestEnd);
-            exchange.settle();
+            exchange.end_if_complete();
         }
         self.sweep();
     }
@@ -82,7 +82,7 @@ impl Exchanges {
         if let Some(exchange) = self.responding() {
             exchange.response = Completeness::Whole;
             exchange.observer.observe(Observed::ResponseEnd);
-            exchange.settle();
+            exchange.end_if_complete();
         }
         self.sweep();
     }
@@ -131,7 +131,7 @@ impl HttpExchange {
         self.response = Completeness::Begun;
     }
 
-    fn settle(&mut self) {
+    fn end_if_complete(&mut self) {
         match (self.request, self.response) {
             (Completeness::Whole, Completeness::Whole) => self.end(ExchangeEnd::Done),
             (Completeness::Nothing | Completeness::Begun | Completeness::Whole, _) => drop(self.observer.forwarding()),

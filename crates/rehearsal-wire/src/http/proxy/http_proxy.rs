@@ -60,7 +60,7 @@ impl HttpProxy {
             limits,
         } = options;
         let failed = |source| ProxyBindError::Address { address: listen, source };
-        let way = Upstream::new(&upstream, &root_certificates, connect_timeout)?;
+        let connector = Upstream::new(&upstream, &root_certificates, connect_timeout)?;
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let rules = ForwardRules {
@@ -71,7 +71,7 @@ impl HttpProxy {
             head_limit: limits.head,
         };
         let sockets = limits.sockets;
-        let relay = SocketRelay { rules: Arc::new(rules), tap, upstream: way, limits, grace };
+        let relay = SocketRelay { rules: Arc::new(rules), tap, upstream: connector, limits, grace };
         let (stop, stopping) = watch::channel(false);
         let task = tokio::spawn(serve(listener, Arc::new(relay), sockets, stopping));
         Ok(HttpProxy { address, upstream, stop, task })

@@ -125,7 +125,7 @@ pub(super) fn read(
         if field.name.eq_ignore_ascii_case("host") {
             edits.replace(field.value, rules.upstream.authority().as_bytes());
         } else if (field.name.eq_ignore_ascii_case("origin") || field.name.eq_ignore_ascii_case("referer"))
-            && let Some(moved) = here.moved(field.value, &rules.upstream)
+            && let Some(moved) = here.replace_in(field.value, &rules.upstream)
         {
             edits.replace(field.value, &moved);
         }
@@ -141,13 +141,13 @@ pub(super) fn read(
         method: Some(method.to_owned()),
         target: Some(target.to_owned()),
         status: None,
-        headers: owned(fields),
+        headers: copy_headers(fields),
     };
     Ok(Some((length, RequestHead { head, framing, facts })))
 }
 
 /// Copies names and values as they were received.
-pub(super) fn owned(fields: &[Header]) -> Headers {
+pub(super) fn copy_headers(fields: &[Header]) -> Headers {
     Headers::lossy(fields.iter().map(|field| (field.name, field.value)))
 }
 

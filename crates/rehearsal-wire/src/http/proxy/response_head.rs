@@ -6,7 +6,7 @@ use httparse::{Header, ParserConfig, Response, Status};
 use rehearsal_core::trace::HttpHead;
 
 use super::body::Framing;
-use super::request_head::{MAX_HEADERS, MethodKind, RequestFacts, is_chunked, length, owned};
+use super::request_head::{MAX_HEADERS, MethodKind, RequestFacts, copy_headers, is_chunked, length};
 use super::rewrite::{Origin, TextEdits};
 
 /// The head of a response.
@@ -68,7 +68,7 @@ pub(super) fn read(
     let mut edits = TextEdits::new(&bytes[..length], out);
     for field in fields {
         if ADDRESSES.iter().any(|name| field.name.eq_ignore_ascii_case(name))
-            && let Some(moved) = upstream.moved(field.value, &facts.here)
+            && let Some(moved) = upstream.replace_in(field.value, &facts.here)
         {
             edits.replace(field.value, &moved);
         }
@@ -86,7 +86,7 @@ pub(super) fn read(
             AfterHead::Body { framing, endpoint, is_stream }
         }
     };
-    let head = HttpHead { method: None, target: None, status: Some(status), headers: owned(fields) };
+    let head = HttpHead { method: None, target: None, status: Some(status), headers: copy_headers(fields) };
     Ok(Some((length, ResponseHead { head, then })))
 }
 

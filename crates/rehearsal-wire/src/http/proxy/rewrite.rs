@@ -46,7 +46,7 @@ impl Origin {
     }
 
     /// Replaces this origin by `there` wherever it occurs in the value; `None` if it does not occur.
-    pub(super) fn moved(&self, value: &[u8], there: &Origin) -> Option<Vec<u8>> {
+    pub(super) fn replace_in(&self, value: &[u8], there: &Origin) -> Option<Vec<u8>> {
         let mut moved = Vec::new();
         let mut rest = value;
         let mut last = None;
@@ -157,7 +157,7 @@ impl FirstEvent {
         match end {
             Some(end) => {
                 let (event, rest) = self.data.split_at(self.data.len() - data.len() + end);
-                match moved(event, upstream, here) {
+                match rewrite_endpoint(event, upstream, here) {
                     Some(event) => HeldEvent::Changed([event.as_slice(), rest].concat()),
                     None => self.release(),
                 }
@@ -192,11 +192,11 @@ impl FirstEvent {
 }
 
 /// Translates the URL of an `endpoint` event; `None` if the event is another one or its URL is not the upstream's.
-fn moved(event: &[u8], upstream: &Origin, here: &Origin) -> Option<Vec<u8>> {
+fn rewrite_endpoint(event: &[u8], upstream: &Origin, here: &Origin) -> Option<Vec<u8>> {
     let mut decoder = Decoder::new(event.len());
     decoder.push(event).ok()?;
     decoder.next_event().filter(|event| event.event.as_deref() == Some("endpoint"))?;
-    upstream.moved(event, here)
+    upstream.replace_in(event, here)
 }
 
 #[cfg(test)]
@@ -205,7 +205,7 @@ mod tests {
 
     fn moved(upstream: &str, value: &str) -> Option<String> {
         let origin = Origin::from_url(&upstream.parse().unwrap());
-        let moved = origin.moved(value.as_bytes(), &Origin::from_host("127.0.0.1:9"))?;
+        let moved = origin.replace_in(value.as_bytes(), &Origin::from_host("127.0.0.1:9"))?;
         Some(String::from_utf8(moved).unwrap())
     }
 

@@ -61,7 +61,7 @@ enum SocketClose {
 pub(super) async fn forward(relay: Arc<SocketRelay>, mut client: TcpStream, socket: u64, stop: watch::Receiver<bool>) {
     // Otherwise each chunk of a stream waits for the acknowledgement of the previous one: 40 ms each.
     let _ = client.set_nodelay(true);
-    match relay.converse(&mut client, socket, stop).await {
+    match relay.run(&mut client, socket, stop).await {
         SocketClose::Graceful(refusal) => {
             let _ = timeout(CLOSE_TIMEOUT, close(&mut client, refusal)).await;
         }
@@ -83,7 +83,7 @@ async fn close(client: &mut TcpStream, refusal: Option<ErrorResponse>) -> io::Re
 }
 
 impl SocketRelay {
-    async fn converse(&self, client: &mut TcpStream, socket: u64, mut stop: watch::Receiver<bool>) -> SocketClose {
+    async fn run(&self, client: &mut TcpStream, socket: u64, mut stop: watch::Receiver<bool>) -> SocketClose {
         let shared = Shared::default();
         let requests = Requests::new(self.rules.clone(), self.tap.clone(), socket, self.limits.pipelined);
         let (mut from_client, to_client) = client.split();
@@ -172,7 +172,7 @@ impl Pump<'_> {
                         }
                         // The server may still respond. If its connection broke, it may have sent the reason before.
                         UpEnd::ClientClosed | UpEnd::UpstreamBroke => {}
-                        UpEnd::ClientBroke => return self.over(&ExchangeEnd::ClientClosed, SocketClose::Abort),
+                        UpEnd::ClientBroke => return self.end_exchanges(&ExchangeEnd::ClientClosed, SocketClose::Abort),
                         UpEnd::Refused(refusal) => {
                             self.shared.exchanges().refuse(&refusal.why);
                             self.refusal = Some(refusal);
@@ -185,8 +185,8 @@ impl Pump<'_> {
                 end = &mut down => return match end {
                     DownEnd::Closed => self.upstream_closed("the server closed the connection"),
                     DownEnd::Broke(why) => self.upstream_broke(&why),
-                    DownEnd::ClientBroke => self.over(&ExchangeEnd::ClientClosed, SocketClose::Abort),
-                    DownEnd::Finished if stopping => self.stopped(SocketClose::Graceful(None)),
+                    DownEnd::ClientBroke => self.end_exchanges(&ExchangeEnd::ClientClosed, SocketClose::Abort),
+                    DownEnd::Finished if stopping => self.end_as_stopped(SocketClose::Graceful(None)),
                     DownEnd::Finished => SocketClose::Graceful(self.refusal.take()),
                 },
                 () = wait_until_set(&mut self.stop), if !stopping => {
@@ -196,20 +196,20 @@ impl Pump<'_> {
                     }
                 }
                 // If one side closed before the stop, that close is handled first.
-                () = tokio::task::yield_now(), if finished => return self.stopped(SocketClose::Silent),
-                () = &mut grace, if stopping => return self.stopped(SocketClose::Silent),
+                () = tokio::task::yield_now(), if finished => return self.end_as_stopped(SocketClose::Silent),
+                () = &mut grace, if stopping => return self.end_as_stopped(SocketClose::Silent),
             }
         }
     }
 
-    fn over(&self, over: &ExchangeEnd, close: SocketClose) -> SocketClose {
+    fn end_exchanges(&self, over: &ExchangeEnd, close: SocketClose) -> SocketClose {
         self.shared.exchanges().end(over);
         close
     }
 
-    fn stopped(&self, close: SocketClose) -> SocketClose {
+    fn end_as_stopped(&self, close: SocketClose) -> SocketClose {
         let client_closed = self.shared.client_closed.load(Ordering::Relaxed);
-        self.over(if client_closed { &ExchangeEnd::ClientClosed } else { &ExchangeEnd::Stopped }, close)
+        self.end_exchanges(if client_closed { &ExchangeEnd::ClientClosed } else { &ExchangeEnd::Stopped }, close)
     }
 
     /// Handles the end of the upstream connection.

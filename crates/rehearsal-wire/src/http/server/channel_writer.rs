@@ -160,7 +160,7 @@ impl ChannelWriter {
         let too_much =
             is_json_body && is_answer && !state.queue.is_empty() && state.bytes + bytes.len() > MESSAGE_LIMIT;
         let refused = match item {
-            QueuedItem::Message(message) if too_much => Some(refused_is_json_body(message)),
+            QueuedItem::Message(message) if too_much => Some(too_large_error(message)),
             QueuedItem::Message(_) | QueuedItem::Raw | QueuedItem::Noise => None,
         };
         let bytes = refused.as_ref().unwrap_or(bytes);
@@ -208,9 +208,9 @@ impl ChannelWriter {
         let code =
             state.queue.iter().find_map(|frame| if let FrameKind::Answer { code } = frame.kind { code } else { None });
         let status = status_of(self.config.era, code);
-        let aside =
+        let is_related =
             |frame: &Frame| matches!(frame.kind, FrameKind::Other | FrameKind::Noise | FrameKind::TransportFault);
-        let only_answers = !state.queue.iter().any(aside);
+        let only_answers = !state.queue.iter().any(is_related);
         let streams = match self.config.answers {
             ResponseMode::Json => false,
             // Responses to a large batch are streamed instead of being collected until the last one.
@@ -386,7 +386,7 @@ impl ChannelWriter {
 }
 
 /// Builds the error that replaces a response too large for the JSON body.
-fn refused_is_json_body(answer: &Message) -> Bytes {
+fn too_large_error(answer: &Message) -> Bytes {
     let id = answer.as_response().and_then(|response| response.id.clone());
     let why =
         format!("the responses are longer than {MESSAGE_LIMIT} bytes; a client that accepts events gets all of them");
@@ -597,7 +597,7 @@ mod tests {
     use super::*;
     use crate::http::server::event_stream::HistoryTotal;
 
-    fn pending() -> PendingRequests {
+    fn pending_requests() -> PendingRequests {
         PendingRequests::new(vec![1.into(), "1".into()])
     }
 
@@ -618,7 +618,7 @@ mod tests {
             (r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]"#, FrameKind::Other, 1),
         ];
         for (text, kind, left) in table {
-            let mut pending = pending();
+            let mut pending = pending_requests();
             let message = Message::parse(text);
             assert_eq!(pending.kind(&message), kind, "{text}");
             pending.remove_answered(&message);

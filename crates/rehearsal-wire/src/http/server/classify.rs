@@ -38,7 +38,7 @@ pub(super) fn classify(
         Body::Request(request) => {
             let claim = request.param(&["_meta", meta::PROTOCOL_VERSION]);
             if options.serves_modern() && claim.is_some() {
-                modern(request, headers, options).map_err(|rejection| rejection.with_id(Some(&request.id)))?;
+                check_modern(request, headers, options).map_err(|rejection| rejection.with_id(Some(&request.id)))?;
                 return Ok(PostKind::Stateless);
             }
             if modern_header || (!options.serves_legacy() && request.method != Method::INITIALIZE) {
@@ -101,7 +101,7 @@ pub(super) fn legacy_revision(
     })
 }
 
-fn modern(request: &Request, headers: &HeaderMap, options: &HttpServerOptions) -> Result<(), Rejection> {
+fn check_modern(request: &Request, headers: &HeaderMap, options: &HttpServerOptions) -> Result<(), Rejection> {
     let meta = meta_of(request);
     let claim = Claim::read(&meta).map_err(bad_request)?;
     let version = claim.version;

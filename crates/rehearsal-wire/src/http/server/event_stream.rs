@@ -73,7 +73,7 @@ impl EventStream {
     }
 
     /// Builds the HTTP response.
-    pub(super) fn answer(self, headers: HeaderMap) -> HttpReply {
+    pub(super) fn into_reply(self, headers: HeaderMap) -> HttpReply {
         let mut answer = Response::new(Either::Right(self));
         let head = answer.headers_mut();
         head.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -163,7 +163,7 @@ impl ChannelWriter {
             TransportFault::CutStream(answer) => {
                 let id = EventId { channel: self.channel, position: position.saturating_sub(1) };
                 let part = stream(vec![first_half(&event(answer))], BodyEnd::Broken);
-                if self.config.history.is_some() { part.after(event_stream::id_only_event(id)) } else { part }
+                if self.config.history.is_some() { part.with_first(event_stream::id_only_event(id)) } else { part }
             }
             TransportFault::ContentType { answer, content_type } => {
                 stream(vec![event_stream::named(&content_type, answer)], usual)
@@ -304,7 +304,7 @@ impl FaultyBody {
     }
 
     /// Adds a piece at the front.
-    pub(super) fn after(mut self, first: Bytes) -> FaultyBody {
+    pub(super) fn with_first(mut self, first: Bytes) -> FaultyBody {
         self.pieces.push_front(first);
         self
     }

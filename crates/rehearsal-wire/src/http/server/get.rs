@@ -26,7 +26,7 @@ pub(super) fn get(registry: &Arc<SessionRegistry>, parts: &Parts) -> Result<Http
         return Err(Rejection::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message));
     }
     let revision = classify::legacy_revision(&parts.headers, session.negotiated(), options)?;
-    let permit = registry.stream()?;
+    let permit = registry.reserve_stream()?;
     if let Some(last) = parts.headers.get(header::LAST_EVENT_ID) {
         let last = last.to_str().ok().and_then(|last| last.parse().ok()).ok_or_else(not_kept)?;
         let stream = |missed: Vec<(EventId, Bytes)>| {
@@ -36,9 +36,9 @@ pub(super) fn get(registry: &Arc<SessionRegistry>, parts: &Parts) -> Result<Http
         return match session.resume(last) {
             Some((writer, resumed)) => {
                 let reader = resumed.reader;
-                Ok(stream(resumed.missed).then(writer, reader).answer(HeaderMap::new()))
+                Ok(stream(resumed.missed).then(writer, reader).into_reply(HeaderMap::new()))
             }
-            None => Ok(stream(session.replay(last).ok_or_else(not_kept)?).answer(HeaderMap::new())),
+            None => Ok(stream(session.replay(last).ok_or_else(not_kept)?).into_reply(HeaderMap::new())),
         };
     }
     let writer = session.writer(Channel::MAIN).ok_or_else(Rejection::no_session)?;
@@ -51,7 +51,7 @@ pub(super) fn get(registry: &Arc<SessionRegistry>, parts: &Parts) -> Result<Http
     let id = EventId { channel: Channel::MAIN, position: writer.written() };
     let priming = revision.has_priming_event().then(|| event_stream::priming(id, options.retry));
     let stream = EventStream::new(session.clone(), priming, options.keep_alive, permit);
-    Ok(stream.then(writer, reader).answer(HeaderMap::new()))
+    Ok(stream.then(writer, reader).into_reply(HeaderMap::new()))
 }
 
 /// Ends a session.

@@ -181,9 +181,9 @@ async fn serve(
         tokio::select! {
             (accepted, permit) = next => match accepted {
                 Ok((stream, _)) => {
-                    let talk = talk(stream, registry.clone(), stop.clone());
+                    let serving = serve_socket(stream, registry.clone(), stop.clone());
                     tasks.spawn(async move {
-                        talk.await;
+                        serving.await;
                         drop(permit);
                     });
                 }
@@ -208,7 +208,7 @@ async fn serve(
 }
 
 /// Serves the requests of one socket.
-async fn talk(stream: TcpStream, registry: Arc<SessionRegistry>, mut stop: watch::Receiver<bool>) {
+async fn serve_socket(stream: TcpStream, registry: Arc<SessionRegistry>, mut stop: watch::Receiver<bool>) {
     // Otherwise each chunk of a stream waits for the acknowledgement of the previous one: 40 ms each.
     let _ = stream.set_nodelay(true);
     let limits = &registry.options.limits;

@@ -28,13 +28,13 @@ pub(super) fn open_stream(registry: &Arc<SessionRegistry>, parts: &Parts) -> Res
         let message = "Not Acceptable: the client must accept text/event-stream";
         return Err(Rejection::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message));
     }
-    let permit = registry.stream()?;
-    let session = registry.begin(SessionKind::HttpSse)?;
+    let permit = registry.reserve_stream()?;
+    let session = registry.start(SessionKind::HttpSse)?;
     let writer = session.writer(Channel::MAIN).ok_or_else(Rejection::closing)?;
     let reader = writer.attach();
     let endpoint = event_stream::endpoint(&format!("{}?sessionId={}", options.message_path, session.id));
     let stream = EventStream::new(session, [endpoint], options.keep_alive, permit);
-    Ok(stream.then(writer, reader).answer(HeaderMap::new()))
+    Ok(stream.then(writer, reader).into_reply(HeaderMap::new()))
 }
 
 /// Receives a message for an open connection.

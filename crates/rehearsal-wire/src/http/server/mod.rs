@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! socket ──► router ──► origin_check ──► read_post ──► classify ──┬─ stateless POST ─────► the one Connection of all of them
-//!              │                                         └─ POST in a session ──► the Connection of that session
+//!              │                                                  └─ POST in a session ──► the Connection of that session
 //!              ├─ GET, DELETE in a session
 //!              ├─ /sse, /message ──► one Connection for each stream
-//!              └─ Routes of the application
+//!              └─ CustomRoutes of the application
 //!
 //! Sender::send ──► channel_writer (one per channel) ──► JSON body, or a stream of events ──► socket
 //! ```

@@ -21,7 +21,7 @@ use super::options::{ResponseMode, SessionMode};
 use super::read_post;
 use super::read_post::Reserved;
 use super::rejection::{BAD_REQUEST, CloseSocket, HttpReply, Rejection, whole};
-use super::session::{ActivityGuard, HttpSession, SessionKind, requests};
+use super::session::{ActivityGuard, HttpSession, SessionKind, request_ids};
 use super::sessions::SessionRegistry;
 use crate::{ConnectionEnd, HttpMeta};
 
@@ -40,9 +40,11 @@ pub(super) async fn post(
         PostKind::Stateless => (registry.shared(SessionKind::SharedModern).map_err(refuse)?, Revision::LATEST_MODERN),
         PostKind::Handshake { wants } => {
             // A client that accepts no response form must not leave a session behind.
-            read_post::form(&head.headers, options.answers).ok_or_else(Rejection::not_acceptable).map_err(refuse)?;
+            read_post::choose_form(&head.headers, options.answers)
+                .ok_or_else(Rejection::not_acceptable)
+                .map_err(refuse)?;
             let session = match options.sessions {
-                SessionMode::On => registry.begin(SessionKind::Session),
+                SessionMode::On => registry.start(SessionKind::Session),
                 SessionMode::Off => registry.shared(SessionKind::SharedLegacy),
             };
             (session.map_err(refuse)?, wants.unwrap_or(Revision::WITHOUT_HEADER))
@@ -97,15 +99,15 @@ async fn deliver(
     head: Arc<HttpMeta>,
 ) -> Result<HttpReply, Rejection> {
     let options = &registry.options;
-    let requests = requests(&message);
+    let requests = request_ids(&message);
     if requests.is_empty() {
         for (channel, part) in split_by_channel(&session, message) {
             session.deliver(channel, part, head.clone()).await.map_err(|_| connection_ended(&session))?;
         }
         return Ok(whole(StatusCode::ACCEPTED, Bytes::new()));
     }
-    let answers = read_post::form(&head.headers, options.answers).ok_or_else(Rejection::not_acceptable)?;
-    let permit = registry.stream()?;
+    let answers = read_post::choose_form(&head.headers, options.answers).ok_or_else(Rejection::not_acceptable)?;
+    let permit = registry.reserve_stream()?;
     let (theirs, message) = split_batch(message);
     for answer in theirs {
         let channel = session.channel_of(&answer);
@@ -133,7 +135,7 @@ async fn deliver(
     match first {
         PostResponse::Whole(frames, status, mut headers) => {
             waiting.answered();
-            session.forget(writer.channel);
+            session.remove_channel(writer.channel);
             if begins_session && session.negotiated().is_none() {
                 // A refused handshake leaves no session behind.
                 session.end(ConnectionEnd::Closed);
@@ -153,11 +155,11 @@ async fn deliver(
             let priming =
                 priming.then(|| event_stream::priming(EventId { channel: writer.channel, position: 0 }, options.retry));
             let stream = EventStream::new(session.clone(), priming, options.keep_alive, permit);
-            Ok(stream.then(writer, reader).answer(headers))
+            Ok(stream.then(writer, reader).into_reply(headers))
         }
         PostResponse::Faulty(faulty, mut headers) => {
             waiting.answered();
-            session.forget(writer.channel);
+            session.remove_channel(writer.channel);
             if begins_session && session.negotiated().is_none() {
                 session.end(ConnectionEnd::Closed);
             } else {
@@ -172,21 +174,21 @@ async fn deliver(
                 }
             });
             let stream = EventStream::new(session.clone(), None, options.keep_alive, permit);
-            let Some(head) = faulty.response(()) else { return Ok(CloseSocket::answer()) };
-            let faulty = first.into_iter().fold(faulty, |faulty, first| Box::new(faulty.after(first)));
+            let Some(head) = faulty.response(()) else { return Ok(CloseSocket::reply()) };
+            let faulty = first.into_iter().fold(faulty, |faulty, first| Box::new(faulty.with_first(first)));
             let mut answer = head.map(|()| Either::Right(stream.with_fault(faulty)));
             answer.headers_mut().extend(headers);
             Ok(answer)
         }
         PostResponse::Ended => {
             waiting.answered();
-            session.forget(writer.channel);
+            session.remove_channel(writer.channel);
             match (session.ending(), answers) {
                 (Some(_), _) => Err(connection_ended(&session)),
                 (None, ResponseMode::Json) => Ok(whole(StatusCode::OK, Bytes::new())),
                 (None, ResponseMode::Auto | ResponseMode::Events) => {
                     Ok(EventStream::new(session.clone(), None, options.keep_alive, permit)
-                        .answer(writer.take_headers()))
+                        .into_reply(writer.take_headers()))
                 }
             }
         }

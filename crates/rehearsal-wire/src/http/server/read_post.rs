@@ -106,8 +106,8 @@ fn garbled_refusal(garbled: &Garbled) -> Rejection {
 /// form.
 ///
 /// A client without an `Accept` header accepts every form.
-pub(super) fn form(headers: &HeaderMap, preferred: ResponseMode) -> Option<ResponseMode> {
-    match (takes(headers, "application/json"), takes(headers, "text/event-stream")) {
+pub(super) fn choose_form(headers: &HeaderMap, preferred: ResponseMode) -> Option<ResponseMode> {
+    match (accepts(headers, "application/json"), accepts(headers, "text/event-stream")) {
         (true, true) => Some(preferred),
         (true, false) => Some(ResponseMode::Json),
         (false, true) => Some(ResponseMode::Events),
@@ -117,10 +117,10 @@ pub(super) fn form(headers: &HeaderMap, preferred: ResponseMode) -> Option<Respo
 
 /// True if the client accepts a stream of events.
 pub(super) fn accepts_events(headers: &HeaderMap) -> bool {
-    takes(headers, "text/event-stream")
+    accepts(headers, "text/event-stream")
 }
 
-fn takes(headers: &HeaderMap, media_type: &str) -> bool {
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     if !headers.contains_key(ACCEPT) {
         return true;
     }
@@ -158,7 +158,7 @@ mod tests {
         for (accept, expected) in table {
             let mut headers = HeaderMap::new();
             headers.extend(accept.map(|accept| (ACCEPT, accept.parse().unwrap())));
-            assert_eq!(form(&headers, ResponseMode::Auto), expected, "{accept:?}");
+            assert_eq!(choose_form(&headers, ResponseMode::Auto), expected, "{accept:?}");
         }
     }
 }

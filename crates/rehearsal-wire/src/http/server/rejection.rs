@@ -69,7 +69,7 @@ impl Rejection {
     }
 
     /// Builds the HTTP response.
-    pub(super) fn answer(self) -> HttpReply {
+    pub(super) fn into_reply(self) -> HttpReply {
         let body = Message::error(self.id, &self.error).raw().clone();
         let mut answer = whole(self.status, body);
         let headers = answer.headers_mut();
@@ -90,7 +90,7 @@ pub(super) struct CloseSocket;
 
 impl CloseSocket {
     /// Builds the marker in place of a response.
-    pub(super) fn answer() -> HttpReply {
+    pub(super) fn reply() -> HttpReply {
         let mut answer = whole(StatusCode::INTERNAL_SERVER_ERROR, Bytes::new());
         answer.extensions_mut().insert(CloseSocket);
         answer

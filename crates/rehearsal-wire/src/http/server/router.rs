@@ -23,7 +23,7 @@ pub(super) async fn route(
     registry: Arc<SessionRegistry>,
     request: Request<Incoming>,
 ) -> Result<HttpReply, AbortConnection> {
-    let answer = find(&registry, request).await.unwrap_or_else(Rejection::answer);
+    let answer = find(&registry, request).await.unwrap_or_else(Rejection::into_reply);
     if answer.extensions().get::<CloseSocket>().is_some() { Err(AbortConnection) } else { Ok(answer) }
 }
 

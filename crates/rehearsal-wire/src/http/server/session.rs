@@ -139,7 +139,7 @@ impl HttpSession {
         self.note_activity();
         let slot = self.queue_slots.clone().acquire_owned().await.map_err(|_| SessionOver)?;
         if self.kind == SessionKind::HttpSse {
-            self.active_requests.fetch_add(requests(&message).len(), Ordering::Relaxed);
+            self.active_requests.fetch_add(request_ids(&message).len(), Ordering::Relaxed);
         }
         self.queue_event(Event::Message { channel, message, head: Some(head) }, Some(slot))
     }
@@ -192,30 +192,30 @@ impl HttpSession {
     /// Sends a message of the application.
     pub(super) async fn send(&self, outgoing: Outgoing) -> Result<(), SendError> {
         let Outgoing { channel, message, headers } = outgoing;
-        let writer = self.reach(channel)?;
+        let writer = self.open_writer(channel)?;
         self.note(channel, &message);
         let spent = writer.send(&message, headers).await?;
         if spent == Reclaimable::Yes {
-            self.forget(channel);
+            self.remove_channel(channel);
         }
         if self.kind == SessionKind::HttpSse {
             self.pending_posts.release();
-            self.note_responses(answers(&message));
+            self.note_responses(count_answers(&message));
         }
         Ok(())
     }
 
     /// Sends bytes unchanged.
     pub(super) async fn send_bytes(&self, channel: Channel, bytes: bytes::Bytes) -> Result<(), SendError> {
-        if self.reach(channel)?.send_bytes(bytes).await? == Reclaimable::Yes {
-            self.forget(channel);
+        if self.open_writer(channel)?.send_bytes(bytes).await? == Reclaimable::Yes {
+            self.remove_channel(channel);
         }
         Ok(())
     }
 
     /// Carries out a fault. A refusal that reports an unknown session also ends the session.
     pub(super) async fn inject_fault(&self, channel: Channel, fault: TransportFault) -> Result<AfterFault, SendError> {
-        let writer = self.reach(channel)?;
+        let writer = self.open_writer(channel)?;
         let fault = match fault {
             TransportFault::HttpStatus(refused) if self.kind == SessionKind::HttpSse => {
                 match self.pending_posts.refuse(refused) {
@@ -235,7 +235,7 @@ impl HttpSession {
         let is_answer = !matches!(fault, TransportFault::Noise(_) | TransportFault::Flood(_));
         let is_unknown = matches!(&fault, TransportFault::HttpStatus(refused) if refused.status == 404);
         if writer.inject_fault(fault).await? == Reclaimable::Yes {
-            self.forget(channel);
+            self.remove_channel(channel);
         }
         match self.kind {
             SessionKind::Session if is_unknown => self.end(ConnectionEnd::Closed),
@@ -252,7 +252,7 @@ impl HttpSession {
         self.end_if_drained();
     }
 
-    fn reach(&self, channel: Channel) -> Result<Arc<ChannelWriter>, SendError> {
+    fn open_writer(&self, channel: Channel) -> Result<Arc<ChannelWriter>, SendError> {
         match (self.ending.get(), self.writer(channel)) {
             (Some(_), _) => Err(SendError::Closed),
             (None, Some(writer)) => Ok(writer),
@@ -288,7 +288,7 @@ impl HttpSession {
             SessionKind::HttpSse => self.end(ConnectionEnd::Closed),
             SessionKind::SharedLegacy | SessionKind::SharedModern => {
                 writer.end();
-                self.forget(channel);
+                self.remove_channel(channel);
             }
         }
     }
@@ -297,7 +297,7 @@ impl HttpSession {
     pub(super) fn abandon_post(&self, writer: &ChannelWriter) -> DetachOutcome {
         // Without an event id the client cannot resume, so the response would never be read.
         let stream_ended = writer.abandon();
-        self.forget(writer.channel);
+        self.remove_channel(writer.channel);
         if self.kind == SessionKind::Session && writer.channel == Channel(1) && self.negotiated().is_none() {
             // The client never received the id of this session.
             self.end(ConnectionEnd::PeerClosed);
@@ -313,11 +313,11 @@ impl HttpSession {
             (DetachOutcome::Finished | DetachOutcome::Unfinished, SessionKind::HttpSse) => {
                 self.end(ConnectionEnd::PeerClosed)
             }
-            (DetachOutcome::Finished, _) => self.forget(writer.channel),
+            (DetachOutcome::Finished, _) => self.remove_channel(writer.channel),
             (DetachOutcome::Unfinished, SessionKind::Session) => {}
             (DetachOutcome::Unfinished, SessionKind::SharedLegacy | SessionKind::SharedModern) => {
                 writer.end();
-                self.forget(writer.channel);
+                self.remove_channel(writer.channel);
                 self.client_disconnected(writer.channel);
             }
         }
@@ -333,7 +333,7 @@ impl HttpSession {
     }
 
     /// Removes a completed channel.
-    pub(super) fn forget(&self, channel: Channel) {
+    pub(super) fn remove_channel(&self, channel: Channel) {
         if channel != Channel::MAIN {
             self.writers().remove(&channel);
             let mut server_requests = self.server_requests();
@@ -426,25 +426,25 @@ impl Drop for ActivityGuard {
 }
 
 /// Returns the ids of the requests in a message.
-pub(super) fn requests(message: &Message) -> Vec<RequestId> {
+pub(super) fn request_ids(message: &Message) -> Vec<RequestId> {
     match message.body() {
         Body::Request(request) => vec![request.id.clone()],
-        Body::Batch(messages) => messages.iter().flat_map(requests).collect(),
+        Body::Batch(messages) => messages.iter().flat_map(request_ids).collect(),
         Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => Vec::new(),
     }
 }
 
 /// Returns the number of responses in a message.
-fn answers(message: &Message) -> usize {
+fn count_answers(message: &Message) -> usize {
     match message.body() {
         Body::Response(_) => 1,
-        Body::Batch(messages) => messages.iter().map(answers).sum(),
+        Body::Batch(messages) => messages.iter().map(count_answers).sum(),
         Body::Request(_) | Body::Notification(_) | Body::Garbled(_) => 0,
     }
 }
 
 /// Builds the connection for the application.
-pub(super) fn connection(session: Arc<HttpSession>, events: mpsc::UnboundedReceiver<QueuedEvent>) -> Connection {
+pub(super) fn build_connection(session: Arc<HttpSession>, events: mpsc::UnboundedReceiver<QueuedEvent>) -> Connection {
     let open = Arc::new(OpenGuard(session));
     Connection {
         sender: Arc::new(SessionSender { open: open.clone() }),

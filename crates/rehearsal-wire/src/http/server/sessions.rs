@@ -58,7 +58,7 @@ impl SessionRegistry {
     }
 
     /// Starts a connection with an id of its own.
-    pub(super) fn begin(self: &Arc<Self>, kind: SessionKind) -> Result<Arc<HttpSession>, Rejection> {
+    pub(super) fn start(self: &Arc<Self>, kind: SessionKind) -> Result<Arc<HttpSession>, Rejection> {
         let id = random_id()?;
         let (session, events) = HttpSession::new(id.clone(), kind, self);
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ impl SessionRegistry {
         }
         sessions.insert(id, session.clone());
         drop(sessions);
-        self.hand_out(session::connection(session.clone(), events))?;
+        self.offer_connection(session::build_connection(session.clone(), events))?;
         Ok(session)
     }
 
@@ -84,7 +84,7 @@ impl SessionRegistry {
         let (session, events) = HttpSession::new(String::new(), kind, self);
         *slot = Some(session.clone());
         drop(slot);
-        self.hand_out(session::connection(session.clone(), events))?;
+        self.offer_connection(session::build_connection(session.clone(), events))?;
         Ok(session)
     }
 
@@ -95,7 +95,7 @@ impl SessionRegistry {
         }
     }
 
-    fn hand_out(&self, connection: Connection) -> Result<(), Rejection> {
+    fn offer_connection(&self, connection: Connection) -> Result<(), Rejection> {
         // If the server no longer accepts connections, this one is dropped and thereby closed.
         self.new_connections.send(connection).map_err(|_| Rejection::closing())
     }
@@ -143,7 +143,7 @@ impl SessionRegistry {
     }
 
     /// Reserves one of the active requests; fails at the limit.
-    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Rejection> {
+    pub(super) fn reserve_stream(&self) -> Result<OwnedSemaphorePermit, Rejection> {
         self.streams.clone().try_acquire_owned().map_err(|_| Rejection::busy("open streams"))
     }
 }

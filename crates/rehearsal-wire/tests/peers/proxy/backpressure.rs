@@ -65,7 +65,7 @@ async fn a_hundred_concurrent_clients_get_their_own_responses() {
             });
         }
     };
-    let asking = async {
+    let sending = async {
         let mut clients = Vec::new();
         for number in 0..100 {
             let mut client = fixture.client().await;
@@ -78,5 +78,5 @@ async fn a_hundred_concurrent_clients_get_their_own_responses() {
             client.expect(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
         }
     };
-    tokio::join!(serving, asking);
+    tokio::join!(serving, sending);
 }

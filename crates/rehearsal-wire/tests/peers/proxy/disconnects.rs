@@ -15,8 +15,8 @@ async fn a_server_that_closes_without_a_response_is_a_bad_gateway() {
         response.ends_with("rehearse: the server closed the connection before it answered anything\n"),
         "{response}"
     );
-    let has_exited = "1 UpstreamFailed(\"the server closed the connection before it answered anything\")";
-    assert_eq!(fixture.log.lines().last().unwrap(), has_exited);
+    let expected = "1 UpstreamFailed(\"the server closed the connection before it answered anything\")";
+    assert_eq!(fixture.log.lines().last().unwrap(), expected);
 }
 
 #[tokio::test]
@@ -109,16 +109,16 @@ async fn shutdown_ends_streams_at_once_and_completes_responses() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
     stream.send(head).await;
     streaming.expect(head).await;
-    let (mut asking, mut server) = fixture.send_request(POST).await;
+    let (mut posting, mut server) = fixture.send_request(POST).await;
     let (idle, log, address) = (fixture.client().await, fixture.log.clone(), fixture.proxy.address());
     let Fixture { proxy, listener, .. } = fixture;
     let ended = tokio::spawn(proxy.shutdown());
     assert_eq!(streaming.rest().await, "");
     assert_eq!(stream.rest().await, "");
     server.send(OK).await;
-    asking.expect(OK).await;
-    assert_eq!(asking.rest().await, "");
-    drop((asking, idle, listener));
+    posting.expect(OK).await;
+    assert_eq!(posting.rest().await, "");
+    drop((posting, idle, listener));
     ended.await.unwrap();
     assert!(TcpListener::bind(address).await.is_ok() || tokio::net::TcpStream::connect(address).await.is_err());
     let lines = log.lines();

@@ -157,8 +157,8 @@ async fn a_response_before_the_end_of_its_request_passes() {
 #[tokio::test]
 async fn an_upgraded_protocol_is_forwarded_unparsed() {
     let fixture = Fixture::new().await;
-    let ask = "GET /ws HTTP/1.1\r\nHost: HERE\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
-    let (mut client, mut server) = fixture.send_request(ask).await;
+    let request = "GET /ws HTTP/1.1\r\nHost: HERE\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
+    let (mut client, mut server) = fixture.send_request(request).await;
     server.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhello\n").await;
     client.expect("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhello\n").await;
     client.send("POST that is none\r\n\r\n\0").await;

@@ -7,8 +7,8 @@ const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n";
 #[tokio::test]
 async fn headers_with_urls_of_one_side_get_urls_of_the_other() {
     let fixture = Fixture::new().await;
-    let ask = "GET http://HERE/mcp HTTP/1.1\r\nhost:HERE\r\nOrigin: http://HERE\r\nReferer: http://HERE/page\r\nX: http://127.0.0.1/\r\n\r\n";
-    let (mut client, mut server) = fixture.send_request(ask).await;
+    let request = "GET http://HERE/mcp HTTP/1.1\r\nhost:HERE\r\nOrigin: http://HERE\r\nReferer: http://HERE/page\r\nX: http://127.0.0.1/\r\n\r\n";
+    let (mut client, mut server) = fixture.send_request(request).await;
     let answer = "HTTP/1.1 307 Moved\r\nLocation: http://THERE/other\r\n\
         WWW-Authenticate: Bearer resource_metadata=\"http://THERE/.well-known/oauth\", x=\"http://elsewhere/\"\r\n\
         Access-Control-Allow-Origin: http://THERE\r\nContent-Length: 0\r\n\r\n";

@@ -61,8 +61,9 @@ async fn stateless(fixture: &mut Fixture, connection: &mut Option<Connection>, a
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
     let call = request(1, "tools/call", json!({"name": "t", "arguments": {}, "_meta": meta})).to_string();
     let mut client = fixture.client().await;
-    let ask = HttpRequest::post(&call).with("mcp-protocol-version", "2026-07-28").with("mcp-method", "tools/call");
-    client.send(ask.with("mcp-name", "t").with("accept", accept)).await;
+    let http_request =
+        HttpRequest::post(&call).with("mcp-protocol-version", "2026-07-28").with("mcp-method", "tools/call");
+    client.send(http_request.with("mcp-name", "t").with("accept", accept)).await;
     if connection.is_none() {
         *connection = Some(fixture.accept().await);
     }
@@ -134,7 +135,7 @@ async fn an_injected_404_ends_the_session() {
     assert_eq!(client.answer().await.status, 404);
     assert!(chunk(&mut client).await.contains("-32001"));
     assert_eq!(ended(&mut connection).await, ConnectionEnd::Closed);
-    assert_eq!(fixture.ask(HttpRequest::post(&ping).in_session(&session)).await.status, 404);
+    assert_eq!(fixture.fetch(HttpRequest::post(&ping).in_session(&session)).await.status, 404);
 }
 
 #[tokio::test]

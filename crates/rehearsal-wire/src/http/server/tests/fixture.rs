@@ -37,7 +37,7 @@ impl Fixture {
     }
 
     /// Sends a request from a new client, and returns the response.
-    pub(super) async fn ask(&self, request: HttpRequest<'_>) -> HttpResponse {
+    pub(super) async fn fetch(&self, request: HttpRequest<'_>) -> HttpResponse {
         let mut client = self.client().await;
         client.send(request).await;
         client.answer().await
@@ -74,8 +74,8 @@ impl<'a> HttpRequest<'a> {
 
     pub(super) fn post(body: &'a str) -> HttpRequest<'a> {
         let accept = "application/json, text/event-stream";
-        let ask = HttpRequest { body: Some(body), ..HttpRequest::new("POST", "/mcp") };
-        ask.with("content-type", "application/json").with("accept", accept)
+        let http_request = HttpRequest { body: Some(body), ..HttpRequest::new("POST", "/mcp") };
+        http_request.with("content-type", "application/json").with("accept", accept)
     }
 
     pub(super) fn with_body(self, body: &'a str) -> HttpRequest<'a> {
@@ -153,8 +153,8 @@ impl HttpResponse {
 }
 
 impl Client {
-    pub(super) async fn send(&mut self, ask: HttpRequest<'_>) {
-        self.write(&ask.text()).await;
+    pub(super) async fn send(&mut self, http_request: HttpRequest<'_>) {
+        self.write(&http_request.text()).await;
     }
 
     pub(super) async fn write(&mut self, text: &str) {

@@ -23,7 +23,7 @@ async fn http_sse_sends_every_message_on_its_one_stream() {
     let (mut client, endpoint, mut connection) = listen(&mut fixture).await;
     assert!(endpoint.starts_with("/message?sessionId="), "{endpoint}");
     let ping = request(1, "ping", json!({}));
-    let posted = fixture.ask(HttpRequest::post(&ping.to_string()).to(&endpoint)).await;
+    let posted = fixture.fetch(HttpRequest::post(&ping.to_string()).to(&endpoint)).await;
     assert_eq!((posted.status, posted.body.as_str()), (202, ""));
     assert_eq!(next_message(&mut connection).await, (Channel::MAIN, ping));
     send(&connection, Channel::MAIN, note("first")).await;
@@ -39,7 +39,7 @@ async fn a_lost_http_sse_stream_ends_the_connection() {
     drop(client);
     assert_eq!(ended(&mut connection).await, ConnectionEnd::PeerClosed);
     let ping = request(1, "ping", json!({})).to_string();
-    assert_eq!(fixture.ask(HttpRequest::post(&ping).to(&endpoint)).await.refusal(), (404, -32001));
+    assert_eq!(fixture.fetch(HttpRequest::post(&ping).to(&endpoint)).await.refusal(), (404, -32001));
 }
 
 #[tokio::test]
@@ -47,21 +47,21 @@ async fn an_http_sse_post_needs_an_open_stream() {
     let mut fixture = Fixture::new(HttpServerOptions::default()).await;
     let (_client, endpoint, _connection) = listen(&mut fixture).await;
     let ping = request(1, "ping", json!({})).to_string();
-    assert_eq!(fixture.ask(HttpRequest::post(&ping).to("/message")).await.refusal(), (400, -32000));
-    assert_eq!(fixture.ask(HttpRequest::post(&ping).to("/message?sessionId=x")).await.refusal(), (404, -32001));
+    assert_eq!(fixture.fetch(HttpRequest::post(&ping).to("/message")).await.refusal(), (400, -32000));
+    assert_eq!(fixture.fetch(HttpRequest::post(&ping).to("/message?sessionId=x")).await.refusal(), (404, -32001));
     let id = endpoint.split_once('=').unwrap().1;
     assert_eq!(
-        fixture.ask(HttpRequest::post(&ping).in_session(id)).await.status,
+        fixture.fetch(HttpRequest::post(&ping).in_session(id)).await.status,
         404,
         "it is no session of Streamable HTTP"
     );
     let (session, _other) = fixture.session("2025-11-25").await;
     let path = format!("/message?sessionId={session}");
-    assert_eq!(fixture.ask(HttpRequest::post(&ping).to(&path)).await.status, 404, "nor the other way round");
-    assert_eq!(fixture.ask(HttpRequest::post("not json").to(&endpoint)).await.refusal(), (400, -32700));
-    assert_eq!(fixture.ask(HttpRequest::post("[]").to(&endpoint)).await.refusal(), (400, -32600));
-    assert_eq!(fixture.ask(HttpRequest::new("PUT", "/sse")).await.status, 405);
-    assert_eq!(fixture.ask(HttpRequest::new("GET", "/message")).await.status, 405);
+    assert_eq!(fixture.fetch(HttpRequest::post(&ping).to(&path)).await.status, 404, "nor the other way round");
+    assert_eq!(fixture.fetch(HttpRequest::post("not json").to(&endpoint)).await.refusal(), (400, -32700));
+    assert_eq!(fixture.fetch(HttpRequest::post("[]").to(&endpoint)).await.refusal(), (400, -32600));
+    assert_eq!(fixture.fetch(HttpRequest::new("PUT", "/sse")).await.status, 405);
+    assert_eq!(fixture.fetch(HttpRequest::new("GET", "/message")).await.status, 405);
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn shutdown_waits_for_the_response_and_closes_the_stream() {
     let (mut idle, _, mut idle_connection) = listen(&mut fixture).await;
     let (mut client, endpoint, mut connection) = listen(&mut fixture).await;
     let ping = request(1, "ping", json!({})).to_string();
-    assert_eq!(fixture.ask(HttpRequest::post(&ping).to(&endpoint)).await.status, 202);
+    assert_eq!(fixture.fetch(HttpRequest::post(&ping).to(&endpoint)).await.status, 202);
     next_message(&mut connection).await;
     let handle = fixture.server.handle();
     let shutdown = tokio::spawn(async move { handle.shutdown().await });

@@ -34,12 +34,12 @@ async fn a_refused_handshake_leaves_no_session() {
 async fn a_request_needs_a_session_that_exists() {
     let fixture = Fixture::new(HttpServerOptions::default()).await;
     let list = request(7, "tools/list", json!({})).to_string();
-    let missing = fixture.ask(HttpRequest::post(&list)).await;
+    let missing = fixture.fetch(HttpRequest::post(&list)).await;
     assert_eq!((missing.refusal(), &missing.json()["id"]), ((400, -32000), &json!(7)));
-    let unknown = fixture.ask(HttpRequest::post(&list).in_session("unknown")).await;
+    let unknown = fixture.fetch(HttpRequest::post(&list).in_session("unknown")).await;
     assert_eq!((unknown.refusal(), &unknown.json()["id"]), ((404, -32001), &json!(7)));
-    assert_eq!(fixture.ask(HttpRequest::get()).await.refusal(), (400, -32000));
-    assert_eq!(fixture.ask(HttpRequest::new("DELETE", "/mcp").in_session("unknown")).await.refusal(), (404, -32001));
+    assert_eq!(fixture.fetch(HttpRequest::get()).await.refusal(), (400, -32000));
+    assert_eq!(fixture.fetch(HttpRequest::new("DELETE", "/mcp").in_session("unknown")).await.refusal(), (404, -32001));
 }
 
 #[tokio::test]
@@ -49,12 +49,13 @@ async fn a_version_header_may_be_absent_but_not_unknown() {
     let list = request(1, "tools/list", json!({})).to_string();
     for version in ["1900-01-01", "latest", ""] {
         let refused =
-            fixture.ask(HttpRequest::post(&list).in_session(&session).with("mcp-protocol-version", version)).await;
+            fixture.fetch(HttpRequest::post(&list).in_session(&session).with("mcp-protocol-version", version)).await;
         assert_eq!(refused.refusal(), (400, -32000), "{version:?}");
     }
-    for ask in [HttpRequest::post(&list), HttpRequest::post(&list).with("mcp-protocol-version", "2025-06-18")] {
+    for http_request in [HttpRequest::post(&list), HttpRequest::post(&list).with("mcp-protocol-version", "2025-06-18")]
+    {
         let mut client = fixture.client().await;
-        client.send(ask.in_session(&session)).await;
+        client.send(http_request.in_session(&session)).await;
         let (channel, _) = next_message(&mut connection).await;
         send(&connection, channel, result(1)).await;
         assert_eq!(client.answer().await.status, 200);
@@ -66,7 +67,7 @@ async fn a_notification_gets_202_and_no_body() {
     let mut fixture = Fixture::new(HttpServerOptions::default()).await;
     let (session, mut connection) = fixture.session("2025-11-25").await;
     let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let answer = fixture.ask(HttpRequest::post(&notification.to_string()).in_session(&session)).await;
+    let answer = fixture.fetch(HttpRequest::post(&notification.to_string()).in_session(&session)).await;
     assert_eq!((answer.status, answer.body.as_str()), (202, ""));
     assert_eq!(next_message(&mut connection).await, (Channel::MAIN, notification));
 }
@@ -79,18 +80,18 @@ async fn a_response_arrives_on_the_channel_of_its_server_request() {
     let mut client = fixture.client().await;
     client.send(HttpRequest::post(&call).in_session(&session)).await;
     let (channel, _) = next_message(&mut connection).await;
-    let question = request(90, "roots/list", json!({}));
-    send(&connection, channel, question.clone()).await;
+    let server_request = request(90, "roots/list", json!({}));
+    send(&connection, channel, server_request.clone()).await;
     assert!(client.answer().await.is_stream());
     assert_eq!(client.event().await.unwrap(), format!("id: {}-0\ndata: ", channel.0), "the priming event");
-    assert_eq!(client.data().await, question);
+    assert_eq!(client.data().await, server_request);
 
     let response = json!({"jsonrpc": "2.0", "id": 90, "result": {"roots": []}});
     let posted = response.to_string();
-    assert_eq!(fixture.ask(HttpRequest::post(&posted).in_session(&session)).await.status, 202);
+    assert_eq!(fixture.fetch(HttpRequest::post(&posted).in_session(&session)).await.status, 202);
     assert_eq!(next_message(&mut connection).await, (channel, response.clone()));
     // The server request has its response already, so this second one is delivered on the main channel.
-    assert_eq!(fixture.ask(HttpRequest::post(&posted).in_session(&session)).await.status, 202);
+    assert_eq!(fixture.fetch(HttpRequest::post(&posted).in_session(&session)).await.status, 202);
     assert_eq!(next_message(&mut connection).await, (Channel::MAIN, response));
 
     send(&connection, channel, result(1)).await;
@@ -133,7 +134,7 @@ async fn a_second_get_stream_is_a_conflict() {
     let mut first = fixture.client().await;
     first.send(HttpRequest::get().in_session(&session)).await;
     assert_eq!(first.answer().await.status, 200);
-    assert_eq!(fixture.ask(HttpRequest::get().in_session(&session)).await.refusal(), (409, -32000));
+    assert_eq!(fixture.fetch(HttpRequest::get().in_session(&session)).await.refusal(), (409, -32000));
     assert_eq!(first.event().await.unwrap(), "id: 0-0\ndata: ");
     send(&connection, Channel::MAIN, note("still here")).await;
     assert_eq!(first.data().await, note("still here"));
@@ -152,12 +153,12 @@ async fn delete_ends_the_session_and_its_pending_requests() {
     waiting.send(HttpRequest::post(&list).in_session(&session)).await;
     let (channel, _) = next_message(&mut connection).await;
 
-    assert_eq!(fixture.ask(HttpRequest::new("DELETE", "/mcp").in_session(&session)).await.status, 200);
+    assert_eq!(fixture.fetch(HttpRequest::new("DELETE", "/mcp").in_session(&session)).await.status, 200);
     assert_eq!(ended(&mut connection).await, ConnectionEnd::PeerClosed);
     assert_eq!(ended(&mut connection).await, ConnectionEnd::PeerClosed, "for ever");
     assert_eq!(listening.event().await, None);
     assert_eq!(waiting.answer().await.refusal(), (404, -32001));
-    assert_eq!(fixture.ask(HttpRequest::post(&list).in_session(&session)).await.refusal(), (404, -32001));
+    assert_eq!(fixture.fetch(HttpRequest::post(&list).in_session(&session)).await.refusal(), (404, -32001));
     assert!(matches!(try_send(&connection, channel, result(1)).await, Err(SendError::Closed)));
 }
 
@@ -166,7 +167,7 @@ async fn a_session_that_the_application_drops_has_ended() {
     let mut fixture = Fixture::new(HttpServerOptions::default()).await;
     let (session, connection) = fixture.session("2025-11-25").await;
     drop(connection);
-    assert_eq!(fixture.ask(HttpRequest::get().in_session(&session)).await.refusal(), (404, -32001));
+    assert_eq!(fixture.fetch(HttpRequest::get().in_session(&session)).await.refusal(), (404, -32001));
 }
 
 #[tokio::test]
@@ -202,7 +203,7 @@ async fn a_batch_is_one_message_and_its_responses_are_one_array() {
     assert_eq!(client.event().await, None);
 
     let notification = json!([note("a"), note("b")]).to_string();
-    assert_eq!(fixture.ask(HttpRequest::post(&notification).in_session(&session)).await.status, 202);
+    assert_eq!(fixture.fetch(HttpRequest::post(&notification).in_session(&session)).await.status, 202);
 }
 
 #[tokio::test]
@@ -212,16 +213,16 @@ async fn only_2025_03_26_has_batches_and_they_never_contain_initialize() {
     for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
         let (session, _connection) = fixture.session(version).await;
         assert_eq!(
-            fixture.ask(HttpRequest::post(&batch).in_session(&session)).await.refusal(),
+            fixture.fetch(HttpRequest::post(&batch).in_session(&session)).await.refusal(),
             (400, -32600),
             "{version}"
         );
     }
     let (session, _connection) = fixture.session("2025-03-26").await;
     let handshake = json!([request(1, "initialize", json!({}))]).to_string();
-    assert_eq!(fixture.ask(HttpRequest::post(&handshake).in_session(&session)).await.refusal(), (400, -32600));
+    assert_eq!(fixture.fetch(HttpRequest::post(&handshake).in_session(&session)).await.refusal(), (400, -32600));
     let garbled = r#"[{"jsonrpc":"2.0","id":5,"method":3}]"#;
-    let refused = fixture.ask(HttpRequest::post(garbled).in_session(&session)).await;
+    let refused = fixture.fetch(HttpRequest::post(garbled).in_session(&session)).await;
     assert_eq!((refused.refusal(), &refused.json()["id"]), ((400, -32600), &json!(5)));
 }
 
@@ -230,8 +231,8 @@ async fn a_version_header_does_not_enable_batches_in_a_session_without_them() {
     let mut fixture = Fixture::new(HttpServerOptions::default()).await;
     let (session, _connection) = fixture.session("2025-06-18").await;
     let batch = json!([request(1, "ping", json!({})), request(2, "ping", json!({}))]).to_string();
-    let ask = HttpRequest::post(&batch).in_session(&session).with("mcp-protocol-version", "2025-03-26");
-    let refused = fixture.ask(ask).await;
+    let http_request = HttpRequest::post(&batch).in_session(&session).with("mcp-protocol-version", "2025-03-26");
+    let refused = fixture.fetch(http_request).await;
     assert_eq!(refused.refusal(), (400, -32600));
     assert!(refused.body.contains("2025-06-18 has no batches"), "{}", refused.body);
 }
@@ -258,6 +259,6 @@ async fn without_sessions_all_requests_share_one_connection() {
     let event = client.event().await.unwrap();
     assert_eq!(event, format!("event: message\ndata: {}", note("hello")), "no id: nothing can be resumed");
 
-    assert_eq!(fixture.ask(HttpRequest::get()).await.refusal(), (405, -32000));
-    assert_eq!(fixture.ask(HttpRequest::new("DELETE", "/mcp")).await.status, 405);
+    assert_eq!(fixture.fetch(HttpRequest::get()).await.refusal(), (405, -32000));
+    assert_eq!(fixture.fetch(HttpRequest::new("DELETE", "/mcp")).await.status, 405);
 }

@@ -33,7 +33,7 @@ async fn an_invalid_message_is_refused() {
         (&deep_meta, -32000, json!(1)),
     ];
     for (body, code, id) in table {
-        let answer = fixture.ask(HttpRequest::post(body)).await;
+        let answer = fixture.fetch(HttpRequest::post(body)).await;
         assert_eq!((answer.refusal(), &answer.json()["id"]), ((400, code), &id), "{:.60}", body);
     }
 }
@@ -44,14 +44,14 @@ async fn only_json_is_accepted() {
     let ping = request(1, "ping", json!({})).to_string();
     for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""] {
         assert_eq!(
-            fixture.ask(HttpRequest::post(&ping).with("content-type", kind)).await.refusal(),
+            fixture.fetch(HttpRequest::post(&ping).with("content-type", kind)).await.refusal(),
             (415, -32000),
             "{kind}"
         );
     }
-    assert_eq!(fixture.ask(HttpRequest::post(&ping).without("content-type")).await.status, 415);
+    assert_eq!(fixture.fetch(HttpRequest::post(&ping).without("content-type")).await.status, 415);
     let with_charset = HttpRequest::post(&ping).with("content-type", "Application/JSON; charset=utf-8");
-    assert_eq!(fixture.ask(with_charset).await.status, 400, "it lacks a session, but it was read");
+    assert_eq!(fixture.fetch(with_charset).await.status, 400, "it lacks a session, but it was read");
 }
 
 #[tokio::test]
@@ -72,8 +72,8 @@ async fn a_body_that_is_too_long_is_not_read_to_its_end() {
 /// Builds the head of a POST, and the first 100 kB of its 150 kB body.
 fn two_thirds() -> (String, String) {
     let whole = request(1, "ping", json!({"text": "x".repeat(150_000)})).to_string();
-    let ask = HttpRequest::post(&whole[..100_000]).with("content-length", &whole.len().to_string()).text();
-    (ask, whole[100_000..].to_owned())
+    let http_request = HttpRequest::post(&whole[..100_000]).with("content-length", &whole.len().to_string()).text();
+    (http_request, whole[100_000..].to_owned())
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn bodies_being_received_share_one_limit() {
     }
     second.write(&begin).await;
     second.write(&rest).await;
-    let small = fixture.ask(HttpRequest::post(&request(1, "ping", json!({})).to_string())).await;
+    let small = fixture.fetch(HttpRequest::post(&request(1, "ping", json!({})).to_string())).await;
     assert_eq!(small.status, 400, "a small body does not wait; this one only lacks a session");
     first.write(&rest).await;
     assert_eq!(first.answer().await.status, 400);
@@ -135,7 +135,7 @@ async fn a_head_that_is_too_long_is_refused() {
     let mut options = HttpServerOptions::default();
     options.limits.head = 8192;
     let fixture = Fixture::new(options).await;
-    let answer = fixture.ask(HttpRequest::get().with("x-long", &"x".repeat(10_000))).await;
+    let answer = fixture.fetch(HttpRequest::get().with("x-long", &"x".repeat(10_000))).await;
     assert_eq!(answer.status, 431);
 }
 
@@ -148,15 +148,15 @@ async fn foreign_hosts_and_origins_are_refused() {
     };
     let fixture = Fixture::new(options).await;
     let ping = request(1, "ping", json!({})).to_string();
-    let ask = || HttpRequest::post(&ping);
+    let http_request = || HttpRequest::post(&ping);
     for host in ["evil.example", "localhost.evil.example:80", "127.0.0.1.evil.example", ""] {
-        assert_eq!(fixture.ask(ask().with("host", host)).await.refusal(), (403, -32000), "{host}");
+        assert_eq!(fixture.fetch(http_request().with("host", host)).await.refusal(), (403, -32000), "{host}");
     }
-    assert_eq!(fixture.ask(ask().without("host")).await.status, 403);
-    assert_eq!(fixture.ask(ask().also("host", "evil.example")).await.status, 403);
-    assert_eq!(fixture.ask(ask().to("http://evil.example/mcp")).await.status, 403);
+    assert_eq!(fixture.fetch(http_request().without("host")).await.status, 403);
+    assert_eq!(fixture.fetch(http_request().also("host", "evil.example")).await.status, 403);
+    assert_eq!(fixture.fetch(http_request().to("http://evil.example/mcp")).await.status, 403);
     for origin in ["http://evil.example", "null", "http://app.example"] {
-        assert_eq!(fixture.ask(ask().with("origin", origin)).await.refusal(), (403, -32000), "{origin}");
+        assert_eq!(fixture.fetch(http_request().with("origin", origin)).await.refusal(), (403, -32000), "{origin}");
     }
     for (name, value) in [
         ("host", "localhost:1234"),
@@ -165,7 +165,11 @@ async fn foreign_hosts_and_origins_are_refused() {
         ("origin", "http://localhost:5173"),
         ("origin", "https://app.example"),
     ] {
-        assert_eq!(fixture.ask(ask().with(name, value)).await.status, 400, "{value}: it only lacks a session");
+        assert_eq!(
+            fixture.fetch(http_request().with(name, value)).await.status,
+            400,
+            "{value}: it only lacks a session"
+        );
     }
 }
 
@@ -176,10 +180,10 @@ async fn the_number_of_sessions_is_limited() {
     let mut fixture = Fixture::new(options).await;
     let (session, _connection) = fixture.session("2025-11-25").await;
     let handshake = request(1, "initialize", json!({})).to_string();
-    let refused = fixture.ask(HttpRequest::post(&handshake)).await;
+    let refused = fixture.fetch(HttpRequest::post(&handshake)).await;
     assert_eq!((refused.refusal(), refused.headers["retry-after"].as_str()), ((503, -32603), "5"));
-    assert_eq!(fixture.ask(HttpRequest::get().to("/sse")).await.status, 503);
-    assert_eq!(fixture.ask(HttpRequest::new("DELETE", "/mcp").in_session(&session)).await.status, 200);
+    assert_eq!(fixture.fetch(HttpRequest::get().to("/sse")).await.status, 503);
+    assert_eq!(fixture.fetch(HttpRequest::new("DELETE", "/mcp").in_session(&session)).await.status, 200);
     fixture.session("2025-11-25").await;
 }
 
@@ -193,8 +197,8 @@ async fn the_number_of_streams_is_limited() {
     client.send(HttpRequest::get().in_session(&session)).await;
     assert_eq!(client.answer().await.status, 200);
     let ping = request(1, "ping", json!({})).to_string();
-    assert_eq!(fixture.ask(HttpRequest::post(&ping).in_session(&session)).await.refusal(), (503, -32603));
-    assert_eq!(fixture.ask(HttpRequest::post(&note("x").to_string()).in_session(&session)).await.status, 202);
+    assert_eq!(fixture.fetch(HttpRequest::post(&ping).in_session(&session)).await.refusal(), (503, -32603));
+    assert_eq!(fixture.fetch(HttpRequest::post(&note("x").to_string()).in_session(&session)).await.status, 202);
     drop(connection);
 }
 
@@ -233,16 +237,16 @@ async fn the_server_survives_invalid_bytes() {
         client.write(text).await;
         drop(client);
     }
-    assert_eq!(fixture.ask(HttpRequest::new("GET", "/health")).await.status, 200);
+    assert_eq!(fixture.fetch(HttpRequest::new("GET", "/health")).await.status, 200);
 }
 
 #[tokio::test]
 async fn the_health_path_returns_ok() {
     let fixture = Fixture::new(HttpServerOptions::default()).await;
-    let answer = fixture.ask(HttpRequest::new("GET", "/health").with("host", "10.0.0.7")).await;
+    let answer = fixture.fetch(HttpRequest::new("GET", "/health").with("host", "10.0.0.7")).await;
     assert_eq!((answer.status, answer.body.as_str()), (200, "ok"));
-    assert_eq!(fixture.ask(HttpRequest::new("GET", "/nothing")).await.refusal(), (404, -32000));
-    assert_eq!(fixture.ask(HttpRequest::new("PUT", "/mcp")).await.refusal(), (405, -32000));
+    assert_eq!(fixture.fetch(HttpRequest::new("GET", "/nothing")).await.refusal(), (404, -32000));
+    assert_eq!(fixture.fetch(HttpRequest::new("PUT", "/mcp")).await.refusal(), (405, -32000));
 }
 
 #[tokio::test]
@@ -251,8 +255,8 @@ async fn the_paths_are_configurable() {
         Fixture::new(HttpServerOptions { path: "/tools".to_owned(), ..HttpServerOptions::default() }).await;
     assert_eq!(fixture.server.url(), format!("http://127.0.0.1:{}/tools", fixture.server.address().port()));
     assert_eq!(fixture.server.sse_url(), format!("http://127.0.0.1:{}/sse", fixture.server.address().port()));
-    assert_eq!(fixture.ask(HttpRequest::get()).await.status, 404);
-    assert_eq!(fixture.ask(HttpRequest::get().to("/tools")).await.status, 400);
+    assert_eq!(fixture.fetch(HttpRequest::get()).await.status, 404);
+    assert_eq!(fixture.fetch(HttpRequest::get().to("/tools")).await.status, 400);
     let odd = HttpServer::bind(HttpServerOptions { path: "mcp".to_owned(), ..HttpServerOptions::default() }).await;
     assert!(matches!(odd, Err(BindError::Path { path }) if path == "mcp"));
     let taken =
@@ -282,11 +286,11 @@ async fn custom_routes_check_host_origin_and_body_length() {
     options.limits.body = 100;
     let fixture = Fixture::new(options).await;
     let put = HttpRequest::new("PUT", "/control/x?y=1").with_body("hello");
-    let answer = fixture.ask(put.clone()).await;
+    let answer = fixture.fetch(put.clone()).await;
     assert_eq!((answer.status, answer.body.as_str()), (418, "PUT /control/x?y=1 b\"hello\""));
-    assert_eq!(fixture.ask(put.clone().with("host", "evil.example")).await.status, 403);
-    assert_eq!(fixture.ask(put.clone().with("origin", "http://evil.example")).await.status, 403);
+    assert_eq!(fixture.fetch(put.clone().with("host", "evil.example")).await.status, 403);
+    assert_eq!(fixture.fetch(put.clone().with("origin", "http://evil.example")).await.status, 403);
     let long = "x".repeat(101);
-    assert_eq!(fixture.ask(put.with_body(&long)).await.status, 413);
-    assert_eq!(fixture.ask(HttpRequest::new("GET", "/elsewhere")).await.status, 404);
+    assert_eq!(fixture.fetch(put.with_body(&long)).await.status, 413);
+    assert_eq!(fixture.fetch(HttpRequest::new("GET", "/elsewhere")).await.status, 404);
 }

@@ -66,7 +66,7 @@ async fn a_response_waits_for_a_client_that_lost_its_stream() {
 
     // A disconnect does not cancel, so the next event of the application is another message.
     let notification = note("from the client").to_string();
-    assert_eq!(fixture.ask(HttpRequest::post(&notification).in_session(&session)).await.status, 202);
+    assert_eq!(fixture.fetch(HttpRequest::post(&notification).in_session(&session)).await.status, 202);
     assert_eq!(next_message(&mut connection).await.0, Channel::MAIN);
     send(&connection, Channel::MAIN, note("on another stream")).await;
     send(&connection, channel, note("two")).await;
@@ -119,7 +119,7 @@ async fn resuming_after_a_dropped_event_is_refused() {
         assert_eq!(client.data().await, note(at));
     }
     for last in ["0-1", "0-9", "0-18446744073709551615", "77-0", "nonsense", ""] {
-        let answer = fixture.ask(HttpRequest::get().in_session(&session).with("last-event-id", last)).await;
+        let answer = fixture.fetch(HttpRequest::get().in_session(&session).with("last-event-id", last)).await;
         assert_eq!(answer.refusal(), (400, -32000), "{last}");
     }
     let mut back = fixture.client().await;

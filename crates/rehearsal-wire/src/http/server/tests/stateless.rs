@@ -78,13 +78,13 @@ async fn every_invalid_modern_request_gets_its_own_error_code() {
         ("a version to come", post(&future, "tools/list").with("mcp-protocol-version", "2099-01-01"), -32022),
         ("a version of sessions", post(&past, "tools/list").with("mcp-protocol-version", "2025-11-25"), -32022),
     ];
-    for (what, ask, code) in table {
-        let answer = fixture.ask(ask).await;
+    for (what, http_request, code) in table {
+        let answer = fixture.fetch(http_request).await;
         assert_eq!((answer.refusal(), &answer.json()["id"]), ((400, code), &json!(1)), "{what}");
     }
-    let missing = fixture.ask(post(&no_capabilities, "tools/list")).await.json();
+    let missing = fixture.fetch(post(&no_capabilities, "tools/list")).await.json();
     assert_eq!(missing["error"]["message"], format!("Invalid params: _meta lacks {CAPABILITIES}"));
-    let future = fixture.ask(post(&future, "tools/list").with("mcp-protocol-version", "2099-01-01")).await.json();
+    let future = fixture.fetch(post(&future, "tools/list").with("mcp-protocol-version", "2099-01-01")).await.json();
     assert_eq!(future["error"]["data"], json!({"supported": ["2026-07-28"], "requested": "2099-01-01"}));
 }
 
@@ -96,11 +96,11 @@ async fn argument_headers_are_checked_if_the_schema_is_known() {
         Fixture::new(HttpServerOptions { tool_schema: Some(Arc::new(schema_of)), ..HttpServerOptions::default() })
             .await;
     let call = modern(1, "tools/call", json!({"name": "weather", "arguments": {"city": "Oslo"}}));
-    let ask = || post(&call, "tools/call").with("mcp-name", "weather");
-    assert_eq!(fixture.ask(ask()).await.refusal(), (400, -32020));
-    assert_eq!(fixture.ask(ask().with("mcp-param-city", "Bergen")).await.refusal(), (400, -32020));
+    let http_request = || post(&call, "tools/call").with("mcp-name", "weather");
+    assert_eq!(fixture.fetch(http_request()).await.refusal(), (400, -32020));
+    assert_eq!(fixture.fetch(http_request().with("mcp-param-city", "Bergen")).await.refusal(), (400, -32020));
     let mut client = fixture.client().await;
-    client.send(ask().with("mcp-param-city", "Oslo")).await;
+    client.send(http_request().with("mcp-param-city", "Oslo")).await;
     let mut connection = fixture.accept().await;
     let (channel, _) = next_message(&mut connection).await;
     send(&connection, channel, result(1)).await;
@@ -143,9 +143,9 @@ async fn initialize_with_a_modern_version_creates_no_session() {
 async fn a_modern_client_that_disconnects_cancels_its_request() {
     let mut fixture = Fixture::new(HttpServerOptions::default()).await;
     let call = modern(1, "tools/call", json!({"name": "slow"}));
-    let ask = || post(&call, "tools/call").with("mcp-name", "slow");
+    let http_request = || post(&call, "tools/call").with("mcp-name", "slow");
     let mut silent = fixture.client().await;
-    silent.send(ask()).await;
+    silent.send(http_request()).await;
     let mut connection = fixture.accept().await;
     let (first, _) = next_message(&mut connection).await;
     drop(silent);
@@ -156,7 +156,7 @@ async fn a_modern_client_that_disconnects_cancels_its_request() {
     assert!(matches!(try_send(&connection, first, result(1)).await, Err(SendError::NoChannel)));
 
     let mut streaming = fixture.client().await;
-    streaming.send(ask()).await;
+    streaming.send(http_request()).await;
     let (second, _) = next_message(&mut connection).await;
     send(&connection, second, note("working")).await;
     assert!(streaming.answer().await.is_stream());
@@ -194,12 +194,12 @@ async fn a_notification_is_accepted_by_its_header_alone() {
     let mut fixture = Fixture::new(HttpServerOptions::default()).await;
     let notification = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
     let text = notification.to_string();
-    let answer = fixture.ask(HttpRequest::post(&text).with("mcp-protocol-version", "2026-07-28")).await;
+    let answer = fixture.fetch(HttpRequest::post(&text).with("mcp-protocol-version", "2026-07-28")).await;
     assert_eq!(answer.status, 202);
     let mut connection = fixture.accept().await;
     assert_eq!(next_message(&mut connection).await.1, notification);
     let response = result(1).to_string();
-    let refused = fixture.ask(HttpRequest::post(&response).with("mcp-protocol-version", "2026-07-28")).await;
+    let refused = fixture.fetch(HttpRequest::post(&response).with("mcp-protocol-version", "2026-07-28")).await;
     assert_eq!(refused.refusal(), (400, -32600), "there is no server request");
 }
 
@@ -207,8 +207,8 @@ async fn a_notification_is_accepted_by_its_header_alone() {
 async fn a_modern_get_or_delete_is_refused() {
     let fixture = Fixture::new(HttpServerOptions::default()).await;
     for method in ["GET", "DELETE"] {
-        let ask = HttpRequest::new(method, "/mcp").with("mcp-protocol-version", "2026-07-28");
-        let answer = fixture.ask(ask).await;
+        let http_request = HttpRequest::new(method, "/mcp").with("mcp-protocol-version", "2026-07-28");
+        let answer = fixture.fetch(http_request).await;
         assert_eq!(answer.refusal(), (405, -32000));
         assert_eq!(answer.headers["allow"], "POST");
     }
@@ -220,14 +220,14 @@ async fn a_modern_server_reports_its_versions_to_legacy_clients() {
         Fixture::new(HttpServerOptions { revisions: vec![Revision::V2026_07_28], ..HttpServerOptions::default() })
             .await;
     let handshake = request(1, "initialize", json!({"protocolVersion": "2025-11-25"})).to_string();
-    let answer = fixture.ask(HttpRequest::post(&handshake)).await;
+    let answer = fixture.fetch(HttpRequest::post(&handshake)).await;
     assert_eq!(answer.refusal(), (400, -32022));
     assert_eq!(answer.json()["error"]["data"], json!({"supported": ["2026-07-28"], "requested": "2025-11-25"}));
     let list = request(1, "tools/list", json!({})).to_string();
-    assert_eq!(fixture.ask(HttpRequest::post(&list)).await.refusal(), (400, -32602));
-    assert_eq!(fixture.ask(HttpRequest::post(&note("x").to_string())).await.refusal(), (400, -32600));
-    assert_eq!(fixture.ask(HttpRequest::get()).await.status, 405);
-    assert_eq!(fixture.ask(HttpRequest::get().to("/sse")).await.status, 404);
+    assert_eq!(fixture.fetch(HttpRequest::post(&list)).await.refusal(), (400, -32602));
+    assert_eq!(fixture.fetch(HttpRequest::post(&note("x").to_string())).await.refusal(), (400, -32600));
+    assert_eq!(fixture.fetch(HttpRequest::get()).await.status, 405);
+    assert_eq!(fixture.fetch(HttpRequest::get().to("/sse")).await.status, 404);
 }
 
 #[tokio::test]
@@ -235,9 +235,9 @@ async fn a_legacy_server_ignores_the_version_in_meta() {
     let revisions = vec![Revision::V2025_06_18, Revision::V2025_11_25];
     let mut fixture = Fixture::new(HttpServerOptions { revisions, ..HttpServerOptions::default() }).await;
     let list = modern(1, "tools/list", json!({}));
-    assert_eq!(fixture.ask(post(&list, "tools/list")).await.refusal(), (400, -32000), "no code of the stateless era");
+    assert_eq!(fixture.fetch(post(&list, "tools/list")).await.refusal(), (400, -32000), "no code of the stateless era");
     let (session, _connection) = fixture.session("2025-11-25").await;
-    let refused = fixture.ask(post(&list, "tools/list").in_session(&session)).await;
+    let refused = fixture.fetch(post(&list, "tools/list").in_session(&session)).await;
     assert_eq!(refused.refusal(), (400, -32000));
-    assert_eq!(fixture.ask(HttpRequest::get().to("/sse")).await.status, 404);
+    assert_eq!(fixture.fetch(HttpRequest::get().to("/sse")).await.status, 404);
 }

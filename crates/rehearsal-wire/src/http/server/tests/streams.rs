@@ -58,14 +58,14 @@ async fn a_client_gets_the_form_that_it_accepts() {
     send(&connection, channel, result(1)).await;
     assert_eq!(client.answer().await.json(), result(1));
 
-    let neither = fixture.ask(HttpRequest::post(&ping).in_session(&session).with("accept", "text/html")).await;
+    let neither = fixture.fetch(HttpRequest::post(&ping).in_session(&session).with("accept", "text/html")).await;
     assert_eq!(neither.refusal(), (406, -32000));
     assert_eq!(
-        fixture.ask(HttpRequest::get().in_session(&session).with("accept", "application/json")).await.status,
+        fixture.fetch(HttpRequest::get().in_session(&session).with("accept", "application/json")).await.status,
         406
     );
     let handshake = request(1, "initialize", json!({})).to_string();
-    assert_eq!(fixture.ask(HttpRequest::post(&handshake).with("accept", "text/html")).await.status, 406);
+    assert_eq!(fixture.fetch(HttpRequest::post(&handshake).with("accept", "text/html")).await.status, 406);
 }
 
 #[tokio::test]
@@ -263,5 +263,5 @@ async fn the_application_can_close_a_connection() {
     assert_eq!(client.data().await, note("before the close"));
     assert_eq!(client.event().await, None);
     assert_eq!(ended(&mut connection).await, crate::ConnectionEnd::Closed);
-    assert_eq!(fixture.ask(HttpRequest::get().in_session(&session)).await.status, 404);
+    assert_eq!(fixture.fetch(HttpRequest::get().in_session(&session)).await.status, 404);
 }
