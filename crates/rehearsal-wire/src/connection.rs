@@ -1,4 +1,4 @@
-//! The connection to one peer, the same for every transport.
+//! The connection to one peer, with one interface for every transport.
 
 use std::fmt;
 use std::future::Future;
@@ -19,8 +19,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A connection to one peer: a sender and a receiver.
 ///
-/// Dropping both halves closes the connection at once and kills the process behind it; [`Sender::close`] ends it
-/// politely.
+/// Dropping both halves closes the connection at once and kills its process; [`Sender::close`] lets the
+/// peer finish first.
 #[derive(Debug)]
 pub struct Connection {
     /// Sends to the peer; many tasks may share it.
@@ -81,7 +81,7 @@ pub trait Sender: fmt::Debug + Send + Sync {
         self.close_channel(channel);
     }
 
-    /// Closes the connection: politely first, then by force. Returns when it is closed, and may be called again.
+    /// Closes the connection: first by request, then by force. Returns when it is closed, and may be called again.
     fn close(&self) -> BoxFuture<'_, StopOutcome>;
 
     /// Closes the connection at once, without waiting: a process is killed, sockets are closed.

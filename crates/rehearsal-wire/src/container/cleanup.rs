@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn only_containers_of_exited_processes_on_this_host_are_orphans() {
-        assert!(!is_orphan(&format!("{}/{}", host_and_namespace(), std::process::id())), "we live");
+        assert!(!is_orphan(&format!("{}/{}", host_and_namespace(), std::process::id())), "its owner still runs");
         assert!(is_orphan(&format!("{}/4194305", host_and_namespace())), "beyond the largest process id");
         assert!(!is_orphan("elsewhere/1/4194305"));
         assert!(!is_orphan("17"));

@@ -267,7 +267,7 @@ pub fn build(engine: &Engine, dockerfile: &Path, target: Option<&str>) -> Result
     Ok(tag)
 }
 
-/// Builds the tag. The same Dockerfile has the same tag in every run, so that images do not pile up.
+/// Builds the tag. The same Dockerfile has the same tag in every run, so that old images are replaced.
 fn image_tag(dockerfile: &Path, target: Option<&str>) -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

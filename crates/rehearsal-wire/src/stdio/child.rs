@@ -23,7 +23,7 @@ use crate::{
     BoxFuture, Connection, ConnectionEnd, Event, MESSAGE_LIMIT, Outgoing, Receiver, SendError, Sender, StopOutcome,
 };
 
-/// The time a server has to exit by itself, and again after SIGTERM.
+/// The time a server has to exit after its stdin was closed, and again after SIGTERM.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 /// How long to wait for a server's exit status and the rest of its stderr after its stdout closed.
 const EXIT_STATUS_WAIT: Duration = Duration::from_millis(1000);
@@ -31,7 +31,7 @@ const EXIT_STATUS_WAIT: Duration = Duration::from_millis(1000);
 /// Receives each line of a server's stderr as it arrives.
 pub type StderrSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How a server is asked to exit.
+/// How a server is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StopMethod {
     /// By closing its stdin; SIGTERM follows only if the server still runs after that.
@@ -52,9 +52,9 @@ pub struct ServerCommand {
     pub environment: BTreeMap<OsString, OsString>,
     /// Its working directory; ours by default.
     pub working_dir: Option<PathBuf>,
-    /// How it is asked to exit.
+    /// How it is stopped.
     pub stop_method: StopMethod,
-    /// The time it has to exit by itself after its stdin was closed, and again after SIGTERM.
+    /// The time it has to exit after its stdin was closed, and again after SIGTERM.
     pub grace: Duration,
     /// The longest message that is read or written, in bytes.
     pub message_limit: usize,
@@ -385,7 +385,7 @@ impl StderrTail {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// Reads to the end, so that the writer never blocks. Calls `also` with every line.
+    /// Reads to the end, so that the writer never blocks. Calls `on_line` with every line.
     pub(super) async fn drain(self, mut from: impl AsyncRead + Unpin, on_line: impl Fn(&str)) {
         let mut chunk = vec![0; 16 * 1024];
         let mut line = Vec::new();

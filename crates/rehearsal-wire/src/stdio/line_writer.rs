@@ -74,7 +74,7 @@ impl LineWriter {
     }
 
     /// Writes one message with its line end, at once or in one write with concurrent messages. `None` means that it
-    /// would have to wait and nothing was done.
+    /// would have to wait and did nothing.
     pub(super) fn try_line(&self, message: &[u8]) -> Option<Result<(), SendError>> {
         if message.len() >= DIRECT_WRITE_LIMIT {
             return None;

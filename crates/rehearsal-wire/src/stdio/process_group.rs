@@ -65,7 +65,7 @@ impl ProcessGroup {
         killpg(self.group, Signal::SIGKILL).is_ok()
     }
 
-    /// Waits up to `patience`, sends SIGTERM, waits up to `grace`, then sends SIGKILL, each to the whole group.
+    /// Waits up to `exit_wait`, sends SIGTERM, waits up to `grace`, then sends SIGKILL, each to the whole group.
     pub(super) async fn stop(&self, exit_wait: Duration, grace: Duration) -> StopOutcome {
         let stopped = if self.wait(exit_wait).await.is_some() {
             StopOutcome::Exited

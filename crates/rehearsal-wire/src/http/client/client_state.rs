@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_version_that_no_header_can_hold_is_omitted() {
-        let version_in_meta = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"a\nb"}}"#;
-        assert_eq!(shown(&ClientState::default().headers_for(&request("ping", version_in_meta))), ["mcp-method: ping"]);
+        let params = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"a\nb"}}"#;
+        assert_eq!(shown(&ClientState::default().headers_for(&request("ping", params))), ["mcp-method: ping"]);
     }
 }

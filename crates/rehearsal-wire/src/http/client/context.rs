@@ -32,7 +32,7 @@ pub(super) struct ResumeNote<'a> {
 
 impl ResumeNote<'_> {
     /// Sets the last error.
-    pub(super) fn is(&self, what: String) {
+    pub(super) fn set(&self, what: String) {
         self.context.resume_errors().insert(self.channel, what);
     }
 }

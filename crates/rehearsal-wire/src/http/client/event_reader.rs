@@ -176,11 +176,11 @@ mod tests {
         let mut resumption = Resumption::new(Duration::from_secs(1), 3);
         assert_eq!(pauses(&mut resumption), [1000, 2000, 4000]);
         resumption.note(&event(Some("a"), Some(10)));
-        assert_eq!(pauses(&mut resumption), [50, 50, 50], "never more often than that");
+        assert_eq!(pauses(&mut resumption), [50, 50, 50], "the shortest pause");
         resumption.note(&event(Some("a"), Some(100)));
         assert_eq!(pauses(&mut resumption), [100, 200, 400]);
         resumption.note(&event(None, Some(60_000)));
-        assert_eq!(pauses(&mut resumption), [60_000; 3], "longer than our longest, but it is what the server sent");
+        assert_eq!(pauses(&mut resumption), [60_000; 3], "the server's retry exceeds the longest pause");
         resumption.note(&event(None, Some(20_000)));
         assert_eq!(pauses(&mut resumption), [20_000, 30_000, 30_000]);
     }

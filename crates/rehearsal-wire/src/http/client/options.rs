@@ -91,7 +91,7 @@ pub enum ConnectError {
     /// The URL cannot be used.
     #[error("cannot use the address {:?}: {why}", shown_url(.url))]
     BadUrl {
-        /// The URL as it was given.
+        /// The URL that the caller passed.
         url: String,
         /// The reason.
         why: String,

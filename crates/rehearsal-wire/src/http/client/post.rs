@@ -147,12 +147,12 @@ impl Post {
                 if let Some(partial) = partial_message(unfinished) {
                     self.deliver(partial, &head).await?;
                 }
-                return Ok(match (why, self.pending_ids()) {
+                return Ok(match (why, self.name_pending()) {
                     (None, None) => ChannelEnd::Done,
                     (Some(why), None) => ChannelEnd::Broken { why },
-                    (why, Some(pending_ids)) => {
+                    (why, Some(named)) => {
                         let why = why.map_or_else(String::new, |why| format!(": {why}"));
-                        ChannelEnd::Broken { why: format!("the stream ended before {pending_ids}{why}") }
+                        ChannelEnd::Broken { why: format!("the stream ended before {named}{why}") }
                     }
                 });
             }
@@ -184,16 +184,15 @@ impl Post {
     async fn resume(&self, resumption: &mut Resumption, mut why: Option<String>) -> Result<HttpResponse, ChannelEnd> {
         let last_event = resumption.last_event().unwrap_or_default().to_owned();
         let lost = |what: &str| {
-            let pending_ids = self.pending_ids().unwrap_or_default();
-            let why = format!(
-                "the stream ended before {pending_ids}, and could not be resumed after event {last_event:?}: {what}"
-            );
+            let named = self.name_pending().unwrap_or_default();
+            let why =
+                format!("the stream ended before {named}, and could not be resumed after event {last_event:?}: {what}");
             ChannelEnd::Broken { why }
         };
-        let resume_error = self.context.note_resuming(self.channel);
+        let note = self.context.note_resuming(self.channel);
         while let Some(pause) = resumption.pause() {
             let because = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-            resume_error.is(format!(
+            note.set(format!(
                 "the stream of the response broke{because}; it was being resumed after event {last_event:?}, attempt {}",
                 resumption.attempts()
             ));
@@ -249,7 +248,7 @@ impl Post {
     }
 
     /// Names the pending request: `the answer to 7`.
-    fn pending_ids(&self) -> Option<String> {
+    fn name_pending(&self) -> Option<String> {
         let ids: Vec<String> = self.pending.iter().map(ToString::to_string).collect();
         if ids.is_empty() { None } else { Some(format!("the answer to {}", ids.join(", "))) }
     }

@@ -89,10 +89,10 @@ impl StreamableSender {
     async fn post_request(&self, channel: Channel, message: Message, theirs: HeaderMap) -> Result<(), SendError> {
         self.check_length(&message)?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| SendError::Closed)?;
-        let post_call = Post::new(&self.context, self.events()?, channel, &message).with_slot(slot);
+        let request = Post::new(&self.context, self.events()?, channel, &message).with_slot(slot);
         let headers = self.context.state().headers_for(&message);
         let (body, on_start) = RequestBody::new(message.raw().clone());
-        if !self.tasks.spawn(Some(channel), post_call.run(headers, theirs, body)) {
+        if !self.tasks.spawn(Some(channel), request.run(headers, theirs, body)) {
             return Err(SendError::Closed);
         }
         // An error means that the body was dropped; the reason arrives as an event.
@@ -134,10 +134,10 @@ impl StreamableSender {
     /// Delivers the body that a server sends for a notification or a response, without ending the message's channel.
     fn drain_response(&self, channel: Channel, message: &Message, answer: HttpResponse) {
         let Ok(events) = self.events() else { return };
-        let mut post_call = Post::new(&self.context, events, channel, message);
+        let mut reader = Post::new(&self.context, events, channel, message);
         self.tasks.spawn(None, async move {
             // The end of this body does not affect the channel, and no request is pending on it.
-            let _ = post_call.read(answer).await;
+            let _ = reader.read(answer).await;
         });
     }
 
@@ -201,17 +201,18 @@ impl Sender for StreamableSender {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
         Box::pin(async move {
             let Outgoing { channel, message, headers } = outgoing;
-            let has_no_response = match message.body() {
-                Body::Notification(_) | Body::Response(_) => true,
-                Body::Batch(_) => request_ids(&message).is_empty(),
-                Body::Request(_) | Body::Garbled(_) => false,
+            let expects_response = match message.body() {
+                Body::Notification(_) | Body::Response(_) => false,
+                Body::Batch(_) => !request_ids(&message).is_empty(),
+                Body::Request(_) | Body::Garbled(_) => true,
             };
-            if !has_no_response {
+            if expects_response {
                 return self.post_request(channel, message, headers).await;
             }
-            let is_initialized = message.method() == Some(&Method::INITIALIZED) && self.context.state().has_handshake();
+            let completes_handshake =
+                message.method() == Some(&Method::INITIALIZED) && self.context.state().has_handshake();
             match self.post_notification(channel, message, headers).await? {
-                Acceptance::Accepted if is_initialized => self.open_get_stream().await,
+                Acceptance::Accepted if completes_handshake => self.open_get_stream().await,
                 Acceptance::Accepted | Acceptance::Refused => Ok(()),
             }
         })

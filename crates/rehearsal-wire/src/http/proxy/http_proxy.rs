@@ -145,7 +145,7 @@ pub trait ProxyTap: Send + Sync + 'static {
 
 /// Watches one request and its response.
 pub trait ExchangeObserver: Send {
-    /// Something was read; none of it has been forwarded yet.
+    /// Data was read; none of it has been forwarded yet.
     fn observe(&mut self, observed: Observed<'_>);
 
     /// Decides whether everything seen so far is forwarded now.

@@ -35,7 +35,7 @@ pub(super) struct ForwardRules {
 /// The head of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RequestHead {
-    /// The head as it was received, for the observer.
+    /// The unchanged head, for the observer.
     pub(super) head: HttpHead,
     /// How the end of the body is marked.
     pub(super) framing: Framing,
@@ -146,7 +146,7 @@ pub(super) fn read(
     Ok(Some((length, RequestHead { head, framing, facts })))
 }
 
-/// Copies names and values as they were received.
+/// Copies names and values unchanged.
 pub(super) fn copy_headers(fields: &[Header]) -> Headers {
     Headers::lossy(fields.iter().map(|field| (field.name, field.value)))
 }

@@ -12,7 +12,7 @@ use super::rewrite::{Origin, TextEdits};
 /// The head of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ResponseHead {
-    /// The head as it was received, for the observer.
+    /// The unchanged head, for the observer.
     pub(super) head: HttpHead,
     /// What follows the head.
     pub(super) then: AfterHead,

@@ -1,7 +1,7 @@
 //! Decides the era of a POST, and checks the rules of that era.
 //!
 //! The body decides first: a request with a version in its `_meta` belongs to the stateless era, whatever its headers
-//! contain. Then come, in this order: required `_meta` keys, headers that agree with the body, a version that is
+//! contain. The checks after that are, in this order: required `_meta` keys, headers that agree with the body, a version that is
 //! served.
 
 use http::{HeaderMap, StatusCode};
@@ -116,7 +116,7 @@ fn check_modern(request: &Request, headers: &HeaderMap, options: &HttpServerOpti
         [found] if found.trim() == version => {}
         [found] => return Err(mismatch(format!("header {name} is {found:?}, but the body has {version:?}"))),
         [] => return Err(mismatch(format!("header {name} is missing; the body has {version:?}"))),
-        several => return Err(mismatch(format!("header {name} stands {} times", several.len()))),
+        several => return Err(mismatch(format!("header {name} occurs {} times", several.len()))),
     }
     let tool = if request.method == Method::TOOLS_CALL { request.param(&["name"]) } else { None };
     let schema = options.tool_schema.as_ref().zip(tool.and_then(|tool| tool.text()));

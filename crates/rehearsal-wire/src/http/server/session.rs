@@ -326,7 +326,7 @@ impl HttpSession {
     /// Reports that a client disconnected, if that cancels its request.
     pub(super) fn client_disconnected(&self, channel: Channel) {
         if self.kind == SessionKind::SharedModern {
-            let end = ChannelEnd::Broken { why: "the client closed the connection before the answer".to_owned() };
+            let end = ChannelEnd::Broken { why: "the client closed the connection before the response".to_owned() };
             // An error means that the application dropped the connection.
             let _ = self.queue_event(Event::ChannelEnded { channel, end }, None);
         }

@@ -29,7 +29,7 @@ pub(super) struct SessionRegistry {
 }
 
 impl SessionRegistry {
-    /// Builds a registry that sends new connections to `newcomers`.
+    /// Builds a registry that sends new connections to `new_connections`.
     pub(super) fn new(
         options: HttpServerOptions,
         new_connections: mpsc::UnboundedSender<Connection>,

@@ -13,7 +13,7 @@ async fn fill(end: &mut End) -> usize {
     let mut sent = 0;
     while let Ok(written) = timeout(Duration::from_millis(200), end.0.write(&block)).await {
         sent += written.unwrap();
-        assert!(sent < 256 * 1024 * 1024, "the proxy keeps whatever it gets");
+        assert!(sent < 256 * 1024 * 1024, "the proxy must not buffer without a limit");
     }
     sent
 }

@@ -57,7 +57,7 @@ async fn foreign_and_ambiguous_requests_never_reach_the_server() {
     }
     assert_eq!(fixture.log.lines(), [""; 0]);
     let unused = tokio::time::timeout(Duration::ZERO, fixture.listener.accept()).await;
-    assert!(unused.is_err(), "the server was talked to");
+    assert!(unused.is_err(), "a connection reached the server");
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn an_incomplete_head_times_out() {
     let mut client = fixture.client().await;
     client.send("GET / HTTP/1.1\r\n").await;
     assert_eq!(refusal(&client.rest().await).0, "408 Request Timeout");
-    assert_eq!(fixture.client().await.rest().await, "", "a client that says nothing at all");
+    assert_eq!(fixture.client().await.rest().await, "", "a client that sends nothing");
 }
 
 #[tokio::test]

@@ -202,7 +202,7 @@ async fn a_slow_reader_blocks_the_server_and_loses_nothing() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
-    assert!(!flood.is_finished(), "16 MB must not fit anywhere");
+    assert!(!flood.is_finished(), "16 MB must not fit into the buffers");
     for number in 0..MESSAGES {
         let Event::Message { message, .. } = fixture.next_event().await else { panic!("no message") };
         assert!(message.text().starts_with(&format!("{{\"n\":{number},")));

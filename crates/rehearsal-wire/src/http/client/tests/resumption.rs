@@ -17,7 +17,7 @@ async fn a_stream_that_ends_early_is_resumed_after_its_last_event() {
     let before = Instant::now();
     request.events("id: prime\ndata: \n\nretry: 30\n\n").await;
     let mut next = fixture.next_request().await;
-    assert!(before.elapsed() >= Duration::from_millis(30), "the client must wait as long as the server says");
+    assert!(before.elapsed() >= Duration::from_millis(30), "the client must wait for the `retry` of the server");
     next.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n").await;
     let progress = "id: e1\nretry: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
     next.write(&format!("{:x}\r\n{progress}\r\n", progress.len())).await;

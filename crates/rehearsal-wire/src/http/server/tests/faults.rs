@@ -34,7 +34,7 @@ fn refused(status: u16, headers: &[(&str, &str)]) -> TransportFault {
 
 async fn inject(connection: &Connection, channel: Channel, fault: TransportFault) {
     let after = soon(connection.sender.inject_fault(channel, fault)).await.unwrap();
-    assert_eq!(after, AfterFault::Continue, "a socket is not the conversation");
+    assert_eq!(after, AfterFault::Continue, "a closed socket does not close the connection");
 }
 
 /// Reads a socket to its end.
@@ -199,8 +199,8 @@ async fn an_unacknowledged_http_sse_post_can_be_refused() {
     client.send(HttpRequest::post(&two).to(&endpoint)).await;
     next_message(&mut connection).await;
     send(&connection, channel, note("a word")).await;
-    assert_eq!(client.answer().await.status, 202, "the first word lets it go");
+    assert_eq!(client.answer().await.status, 202, "the first message acknowledges the POST");
     assert_eq!(listening.data().await, note("a word"));
     inject(&connection, channel, TransportFault::HttpStatus(refused)).await;
-    assert_eq!(listening.data().await, result(1), "too late for a status");
+    assert_eq!(listening.data().await, result(1), "the POST was already acknowledged, so the fault is a message");
 }

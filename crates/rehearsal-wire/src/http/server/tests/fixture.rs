@@ -16,7 +16,7 @@ use crate::{Connection, ConnectionEnd, Event, Outgoing, SendError};
 
 /// Waits with a time limit, so that a test fails instead of hanging.
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), what).await.expect("it should have happened by now")
+    tokio::time::timeout(Duration::from_secs(20), what).await.expect("the wait timed out")
 }
 
 pub(super) struct Fixture {
@@ -183,7 +183,7 @@ impl Client {
         HttpResponse { status, headers, body: String::from_utf8(body).unwrap() }
     }
 
-    /// Reads the next event of a stream as it was written, without its last line end; `None` at the end of the stream.
+    /// Reads the exact text of the next event of a stream, without its last line end; `None` at the end of the stream.
     pub(super) async fn event(&mut self) -> Option<String> {
         let length = usize::from_str_radix(&self.line().await, 16).expect("the length of a chunk");
         let mut chunk = vec![0; length + 2];

@@ -57,7 +57,7 @@ async fn an_http_sse_post_needs_an_open_stream() {
     );
     let (session, _other) = fixture.session("2025-11-25").await;
     let path = format!("/message?sessionId={session}");
-    assert_eq!(fixture.fetch(HttpRequest::post(&ping).to(&path)).await.status, 404, "nor the other way round");
+    assert_eq!(fixture.fetch(HttpRequest::post(&ping).to(&path)).await.status, 404, "it is no HTTP+SSE session");
     assert_eq!(fixture.fetch(HttpRequest::post("not json").to(&endpoint)).await.refusal(), (400, -32700));
     assert_eq!(fixture.fetch(HttpRequest::post("[]").to(&endpoint)).await.refusal(), (400, -32600));
     assert_eq!(fixture.fetch(HttpRequest::new("PUT", "/sse")).await.status, 405);

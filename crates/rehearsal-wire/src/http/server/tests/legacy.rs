@@ -155,7 +155,7 @@ async fn delete_ends_the_session_and_its_pending_requests() {
 
     assert_eq!(fixture.fetch(HttpRequest::new("DELETE", "/mcp").in_session(&session)).await.status, 200);
     assert_eq!(ended(&mut connection).await, ConnectionEnd::PeerClosed);
-    assert_eq!(ended(&mut connection).await, ConnectionEnd::PeerClosed, "for ever");
+    assert_eq!(ended(&mut connection).await, ConnectionEnd::PeerClosed, "every later call returns it too");
     assert_eq!(listening.event().await, None);
     assert_eq!(waiting.answer().await.refusal(), (404, -32001));
     assert_eq!(fixture.fetch(HttpRequest::post(&list).in_session(&session)).await.refusal(), (404, -32001));
@@ -189,7 +189,7 @@ async fn a_batch_is_one_message_and_its_responses_are_one_array() {
     client.send(HttpRequest::post(&text).in_session(&session)).await;
     let (channel, _) = next_message(&mut connection).await;
     send(&connection, channel, json!([result(1), result(2)])).await;
-    assert_eq!(client.answer().await.json(), json!([result(1), result(2)]), "an array of the application's own");
+    assert_eq!(client.answer().await.json(), json!([result(1), result(2)]), "the array that the application sent");
 
     client.send(HttpRequest::post(&text).in_session(&session)).await;
     let (channel, _) = next_message(&mut connection).await;
@@ -257,7 +257,7 @@ async fn without_sessions_all_requests_share_one_connection() {
     send(&connection, second, result(1)).await;
     assert!(client.answer().await.is_stream());
     let event = client.event().await.unwrap();
-    assert_eq!(event, format!("event: message\ndata: {}", note("hello")), "no id: nothing can be resumed");
+    assert_eq!(event, format!("event: message\ndata: {}", note("hello")), "without an id the stream cannot be resumed");
 
     assert_eq!(fixture.fetch(HttpRequest::get()).await.refusal(), (405, -32000));
     assert_eq!(fixture.fetch(HttpRequest::new("DELETE", "/mcp")).await.status, 405);

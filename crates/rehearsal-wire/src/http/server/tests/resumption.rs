@@ -77,7 +77,7 @@ async fn a_response_waits_for_a_client_that_lost_its_stream() {
         let mut back = fixture.client().await;
         back.send(HttpRequest::get().in_session(&session).with("last-event-id", &last)).await;
         assert!(back.answer().await.is_stream());
-        assert_eq!(back.data().await, note("two"), "only of that stream");
+        assert_eq!(back.data().await, note("two"), "only events of that stream");
         assert_eq!(back.data().await, result(1));
         assert_eq!(back.event().await, None);
     }
@@ -85,7 +85,7 @@ async fn a_response_waits_for_a_client_that_lost_its_stream() {
     let mut back = fixture.client().await;
     back.send(HttpRequest::get().in_session(&session).with("last-event-id", &everything)).await;
     assert!(back.answer().await.is_stream());
-    assert_eq!(back.event().await, None, "there is nothing left to say");
+    assert_eq!(back.event().await, None, "no message is missing");
 }
 
 #[tokio::test]

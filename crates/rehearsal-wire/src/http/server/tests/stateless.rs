@@ -59,24 +59,24 @@ async fn every_invalid_modern_request_gets_its_own_error_code() {
     let (list_capabilities, number_version) = (with(CAPABILITIES, json!([])), with(VERSION, json!(1)));
     let (future, past) = (with(VERSION, json!("2099-01-01")), with(VERSION, json!("2025-11-25")));
     let table = [
-        ("capabilities are required", post(&no_capabilities, "tools/list"), -32602),
-        ("capabilities are an object", post(&list_capabilities, "tools/list"), -32602),
-        ("the version is a string", post(&number_version, "tools/list"), -32602),
-        ("the header alone is no claim", post(&no_claim, "tools/list"), -32602),
+        ("capabilities are missing", post(&no_capabilities, "tools/list"), -32602),
+        ("capabilities are not an object", post(&list_capabilities, "tools/list"), -32602),
+        ("the version is not a string", post(&number_version, "tools/list"), -32602),
+        ("the version is only in the header", post(&no_claim, "tools/list"), -32602),
         (
-            "nor is a header of the future",
+            "an unknown version is only in the header",
             post(&no_claim, "tools/list").with("mcp-protocol-version", "2099-01-01"),
             -32602,
         ),
-        ("a version header", post(&list, "tools/list").without("mcp-protocol-version"), -32020),
-        ("only one", post(&list, "tools/list").also("mcp-protocol-version", "2026-07-28"), -32020),
-        ("the same version", post(&list, "tools/list").with("mcp-protocol-version", "2025-11-25"), -32020),
-        ("a method header", post(&list, "tools/list").without("mcp-method"), -32020),
-        ("the same method", post(&list, "tools/call"), -32020),
-        ("a name header", post(&call, "tools/call"), -32020),
-        ("the same name", post(&call, "tools/call").with("mcp-name", "walk"), -32020),
-        ("a version to come", post(&future, "tools/list").with("mcp-protocol-version", "2099-01-01"), -32022),
-        ("a version of sessions", post(&past, "tools/list").with("mcp-protocol-version", "2025-11-25"), -32022),
+        ("no version header", post(&list, "tools/list").without("mcp-protocol-version"), -32020),
+        ("two version headers", post(&list, "tools/list").also("mcp-protocol-version", "2026-07-28"), -32020),
+        ("another version in the header", post(&list, "tools/list").with("mcp-protocol-version", "2025-11-25"), -32020),
+        ("no method header", post(&list, "tools/list").without("mcp-method"), -32020),
+        ("another method in the header", post(&list, "tools/call"), -32020),
+        ("no name header", post(&call, "tools/call"), -32020),
+        ("another name in the header", post(&call, "tools/call").with("mcp-name", "walk"), -32020),
+        ("an unknown version", post(&future, "tools/list").with("mcp-protocol-version", "2099-01-01"), -32022),
+        ("a legacy version", post(&past, "tools/list").with("mcp-protocol-version", "2025-11-25"), -32022),
     ];
     for (what, http_request, code) in table {
         let answer = fixture.fetch(http_request).await;

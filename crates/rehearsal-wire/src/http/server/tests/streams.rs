@@ -166,7 +166,7 @@ async fn a_client_that_does_not_read_blocks_only_its_own_channel() {
         send(&connection, channel, result(1)).await;
         assert_eq!(quick.answer().await.json(), result(1));
     }
-    assert!(sent.load(std::sync::atomic::Ordering::SeqCst) < 32, "the flood waits");
+    assert!(sent.load(std::sync::atomic::Ordering::SeqCst) < 32, "the sender of the flood waits");
     assert!(lazy.answer().await.is_stream());
     for _ in 0..32 {
         assert_eq!(lazy.data().await["method"], "notifications/message");
@@ -206,7 +206,7 @@ async fn responses_to_a_batch_wait_for_a_client_that_does_not_read() {
     }
     // The buffers of the two sockets hold some megabytes, but not this many.
     assert!(sent.load(std::sync::atomic::Ordering::SeqCst) < REQUESTS, "the application waits");
-    assert!(lazy.answer().await.is_stream(), "so many answers are not gathered for a body of JSON");
+    assert!(lazy.answer().await.is_stream(), "this many responses are not collected for a JSON body");
     for id in 0..REQUESTS {
         assert_eq!(lazy.data().await["id"], id);
     }
