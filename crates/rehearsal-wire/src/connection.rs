@@ -64,7 +64,8 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// Carries out a fault in place of a response, or just before it. A transport without this fault carries out the
     /// nearest one that it has.
     ///
-    /// Only the server side of a transport has faults; the other side returns [`FaultsUnsupported`](SendError::FaultsUnsupported).
+    /// Only the server side of a transport has faults; the other side returns
+    /// [`FaultsUnsupported`](SendError::FaultsUnsupported).
     fn inject_fault(&self, channel: Channel, fault: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
         let _ = (channel, fault);
         Box::pin(async { Err(SendError::FaultsUnsupported) })

@@ -1,7 +1,7 @@
 //! Encodes and decodes server-sent events, by the rules of WHATWG.
 //!
 //! ```text
-//! id: 7 ⏎ data: {"jsonrpc": ⏎ data: "2.0", …} ⏎ ⏎   ──►  Event { id: "7", data: "{\"jsonrpc\":\n\"2.0\", …}" }
+//! id: 7 ⏎ data: {"jsonrpc": ⏎ data: "2.0", …} ⏎ ⏎   ──►  SseEvent { id: "7", data: "{\"jsonrpc\":\n\"2.0\", …}" }
 //! ```
 
 use std::collections::VecDeque;

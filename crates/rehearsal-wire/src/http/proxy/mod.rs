@@ -1,4 +1,4 @@
-//! A transparent reverse proxy: clients connect to a server through it, and a [`Tap`] sees all traffic.
+//! A transparent reverse proxy: clients connect to a server through it, and a [`ProxyTap`] sees all traffic.
 //!
 //! ```text
 //!             ┌── Requests ──► out ──┐                 each direction: read ──► understand ──► tap ──► write, and

@@ -1,8 +1,8 @@
 //! Decides the era of a POST, and checks the rules of that era.
 //!
 //! The body decides first: a request with a version in its `_meta` belongs to the stateless era, whatever its headers
-//! contain. The checks after that are, in this order: required `_meta` keys, headers that agree with the body, a version that is
-//! served.
+//! contain. The checks after that are, in this order: required `_meta` keys, headers that agree with the body,
+//! a version that is served.
 
 use http::{HeaderMap, StatusCode};
 use rehearsal_core::message::{Body, ErrorReply, Message, Method, Request};
