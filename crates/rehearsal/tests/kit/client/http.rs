@@ -137,7 +137,7 @@ async fn a_time_out_while_a_broken_stream_is_resumed_says_so() {
     assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        "no answer to tools/call within 0.3 s\n  at that moment: the stream of the answer broke off; it was being resumed \
-         after event \"first\", try 1"
+        "no answer to tools/call within 0.3 s\n  at that moment: the stream of the response broke; it was being resumed after \
+         event \"first\", attempt 1"
     );
 }

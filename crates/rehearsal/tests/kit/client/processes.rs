@@ -40,8 +40,8 @@ async fn half_an_answer_is_shown_when_the_time_is_over() {
     let then = r#"read call; printf '{"jsonrpc": "2.0", "'; exec sleep 1000"#;
     let client = server(then).timeout(Duration::from_millis(500)).connect().await.unwrap();
     let error = client.ping().await.unwrap_err();
-    let text = "no answer to ping within 0.5 s\n  at that moment: 20 bytes of a line had come on its stdout, and not its \
-                end: {\"jsonrpc\": \"2.0\", \"";
+    let text = "no answer to ping within 0.5 s\n  at that moment: a line on its stdout was incomplete after 20 \
+                bytes: {\"jsonrpc\": \"2.0\", \"";
     assert_eq!(error.to_string(), text);
 }
 

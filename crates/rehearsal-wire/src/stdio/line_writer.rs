@@ -26,7 +26,7 @@ use crate::SendError;
 /// The number of queued bytes from which a sender has to wait.
 const QUEUE_LIMIT: usize = 1024 * 1024;
 /// A message of this length or more is not written without waiting.
-const AT_ONCE: usize = 4096;
+const DIRECT_WRITE_LIMIT: usize = 4096;
 
 /// A pipe that many tasks write to.
 ///
@@ -56,7 +56,7 @@ struct Queue {
     /// The bytes that are not written yet.
     rest: BytesMut,
     /// The number of bytes that were ever queued. Subtracting the rest gives the number written.
-    taken: u64,
+    queued: u64,
     /// Senders that wait until a number of bytes is written, in queue order.
     unwritten: VecDeque<(u64, oneshot::Sender<()>)>,
     /// The waker of the task that empties the queue; `None` if there is no such task.
@@ -66,17 +66,17 @@ struct Queue {
 impl LineWriter {
     /// `alone` comes from the reader of the same connection: whether the last message of the peer arrived alone.
     pub(super) fn new(to: impl AsyncWrite + Send + Unpin + 'static, alone: Arc<AtomicBool>) -> LineWriter {
-        let (broken, taken, unwritten, emptying) = Default::default();
+        let (broken, queued, unwritten, emptying) = Default::default();
         let (pipe, rest) = (Some(Box::new(to) as Box<_>), BytesMut::with_capacity(4096));
-        let queue = Queue { pipe, broken, rest, taken, unwritten, emptying };
+        let queue = Queue { pipe, broken, rest, queued, unwritten, emptying };
         let shared = Arc::new(Shared { alone, queue: Mutex::new(queue), progress: Notify::new() });
         LineWriter { shared, turn: AsyncMutex::new(()) }
     }
 
     /// Writes one message with its line end, at once or in one write with concurrent messages. `None` means that it
-    /// would have to wait and nothing was done.
+    /// would have to wait and did nothing.
     pub(super) fn try_line(&self, message: &[u8]) -> Option<Result<(), SendError>> {
-        if message.len() >= AT_ONCE {
+        if message.len() >= DIRECT_WRITE_LIMIT {
             return None;
         }
         if memchr::memchr(b'\n', message).is_some() {
@@ -151,7 +151,7 @@ impl LineWriter {
                 if queue.rest.len() < QUEUE_LIMIT {
                     queue.put(parts);
                     let (sender, written) = oneshot::channel();
-                    let end = queue.taken;
+                    let end = queue.queued;
                     queue.unwritten.push_back((end, sender));
                     self.shared.empty(&mut queue);
                     return Ok(written);
@@ -226,12 +226,12 @@ impl Queue {
     fn put(&mut self, parts: &[&[u8]]) {
         for part in parts {
             self.rest.extend_from_slice(part);
-            self.taken += part.len() as u64;
+            self.queued += part.len() as u64;
         }
     }
 
     fn written(&self) -> u64 {
-        self.taken - self.rest.len() as u64
+        self.queued - self.rest.len() as u64
     }
 
     fn why_closed(&self) -> SendError {
@@ -298,12 +298,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sender_that_gives_up_does_not_cut_a_line_in_two() {
+    async fn a_sender_that_times_out_does_not_split_a_line() {
         let (near, mut far) = tokio::io::duplex(8);
         let writer = writer(near);
         let long = Bytes::from_static(b"a long first message");
-        let gave_up = tokio::time::timeout(Duration::from_millis(5), writer.line(&long)).await;
-        assert!(gave_up.is_err());
+        let timed_out = tokio::time::timeout(Duration::from_millis(5), writer.line(&long)).await;
+        assert!(timed_out.is_err());
         let short = Bytes::from_static(b"second");
         let read = async {
             let mut read = String::new();
@@ -320,18 +320,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_has_something_to_say_waits_for_a_message_that_drips() {
+    async fn senders_wait_for_a_slow_write() {
         let (near, mut far) = tokio::io::duplex(1024);
         let writer = writer(near);
         let (slow, quick) = (Bytes::from_static(b"drop by drop\n"), Bytes::from_static(b"quick"));
-        let drip = writer.write_slowly(&slow, 2, Duration::from_millis(1));
+        let slow_write = writer.write_slowly(&slow, 2, Duration::from_millis(1));
         let line = async {
             tokio::task::yield_now().await;
             assert!(writer.try_line(b"at once").is_none());
             writer.line(&quick).await
         };
-        let (dripped, said) = tokio::join!(drip, line);
-        assert!(dripped.is_ok() && said.is_ok());
+        let (written, sent) = tokio::join!(slow_write, line);
+        assert!(written.is_ok() && sent.is_ok());
         writer.close().await;
         let mut read = String::new();
         far.read_to_string(&mut read).await.unwrap();
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_said_in_the_same_moment_is_one_write() {
+    async fn concurrent_messages_are_one_write() {
         let writes = Writes::default();
         let writer = writer(writes.clone());
         let [one, two, three] = ["one", "two", "three"].map(Bytes::from);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_is_alone_writes_at_once_and_nobody_overtakes() {
+    async fn a_lone_sender_writes_directly_and_message_order_is_kept() {
         let (writes, alone) = (Writes::default(), Arc::new(AtomicBool::new(true)));
         let writer = LineWriter::new(writes.clone(), alone.clone());
         assert!(matches!(writer.try_line(b"alone"), Some(Ok(()))));
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pipe_that_is_full_takes_everything_later_and_in_order() {
+    async fn messages_for_a_full_pipe_are_written_later_in_order() {
         let (near, mut far) = tokio::io::duplex(8);
         let writer = writer(near);
         assert!(matches!(writer.try_line(b"12345678"), Some(Ok(()))));
@@ -400,16 +400,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_does_not_want_to_wait_is_sent_away_when_much_is_to_be_written() {
+    async fn try_line_fails_when_the_queue_is_full() {
         let (near, _far) = tokio::io::duplex(8);
         let writer = writer(near);
-        assert!(writer.try_line(&[b'x'; AT_ONCE]).is_none());
-        let taken = (0..).take_while(|_| writer.try_line(&[b'x'; 1000]).is_some()).count();
-        assert_eq!(taken, (QUEUE_LIMIT + 8).div_ceil(1001));
+        assert!(writer.try_line(&[b'x'; DIRECT_WRITE_LIMIT]).is_none());
+        let queued = (0..).take_while(|_| writer.try_line(&[b'x'; 1000]).is_some()).count();
+        assert_eq!(queued, (QUEUE_LIMIT + 8).div_ceil(1001));
     }
 
     #[tokio::test]
-    async fn progress_wakes_only_the_senders_that_can_go_on() {
+    async fn progress_wakes_only_the_senders_that_can_continue() {
         const SENDERS: usize = 1000;
         let (near, mut far) = tokio::io::duplex(4096);
         let (writer, polls) = (Arc::new(writer(near)), Arc::new(AtomicUsize::new(0)));
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_peer_that_reads_nothing_makes_senders_wait_and_the_end_wakes_them() {
+    async fn senders_wait_for_a_peer_that_does_not_read_until_it_closes() {
         let (near, far) = tokio::io::duplex(8);
         let writer = Arc::new(writer(near));
         let senders: Vec<_> = (0..10)

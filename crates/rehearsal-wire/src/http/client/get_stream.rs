@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rehearsal_core::exchange::Channel;
 use tokio::sync::{mpsc, oneshot};
 
-use super::answer::HttpResponse;
-use super::call::ReceiverGone;
 use super::context::{GetOutcome, TransportContext};
 use super::event_reader::{EventReader, ReadEvent, Resumption, StreamEnd, long_message, message, partial_message};
+use super::post::ReceiverGone;
+use super::response::HttpResponse;
 use crate::{ChannelEnd, Event, HttpMeta};
 
 /// The GET stream, for messages that belong to no request: opened after the handshake, and again whenever it ends.
@@ -34,7 +34,7 @@ impl GetStream {
 
     /// Returns how the stream ended for good; `None` if the server offers none, which is optional.
     async fn listen(&mut self, opened: oneshot::Sender<()>) -> Result<Option<ChannelEnd>, ReceiverGone> {
-        let first = self.context.listen(None).await;
+        let first = self.context.open_stream(None).await;
         let _ = opened.send(()); // the receiver may be dropped
         let mut why = match first {
             GetOutcome::Stream(answer) => match self.follow(answer).await? {
@@ -46,7 +46,7 @@ impl GetStream {
         };
         while let Some(pause) = self.resumption.pause() {
             tokio::time::sleep(pause).await;
-            why = match self.context.listen(self.resumption.last_event()).await {
+            why = match self.context.open_stream(self.resumption.last_event()).await {
                 GetOutcome::Stream(answer) => match self.follow(answer).await? {
                     Ok(why) => why,
                     Err(end) => return Ok(Some(end)),
@@ -59,7 +59,7 @@ impl GetStream {
             };
         }
         let why = why.unwrap_or_else(|| "it ended without an event".to_owned());
-        Ok(Some(ChannelEnd::Broken { why: format!("the standing stream: {why} ({} tries)", self.resumption.tried()) }))
+        Ok(Some(ChannelEnd::Broken { why: format!("the GET stream: {why} ({} tries)", self.resumption.attempts()) }))
     }
 
     /// Delivers the messages of one stream. Returns the error at its end, or why the stream cannot be opened again.

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use bytes::{BufMut, Bytes, BytesMut};
 use rehearsal_core::answer::fault::{AfterFault, DisconnectAt, TransportFault, first_half};
 
-use super::write::LineWriter;
+use super::line_writer::LineWriter;
 use crate::SendError;
 
 /// Carries out a fault. After a fault that ends the connection, nothing more reaches the client.
-pub(super) async fn inject(writer: &LineWriter, misdeed: TransportFault) -> Result<AfterFault, SendError> {
-    match misdeed {
+pub(super) async fn inject(writer: &LineWriter, fault: TransportFault) -> Result<AfterFault, SendError> {
+    match fault {
         TransportFault::RawAnswers(answers) => {
             for answer in answers {
                 writer.bytes(&line(&answer)).await?;
@@ -67,7 +67,7 @@ async fn close_stdout(writer: &LineWriter) -> Result<AfterFault, SendError> {
 
 /// Writes this number of bytes as lines.
 fn flood(to: &mut impl Write, mut bytes: u64) -> io::Result<()> {
-    let noise = b"nobody needs to know this, and there is more of it\n".repeat(80);
+    let noise = b"this line is only a flood, and there is more of it\n".repeat(80);
     while bytes > 0 {
         let piece = noise.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
         to.write_all(&noise[..piece])?;
@@ -86,7 +86,7 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     #[test]
-    fn a_flood_has_the_length_that_was_asked_for() {
+    fn a_flood_has_the_requested_length() {
         for bytes in [0, 1, 4079, 4080, 4081, 100_000] {
             let mut flooded = Vec::new();
             flood(&mut flooded, bytes).unwrap();
@@ -95,10 +95,10 @@ mod tests {
     }
 
     /// Returns what a client reads. Faults that close our own stdout cannot be tested in this process.
-    async fn written(misdeed: TransportFault) -> String {
+    async fn written(fault: TransportFault) -> String {
         let (near, mut far) = tokio::io::duplex(1024);
         let writer = LineWriter::new(near, Arc::new(AtomicBool::new(true)));
-        assert_eq!(inject(&writer, misdeed).await.unwrap(), AfterFault::Continue);
+        assert_eq!(inject(&writer, fault).await.unwrap(), AfterFault::Continue);
         writer.close().await;
         let mut read = Vec::new();
         far.read_to_end(&mut read).await.unwrap();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn misdeeds_are_lines_and_pieces_of_them() {
+    async fn a_fault_writes_lines_or_parts_of_lines() {
         let answer = || Bytes::from_static(b"{\"a\":1}");
         let drip = TransportFault::SlowWrite { answer: answer(), piece: 3, pause: Duration::from_millis(1) };
         let refused =
@@ -118,8 +118,8 @@ mod tests {
             (drip, "{\"a\":1}\n"),
             (TransportFault::HttpStatus(refused), "sorry\n"),
         ];
-        for (misdeed, expected) in table {
-            assert_eq!(written(misdeed.clone()).await, expected, "{misdeed:?}");
+        for (fault, expected) in table {
+            assert_eq!(written(fault.clone()).await, expected, "{fault:?}");
         }
     }
 }

@@ -37,7 +37,7 @@ fn is_alive(pid: &str) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-async fn gone(pid: &str) -> bool {
+async fn has_exited(pid: &str) -> bool {
     let deadline = Instant::now() + Duration::from_secs(5);
     while is_alive(pid) && Instant::now() < deadline {
         tokio::task::yield_now().await;
@@ -46,7 +46,7 @@ async fn gone(pid: &str) -> bool {
 }
 
 #[tokio::test]
-async fn bytes_come_back_as_they_went() {
+async fn messages_pass_a_child_process_byte_for_byte() {
     let mut cat = started("exec cat").await;
     let odd = Message::parse(r#"{"id":2 ,"jsonrpc":"2.0","method":"tools/list","x":1.00}"#);
     cat.sender.send(Outgoing::new(Channel::MAIN, odd.clone())).await.unwrap();
@@ -73,7 +73,7 @@ async fn a_large_message_passes_both_ways() {
 }
 
 #[tokio::test]
-async fn a_line_over_the_limit_is_told_and_the_next_is_read() {
+async fn a_line_over_the_limit_is_reported_and_the_next_is_read() {
     let command = ServerCommand { message_limit: 1000, ..shell("head -c 5000 /dev/zero; echo; echo ok") };
     let mut server = spawn(&command).await.unwrap();
     assert_eq!(message(&mut server).await.as_garbled().unwrap().reason, GarbledReason::TooLong { limit: 1000 });
@@ -84,7 +84,7 @@ async fn a_line_over_the_limit_is_told_and_the_next_is_read() {
 }
 
 #[tokio::test]
-async fn an_early_exit_gives_its_status_and_last_words() {
+async fn an_early_exit_is_reported_with_its_status_and_stderr() {
     let mut server = started("echo 'Traceback: no such module' >&2; exit 3").await;
     assert_eq!(ending(&mut server).await.to_string(), "exited with status 3");
     assert_eq!(server.sender.last_stderr(), ["Traceback: no such module"]);
@@ -92,20 +92,20 @@ async fn an_early_exit_gives_its_status_and_last_words() {
 }
 
 #[tokio::test]
-async fn a_death_by_signal_is_told() {
+async fn an_exit_by_signal_is_reported() {
     let mut server = started("kill -11 $$").await;
     assert_eq!(ending(&mut server).await.to_string(), "was killed by signal 11");
 }
 
 #[tokio::test]
-async fn a_flood_of_stderr_blocks_nobody() {
+async fn a_flood_of_stderr_does_not_block_the_server() {
     let mut server = started("head -c 20000000 /dev/zero | tr '\\0' 'x' >&2; echo; exec cat").await;
     assert_eq!(message(&mut server).await.raw(), "");
     assert!(server.sender.last_stderr().len() <= 100);
 }
 
 #[tokio::test]
-async fn a_server_that_ignores_everything_is_killed_with_all_that_it_started() {
+async fn a_server_that_ignores_sigterm_is_killed_with_its_children() {
     let script = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 1; done' & \
                   echo $$; while :; do sleep 1; done";
     let mut server = started(script).await;
@@ -113,12 +113,12 @@ async fn a_server_that_ignores_everything_is_killed_with_all_that_it_started() {
     assert!(pids.iter().all(|pid| is_alive(pid)));
     assert_eq!(server.sender.close().await, StopOutcome::Killed);
     for pid in pids {
-        assert!(gone(&pid).await, "{pid} is still there");
+        assert!(has_exited(&pid).await, "{pid} is still there");
     }
 }
 
 #[tokio::test]
-async fn a_server_that_ignores_a_closed_stdin_takes_sigterm() {
+async fn a_server_that_ignores_a_closed_stdin_gets_sigterm() {
     let server = started("exec sleep 1000").await;
     assert_eq!(server.sender.close().await, StopOutcome::Terminated);
 }
@@ -129,12 +129,12 @@ async fn dropping_the_connection_leaves_no_process() {
     let pids = [message(&mut server).await.text().into_owned(), message(&mut server).await.text().into_owned()];
     drop(server);
     for pid in pids {
-        assert!(gone(&pid).await, "{pid} is still there");
+        assert!(has_exited(&pid).await, "{pid} is still there");
     }
 }
 
 #[tokio::test]
-async fn a_server_that_reads_nothing_holds_up_its_writer_but_not_the_close() {
+async fn a_server_that_reads_nothing_does_not_block_close() {
     let server = started("exec sleep 1000").await;
     let sender = server.sender.clone();
     let large = Outgoing::new(Channel::MAIN, Message::parse("x".repeat(1_000_000)));
@@ -144,13 +144,13 @@ async fn a_server_that_reads_nothing_holds_up_its_writer_but_not_the_close() {
 }
 
 #[tokio::test]
-async fn stdout_closed_by_a_running_server_is_told_apart_from_its_end() {
+async fn a_closed_stdout_is_reported_separately_from_an_exit() {
     let mut server = started("exec >&-; exec sleep 1000").await;
     assert_eq!(ending(&mut server).await, ConnectionEnd::StdoutClosed);
 }
 
 #[tokio::test]
-async fn environment_and_working_directory_are_the_servers() {
+async fn the_server_gets_its_environment_and_working_directory() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = shell("echo $REHEARSAL_TEST; pwd");
     command.environment.insert("REHEARSAL_TEST".into(), "set".into());
@@ -162,7 +162,7 @@ async fn environment_and_working_directory_are_the_servers() {
 }
 
 #[tokio::test]
-async fn what_cannot_start_says_why() {
+async fn a_failed_start_reports_its_cause() {
     let error = spawn(&ServerCommand::new("no-such-program")).await.unwrap_err();
     assert_eq!(error.to_string(), "there is no program \"no-such-program\" in PATH");
     let command = ServerCommand { working_dir: Some("/no/such/folder".into()), ..shell("true") };

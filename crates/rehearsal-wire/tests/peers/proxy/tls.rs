@@ -11,7 +11,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use super::stage::{End, OK, POST, Stage};
+use super::fixture::{End, Fixture, OK, POST};
 
 fn acceptor() -> (TlsAcceptor, Bytes) {
     let rcgen::CertifiedKey { cert, signing_key } =
@@ -27,11 +27,11 @@ fn acceptor() -> (TlsAcceptor, Bytes) {
 }
 
 #[tokio::test]
-async fn a_server_behind_tls_is_reached_in_plain_text() {
+async fn a_tls_server_is_reachable_over_plain_http() {
     let (acceptor, certificate) = acceptor();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let there = format!("localhost:{}", listener.local_addr().unwrap().port());
-    let stage = Stage::with(|options| {
+    let fixture = Fixture::with(|options| {
         options.upstream = format!("https://{there}/mcp").parse().unwrap();
         options.root_certificates = vec![certificate];
     })
@@ -46,18 +46,18 @@ async fn a_server_behind_tls_is_reached_in_plain_text() {
         stream.write_all(format!("HTTP/1.1 200 OK\r\nLocation: https://{there}/x\r\n\r\n[]").as_bytes()).await.unwrap();
         stream.flush().await.unwrap();
     });
-    let mut client = stage.client().await;
-    client.send(&POST.replace("HERE", &stage.here())).await;
+    let mut client = fixture.client().await;
+    client.send(&POST.replace("HERE", &fixture.here())).await;
     serving.await.unwrap();
-    assert_eq!(client.rest().await, format!("HTTP/1.1 200 OK\r\nLocation: http://{}/x\r\n\r\n[]", stage.here()));
+    assert_eq!(client.rest().await, format!("HTTP/1.1 200 OK\r\nLocation: http://{}/x\r\n\r\n[]", fixture.here()));
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_not_known_is_a_bad_gateway() {
+async fn an_untrusted_certificate_is_a_bad_gateway() {
     let ((acceptor, _), (_, other)) = (acceptor(), acceptor());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let there = format!("localhost:{}", listener.local_addr().unwrap().port());
-    let stage = Stage::with(|options| {
+    let fixture = Fixture::with(|options| {
         options.upstream = format!("https://{there}/mcp").parse().unwrap();
         options.root_certificates = vec![other];
     })
@@ -66,14 +66,14 @@ async fn a_certificate_that_is_not_known_is_a_bad_gateway() {
         let (stream, _) = listener.accept().await.unwrap();
         let _ = acceptor.accept(stream).await;
     });
-    let mut client = stage.client().await;
-    client.send(&POST.replace("HERE", &stage.here())).await;
+    let mut client = fixture.client().await;
+    client.send(&POST.replace("HERE", &fixture.here())).await;
     let response = client.rest().await;
     assert!(response.starts_with("HTTP/1.1 502 Bad Gateway") && response.contains("certificate"), "{response}");
 }
 
 #[tokio::test]
-async fn names_and_addresses_of_every_kind_are_reached() {
+async fn servers_on_ipv4_ipv6_and_localhost_are_reached() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         // On a machine without IPv6 there is nothing to test here.
         let Ok(listener) = TcpListener::bind(address).await else { continue };
@@ -81,14 +81,14 @@ async fn names_and_addresses_of_every_kind_are_reached() {
         let name = format!("localhost:{}", local.port());
         let known = tokio::net::lookup_host(&name).await.unwrap().any(|address| address == local);
         for there in [local.to_string(), if known { name } else { local.to_string() }] {
-            let stage = Stage::with(|options| {
+            let fixture = Fixture::with(|options| {
                 options.upstream = format!("http://{there}/mcp").parse().unwrap();
                 options.listen = address.parse().unwrap();
             })
             .await;
-            assert_eq!(stage.proxy.url(), format!("http://{}/mcp", stage.here()));
-            let mut client = stage.client().await;
-            client.send(&POST.replace("HERE", &stage.here())).await;
+            assert_eq!(fixture.proxy.url(), format!("http://{}/mcp", fixture.here()));
+            let mut client = fixture.client().await;
+            client.send(&POST.replace("HERE", &fixture.here())).await;
             let accepted = tokio::time::timeout(Duration::from_secs(20), listener.accept()).await;
             let mut server = End(accepted.expect("a connection").unwrap().0);
             server.expect(&POST.replace("HERE", &there)).await;

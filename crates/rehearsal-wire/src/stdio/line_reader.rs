@@ -18,9 +18,9 @@ const SMALL_READ: usize = 4 * 1024;
 /// The free space in the buffer that a read needs.
 const MIN_SPARE: usize = 512;
 /// How much of an overlong message is kept to identify it, in bytes.
-const KEPT: usize = 1024;
+const OVERLONG_LIMIT: usize = 1024;
 /// How much of a partial line is shown.
-const EXCERPT: usize = 200;
+const EXCERPT_LIMIT: usize = 200;
 
 /// Splits a stream into lines. The line end belongs to the transport, everything else to the message.
 pub(super) struct LineReader {
@@ -33,12 +33,12 @@ pub(super) struct LineReader {
     /// True if the last message arrived alone. Then its response, or the next request, is probably written alone too.
     alone: Arc<AtomicBool>,
     /// True if a message of the last read was already returned.
-    taken: bool,
+    returned_one: bool,
     /// True if the last read filled the buffer.
-    much: bool,
-    half: Arc<PartialLine>,
-    /// True if `half` holds a partial line.
-    is_half: bool,
+    filled: bool,
+    partial_line: Arc<PartialLine>,
+    /// True if `partial_line` holds one.
+    has_partial: bool,
 }
 
 /// The beginning of a line whose end has not arrived. It explains why a response is missing.
@@ -49,11 +49,11 @@ impl PartialLine {
     /// Describes the partial line:
     ///
     /// ```text
-    /// 20 bytes of a line had come on its stdout, and not its end: {"jsonrpc": "2.0", "
+    /// a line on its stdout was incomplete after 20 bytes: {"jsonrpc": "2.0", "
     /// ```
-    pub(super) fn in_words(&self) -> Option<String> {
+    pub(super) fn describe(&self) -> Option<String> {
         let (length, first) = self.state().clone()?;
-        Some(format!("{length} bytes of a line had come on its stdout, and not its end: {first}"))
+        Some(format!("a line on its stdout was incomplete after {length} bytes: {first}"))
     }
 
     fn state(&self) -> MutexGuard<'_, Option<(usize, String)>> {
@@ -87,16 +87,16 @@ impl LineReader {
             limit,
             state: LineState::Lines,
             alone,
-            taken: false,
-            much: false,
-            half: Arc::default(),
-            is_half: false,
+            returned_one: false,
+            filled: false,
+            partial_line: Arc::default(),
+            has_partial: false,
         }
     }
 
     /// Returns a shared view of the partial line.
     pub(super) fn partial_line(&self) -> Arc<PartialLine> {
-        self.half.clone()
+        self.partial_line.clone()
     }
 
     /// Returns a shared flag: whether the last message arrived alone.
@@ -110,8 +110,8 @@ impl LineReader {
         loop {
             if let Some(message) = self.take_line() {
                 budget.made_progress();
-                let taken = std::mem::replace(&mut self.taken, true);
-                self.alone.store(!taken && self.buffer.is_empty(), Ordering::Relaxed);
+                let returned_one = std::mem::replace(&mut self.returned_one, true);
+                self.alone.store(!returned_one && self.buffer.is_empty(), Ordering::Relaxed);
                 return Poll::Ready(LineEvent::Message(message));
             }
             if self.state == LineState::End {
@@ -120,13 +120,17 @@ impl LineReader {
             let room = self.buffer.capacity() - self.buffer.len();
             if room < MIN_SPARE {
                 // If half of a small buffer holds a partial message, the message is probably large.
-                self.buffer.reserve(if self.much || self.buffer.len() >= SMALL_READ / 2 { CHUNK } else { SMALL_READ });
+                self.buffer.reserve(if self.filled || self.buffer.len() >= SMALL_READ / 2 {
+                    CHUNK
+                } else {
+                    SMALL_READ
+                });
             }
             let room = self.buffer.capacity() - self.buffer.len();
             // `read_buf` keeps no state between polls, so nothing is lost when each poll builds a new future.
             match pin!(self.from.read_buf(&mut self.buffer)).poll(context) {
                 Poll::Pending => {
-                    if self.is_half || !self.buffer.is_empty() {
+                    if self.has_partial || !self.buffer.is_empty() {
                         self.note_partial();
                     }
                     return Poll::Pending;
@@ -140,8 +144,8 @@ impl LineReader {
                     }
                 }
                 Poll::Ready(Ok(count)) => {
-                    self.taken = false;
-                    self.much = count == room;
+                    self.returned_one = false;
+                    self.filled = count == room;
                 }
                 Poll::Ready(Err(error)) => {
                     self.state = LineState::End;
@@ -153,9 +157,9 @@ impl LineReader {
 
     #[cold]
     fn note_partial(&mut self) {
-        self.is_half = !self.buffer.is_empty();
-        let first = || String::from_utf8_lossy(&self.buffer[..self.buffer.len().min(EXCERPT)]).into_owned();
-        *self.half.state() = self.is_half.then(|| (self.buffer.len(), first()));
+        self.has_partial = !self.buffer.is_empty();
+        let first = || String::from_utf8_lossy(&self.buffer[..self.buffer.len().min(EXCERPT_LIMIT)]).into_owned();
+        *self.partial_line.state() = self.has_partial.then(|| (self.buffer.len(), first()));
     }
 
     fn take_line(&mut self) -> Option<Message> {
@@ -196,7 +200,7 @@ impl LineReader {
 }
 
 fn too_long(line: &[u8], limit: usize) -> Message {
-    Message::garbled(Bytes::copy_from_slice(&line[..KEPT.min(limit)]), GarbledReason::TooLong { limit })
+    Message::garbled(Bytes::copy_from_slice(&line[..OVERLONG_LIMIT.min(limit)]), GarbledReason::TooLong { limit })
 }
 
 impl fmt::Debug for LineReader {
@@ -243,11 +247,11 @@ mod tests {
     }
 
     #[test]
-    fn the_end_tells_half_a_message_from_a_whole_one_without_line_end() {
+    fn an_unterminated_last_line_is_garbled_only_if_incomplete() {
         let whole = lines(vec![b"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}".to_vec()], 100);
         assert!(whole[0].as_notification().is_some());
-        let half = lines(vec![b"{\"jsonrpc\":\"2.0\",\"met".to_vec()], 100);
-        assert_eq!(half[0].as_garbled().unwrap().reason, GarbledReason::PartialLine);
+        let partial_line = lines(vec![b"{\"jsonrpc\":\"2.0\",\"met".to_vec()], 100);
+        assert_eq!(partial_line[0].as_garbled().unwrap().reason, GarbledReason::PartialLine);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Decides the era of a POST, and checks the rules of that era.
 //!
 //! The body decides first: a request with a version in its `_meta` belongs to the stateless era, whatever its headers
-//! contain. Then come, in this order: required `_meta` keys, headers that agree with the body, a version that is
-//! served.
+//! contain. The checks after that are, in this order: required `_meta` keys, headers that agree with the body,
+//! a version that is served.
 
 use http::{HeaderMap, StatusCode};
 use rehearsal_core::message::{Body, ErrorReply, Message, Method, Request};
@@ -10,7 +10,7 @@ use rehearsal_core::protocol::{Claim, Era, Revision, code, header, meta};
 use serde_json::Value;
 
 use super::options::HttpServerOptions;
-use super::refusal::{BAD_REQUEST, Rejection};
+use super::rejection::{BAD_REQUEST, Rejection};
 
 /// How a POST is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +38,12 @@ pub(super) fn classify(
         Body::Request(request) => {
             let claim = request.param(&["_meta", meta::PROTOCOL_VERSION]);
             if options.serves_modern() && claim.is_some() {
-                modern(request, headers, options).map_err(|refusal| refusal.of(Some(&request.id)))?;
+                check_modern(request, headers, options).map_err(|rejection| rejection.with_id(Some(&request.id)))?;
                 return Ok(PostKind::Stateless);
             }
             if modern_header || (!options.serves_legacy() && request.method != Method::INITIALIZE) {
                 // The request declares no version, so this error names what is missing.
-                Claim::read(&meta_of(request)).map_err(|error| bad_request(error).of(Some(&request.id)))?;
+                Claim::read(&meta_of(request)).map_err(|error| bad_request(error).with_id(Some(&request.id)))?;
             }
             if request.method != Method::INITIALIZE {
                 return Ok(PostKind::Session);
@@ -51,14 +51,14 @@ pub(super) fn classify(
             let wants = request.param(&["protocolVersion"]).and_then(|version| version.text());
             if !options.serves_legacy() {
                 let error = Claim::unsupported(&wants.unwrap_or_default(), &options.revisions);
-                return Err(bad_request(error).of(Some(&request.id)));
+                return Err(bad_request(error).with_id(Some(&request.id)));
             }
             Ok(PostKind::Handshake { wants: wants.and_then(|version| version.parse().ok()) })
         }
         // The headers of notifications are not specified, so none are required.
         Body::Notification(_) if modern_header => Ok(PostKind::Stateless),
         Body::Response(_) | Body::Batch(_) if modern_header => {
-            let message = "2026-07-28 has neither batches nor questions of the server";
+            let message = "2026-07-28 has neither batches nor server requests";
             Err(Rejection::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message))
         }
         Body::Notification(_) | Body::Response(_) | Body::Batch(_) if options.serves_legacy() => Ok(PostKind::Session),
@@ -101,7 +101,7 @@ pub(super) fn legacy_revision(
     })
 }
 
-fn modern(request: &Request, headers: &HeaderMap, options: &HttpServerOptions) -> Result<(), Rejection> {
+fn check_modern(request: &Request, headers: &HeaderMap, options: &HttpServerOptions) -> Result<(), Rejection> {
     let meta = meta_of(request);
     let claim = Claim::read(&meta).map_err(bad_request)?;
     let version = claim.version;
@@ -114,9 +114,9 @@ fn modern(request: &Request, headers: &HeaderMap, options: &HttpServerOptions) -
     let name = header::PROTOCOL_VERSION;
     match &values(name)[..] {
         [found] if found.trim() == version => {}
-        [found] => return Err(mismatch(format!("header {name} says {found:?}, the body {version:?}"))),
-        [] => return Err(mismatch(format!("header {name} is missing; the body says {version:?}"))),
-        several => return Err(mismatch(format!("header {name} stands {} times", several.len()))),
+        [found] => return Err(mismatch(format!("header {name} is {found:?}, but the body has {version:?}"))),
+        [] => return Err(mismatch(format!("header {name} is missing; the body has {version:?}"))),
+        several => return Err(mismatch(format!("header {name} occurs {} times", several.len()))),
     }
     let tool = if request.method == Method::TOOLS_CALL { request.param(&["name"]) } else { None };
     let schema = options.tool_schema.as_ref().zip(tool.and_then(|tool| tool.text()));

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::event_stream::HistoryTotal;
 use super::options::HttpServerOptions;
-use super::refusal::Rejection;
+use super::rejection::Rejection;
 use super::session;
 use super::session::{HttpSession, SessionKind};
 use crate::{Connection, ConnectionEnd};
@@ -21,7 +21,7 @@ pub(super) struct SessionRegistry {
     sessions: RwLock<HashMap<String, Arc<HttpSession>>>,
     shared_legacy: RwLock<Option<Arc<HttpSession>>>,
     shared_modern: RwLock<Option<Arc<HttpSession>>>,
-    newcomers: mpsc::UnboundedSender<Connection>,
+    new_connections: mpsc::UnboundedSender<Connection>,
     streams: Arc<Semaphore>,
     /// One permit for each byte of the bodies that are being received.
     pub(super) bodies: Arc<Semaphore>,
@@ -29,14 +29,26 @@ pub(super) struct SessionRegistry {
 }
 
 impl SessionRegistry {
-    /// Builds a registry that sends new connections to `newcomers`.
-    pub(super) fn new(options: HttpServerOptions, newcomers: mpsc::UnboundedSender<Connection>) -> SessionRegistry {
+    /// Builds a registry that sends new connections to `new_connections`.
+    pub(super) fn new(
+        options: HttpServerOptions,
+        new_connections: mpsc::UnboundedSender<Connection>,
+    ) -> SessionRegistry {
         let streams = Arc::new(Semaphore::new(options.limits.streams.min(Semaphore::MAX_PERMITS)));
         let bodies = options.limits.bodies.max(options.limits.body);
         let bodies = Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)));
         let history_total = Arc::new(HistoryTotal::new(options.limits.history_total));
         let (sessions, shared_legacy, shared_modern) = Default::default();
-        SessionRegistry { options, sessions, shared_legacy, shared_modern, newcomers, streams, bodies, history_total }
+        SessionRegistry {
+            options,
+            sessions,
+            shared_legacy,
+            shared_modern,
+            new_connections,
+            streams,
+            bodies,
+            history_total,
+        }
     }
 
     /// Finds a connection by its id.
@@ -46,7 +58,7 @@ impl SessionRegistry {
     }
 
     /// Starts a connection with an id of its own.
-    pub(super) fn begin(self: &Arc<Self>, kind: SessionKind) -> Result<Arc<HttpSession>, Rejection> {
+    pub(super) fn start(self: &Arc<Self>, kind: SessionKind) -> Result<Arc<HttpSession>, Rejection> {
         let id = random_id()?;
         let (session, events) = HttpSession::new(id.clone(), kind, self);
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +67,7 @@ impl SessionRegistry {
         }
         sessions.insert(id, session.clone());
         drop(sessions);
-        self.hand_out(session::connection(session.clone(), events))?;
+        self.offer_connection(session::build_connection(session.clone(), events))?;
         Ok(session)
     }
 
@@ -72,26 +84,26 @@ impl SessionRegistry {
         let (session, events) = HttpSession::new(String::new(), kind, self);
         *slot = Some(session.clone());
         drop(slot);
-        self.hand_out(session::connection(session.clone(), events))?;
+        self.offer_connection(session::build_connection(session.clone(), events))?;
         Ok(session)
     }
 
     fn slot(&self, kind: SessionKind) -> &RwLock<Option<Arc<HttpSession>>> {
         match kind {
             SessionKind::SharedModern => &self.shared_modern,
-            SessionKind::SharedLegacy | SessionKind::Session | SessionKind::TwoEndpoints => &self.shared_legacy,
+            SessionKind::SharedLegacy | SessionKind::Session | SessionKind::HttpSse => &self.shared_legacy,
         }
     }
 
-    fn hand_out(&self, connection: Connection) -> Result<(), Rejection> {
+    fn offer_connection(&self, connection: Connection) -> Result<(), Rejection> {
         // If the server no longer accepts connections, this one is dropped and thereby closed.
-        self.newcomers.send(connection).map_err(|_| Rejection::closing())
+        self.new_connections.send(connection).map_err(|_| Rejection::closing())
     }
 
     /// Removes a connection that ended.
     pub(super) fn remove(&self, session: &HttpSession) {
         match session.kind {
-            SessionKind::Session | SessionKind::TwoEndpoints => {
+            SessionKind::Session | SessionKind::HttpSse => {
                 self.sessions.write().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
             }
             SessionKind::SharedLegacy | SessionKind::SharedModern => {
@@ -108,7 +120,7 @@ impl SessionRegistry {
         let limit = self.options.session_idle;
         for session in self.all().into_iter().filter(|session| session.kind == SessionKind::Session) {
             if session.idle() >= limit {
-                session.end(ConnectionEnd::Failed { why: format!("nothing was heard for {limit:?}") });
+                session.end(ConnectionEnd::Failed { why: format!("no activity for {limit:?}") });
             }
         }
     }
@@ -131,7 +143,7 @@ impl SessionRegistry {
     }
 
     /// Reserves one of the active requests; fails at the limit.
-    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Rejection> {
+    pub(super) fn reserve_stream(&self) -> Result<OwnedSemaphorePermit, Rejection> {
         self.streams.clone().try_acquire_owned().map_err(|_| Rejection::busy("open streams"))
     }
 }

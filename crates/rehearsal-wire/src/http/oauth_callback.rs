@@ -1,7 +1,7 @@
 //! The redirect endpoint to which an authorization server sends the browser back.
 //!
 //! ```text
-//! browser ── GET /callback?code=…&state=… ──► RedirectListener ──► the whole address
+//! browser ── GET /callback?code=…&state=… ──► CallbackListener ──► the whole URL
 //! ```
 
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::guard::{RequestOrigin, check};
+use super::origin_check::{RequestOrigin, check};
 use super::server::AllowedHosts;
 
 /// The path of the redirect URI.
@@ -30,10 +30,10 @@ const PATH: &str = "/callback";
 /// The most connections that are served concurrently: browsers, and clients that use this port by mistake.
 const MAX_CONNECTIONS: usize = 16;
 /// The time that a client has to send the head of its request.
-const HEAD_LIMIT: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 const DONE_PAGE: &str = "<!doctype html><title>Rehearsal</title>\
-<p>The answer has arrived. This page can be closed; everything else is in the terminal.";
+<p>The login is complete in the browser. You can close this page and return to the terminal.";
 
 /// Listens on this machine for the browser that an authorization server redirects.
 #[derive(Debug)]
@@ -64,43 +64,43 @@ impl CallbackListener {
     /// Waits for a request with the right `state`, and returns its whole URL. Requests with another `state` are
     /// rejected.
     pub async fn wait_for(&self, state: &str) -> io::Result<String> {
-        let (found, mut visits) = mpsc::channel(1);
+        let (found, mut queries) = mpsc::channel(1);
         let expected: Arc<str> = format!("state={state}").into();
-        let mut visitors = JoinSet::new();
+        let mut connections = JoinSet::new();
         loop {
-            while visitors.try_join_next().is_some() {}
+            while connections.try_join_next().is_some() {}
             tokio::select! {
-                Some(query) = visits.recv() => {
+                Some(query) = queries.recv() => {
                     // The browser gets its page before the listener closes.
-                    let _ = tokio::time::timeout(HEAD_LIMIT, visitors.join_all()).await;
+                    let _ = tokio::time::timeout(HEAD_TIMEOUT, connections.join_all()).await;
                     return Ok(format!("{}?{query}", self.uri()));
                 }
-                accepted = self.listener.accept(), if visitors.len() < MAX_CONNECTIONS => {
+                accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => {
                     let (stream, _) = accepted?;
                     let (found, expected) = (found.clone(), Arc::clone(&expected));
                     let service = service_fn(move |request| {
-                        let answer = answer(&request, &expected);
-                        if let Ok(query) = &answer {
+                        let checked = check_query(&request, &expected);
+                        if let Ok(query) = &checked {
                             // The queue is full if the query has arrived before.
                             let _ = found.try_send(query.clone());
                         }
-                        async move { Ok::<_, Infallible>(page(answer.map(|_| ()))) }
+                        async move { Ok::<_, Infallible>(page(checked.map(|_| ()))) }
                     });
-                    visitors.spawn(async move {
+                    connections.spawn(async move {
                         let mut builder = http1::Builder::new();
-                        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).keep_alive(false);
+                        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).keep_alive(false);
                         // A client that disconnects is ignored.
                         let _ = builder.serve_connection(TokioIo::new(stream), service).await;
                     });
                 }
-                _ = tokio::time::sleep(HEAD_LIMIT), if visitors.len() >= MAX_CONNECTIONS => visitors.abort_all(),
+                _ = tokio::time::sleep(HEAD_TIMEOUT), if connections.len() >= MAX_CONNECTIONS => connections.abort_all(),
             }
         }
     }
 }
 
 /// Returns the expected query, or the status that rejects the request.
-fn answer(request: &Request<Incoming>, expected: &str) -> Result<String, StatusCode> {
+fn check_query(request: &Request<Incoming>, expected: &str) -> Result<String, StatusCode> {
     let hosts = request.headers().get_all(HOST).iter().filter_map(|host| host.to_str().ok());
     let named = RequestOrigin { hosts, authority: None, origins: std::iter::empty() };
     if check(named, &AllowedHosts::default(), &AllowedHosts::Any).is_err() {
@@ -113,16 +113,16 @@ fn answer(request: &Request<Incoming>, expected: &str) -> Result<String, StatusC
     if query.split('&').any(|pair| pair == expected) { Ok(query.to_owned()) } else { Err(StatusCode::BAD_REQUEST) }
 }
 
-fn page(answer: Result<(), StatusCode>) -> Response<Full<Bytes>> {
-    let mut response = match answer {
+fn page(checked: Result<(), StatusCode>) -> Response<Full<Bytes>> {
+    let mut response = match checked {
         Ok(()) => Response::new(Full::new(Bytes::from_static(DONE_PAGE.as_bytes()))),
         Err(status) => {
-            let mut response = Response::new(Full::new(Bytes::from_static(b"this is not what is waited for here\n")));
+            let mut response = Response::new(Full::new(Bytes::from_static(b"this is not the expected callback\n")));
             *response.status_mut() = status;
             response
         }
     };
-    let kind = if answer.is_ok() { "text/html; charset=utf-8" } else { "text/plain" };
+    let kind = if checked.is_ok() { "text/html; charset=utf-8" } else { "text/plain" };
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_browser_that_knows_the_state_is_let_in() {
+    async fn only_a_callback_with_the_expected_state_is_accepted() {
         let listener = CallbackListener::bind(None).await.unwrap();
         let uri = listener.uri();
         let browser = async {
@@ -149,12 +149,12 @@ mod tests {
             assert_eq!(visit(&format!("{uri}?code=evil&state=guess")).await, StatusCode::BAD_REQUEST);
             assert_eq!(visit(&format!("{uri}?code=c&state=s1")).await, StatusCode::OK);
         };
-        let (visited, ()) = tokio::join!(listener.wait_for("s1"), browser);
-        assert_eq!(visited.unwrap(), format!("{uri}?code=c&state=s1"));
+        let (callback_url, ()) = tokio::join!(listener.wait_for("s1"), browser);
+        assert_eq!(callback_url.unwrap(), format!("{uri}?code=c&state=s1"));
     }
 
     #[tokio::test]
-    async fn a_port_that_is_taken_is_no_reason_to_give_up() {
+    async fn another_port_is_used_if_the_requested_one_is_taken() {
         let first = CallbackListener::bind(None).await.unwrap();
         let port = first.address.port();
         let second = CallbackListener::bind(Some(port)).await.unwrap();

@@ -8,7 +8,7 @@ use rehearsal_core::exchange::Channel;
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 
-use super::stage::*;
+use super::fixture::*;
 use crate::http::server::HttpServerOptions;
 use crate::{Connection, ConnectionEnd};
 
@@ -32,9 +32,9 @@ fn refused(status: u16, headers: &[(&str, &str)]) -> TransportFault {
     })
 }
 
-async fn wrong(connection: &Connection, channel: Channel, misdeed: TransportFault) {
-    let aftermath = soon(connection.sender.inject_fault(channel, misdeed)).await.unwrap();
-    assert_eq!(aftermath, AfterFault::Continue, "a socket is not the conversation");
+async fn inject(connection: &Connection, channel: Channel, fault: TransportFault) {
+    let after = soon(connection.sender.inject_fault(channel, fault)).await.unwrap();
+    assert_eq!(after, AfterFault::Continue, "a closed socket does not close the connection");
 }
 
 /// Reads a socket to its end.
@@ -57,16 +57,17 @@ fn unchunked(text: &str) -> String {
 }
 
 /// Sends a stateless POST that waits for its response.
-async fn stateless(stage: &mut Stage, connection: &mut Option<Connection>, accept: &str) -> (Client, Channel) {
+async fn stateless(fixture: &mut Fixture, connection: &mut Option<Connection>, accept: &str) -> (Client, Channel) {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
     let call = request(1, "tools/call", json!({"name": "t", "arguments": {}, "_meta": meta})).to_string();
-    let mut client = stage.client().await;
-    let ask = Ask::post(&call).with("mcp-protocol-version", "2026-07-28").with("mcp-method", "tools/call");
-    client.send(ask.with("mcp-name", "t").with("accept", accept)).await;
+    let mut client = fixture.client().await;
+    let http_request =
+        HttpRequest::post(&call).with("mcp-protocol-version", "2026-07-28").with("mcp-method", "tools/call");
+    client.send(http_request.with("mcp-name", "t").with("accept", accept)).await;
     if connection.is_none() {
-        *connection = Some(stage.accept().await);
+        *connection = Some(fixture.accept().await);
     }
-    let (channel, _) = heard(connection.as_mut().unwrap()).await;
+    let (channel, _) = next_message(connection.as_mut().unwrap()).await;
     (client, channel)
 }
 
@@ -74,26 +75,26 @@ const BOTH: &str = "application/json, text/event-stream";
 const JSON: &str = "application/json";
 
 /// Returns a fault as the response to a POST: the head, and every byte until the socket is closed.
-async fn seen(misdeed: TransportFault, accept: &str) -> String {
-    let mut stage = Stage::new(HttpServerOptions::default()).await;
+async fn response_to(fault: TransportFault, accept: &str) -> String {
+    let mut fixture = Fixture::new(HttpServerOptions::default()).await;
     let mut connection = None;
-    let (mut client, channel) = stateless(&mut stage, &mut connection, accept).await;
-    wrong(connection.as_ref().unwrap(), channel, misdeed).await;
-    let handle = stage.server.handle();
+    let (mut client, channel) = stateless(&mut fixture, &mut connection, accept).await;
+    inject(connection.as_ref().unwrap(), channel, fault).await;
+    let handle = fixture.server.handle();
     // The shutdown closes sockets that would otherwise stay open.
     let closing = tokio::spawn(async move { handle.shutdown().await });
-    let seen = rest(&mut client).await;
+    let response_to = rest(&mut client).await;
     closing.abort();
-    let date = seen.find("date: ").map(|at| at..at + 37);
-    let mut seen = seen;
+    let date = response_to.find("date: ").map(|at| at..at + 37);
+    let mut response_to = response_to;
     if let Some(date) = date {
-        seen.replace_range(date, "");
+        response_to.replace_range(date, "");
     }
-    seen
+    response_to
 }
 
 #[tokio::test]
-async fn a_post_is_answered_with_the_bytes_that_were_given() {
+async fn a_faulty_response_to_a_post_has_exactly_the_given_bytes() {
     let half = &ANSWER[..ANSWER.len() / 2];
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n", ANSWER.len());
     let table = [
@@ -102,14 +103,14 @@ async fn a_post_is_answered_with_the_bytes_that_were_given() {
         (TransportFault::Disconnect { answer: answer(), at: DisconnectAt::During }, format!("{head}\r\n{half}")),
         (TransportFault::Disconnect { answer: answer(), at: DisconnectAt::After }, format!("{head}\r\n{ANSWER}")),
     ];
-    for (misdeed, expected) in table {
+    for (fault, expected) in table {
         for accept in [BOTH, JSON] {
-            let seen = seen(misdeed.clone(), accept).await;
-            if matches!(misdeed, TransportFault::Disconnect { at: DisconnectAt::After, .. }) {
-                assert!(seen.contains("connection: close\r\n"), "{seen}");
+            let response_to = response_to(fault.clone(), accept).await;
+            if matches!(fault, TransportFault::Disconnect { at: DisconnectAt::After, .. }) {
+                assert!(response_to.contains("connection: close\r\n"), "{response_to}");
             }
             // The header depends on whether the server shuts down before the head is written.
-            assert_eq!(seen.replace("connection: close\r\n", ""), expected, "{misdeed:?}");
+            assert_eq!(response_to.replace("connection: close\r\n", ""), expected, "{fault:?}");
         }
     }
 }
@@ -123,22 +124,22 @@ async fn chunk(client: &mut Client) -> String {
 }
 
 #[tokio::test]
-async fn a_session_that_is_said_to_be_unknown_is_over() {
-    let mut stage = Stage::new(HttpServerOptions::default()).await;
-    let (session, mut connection) = stage.session("2025-11-25").await;
+async fn an_injected_404_ends_the_session() {
+    let mut fixture = Fixture::new(HttpServerOptions::default()).await;
+    let (session, mut connection) = fixture.session("2025-11-25").await;
     let ping = request(1, "ping", json!({})).to_string();
-    let mut client = stage.client().await;
-    client.send(Ask::post(&ping).in_session(&session)).await;
-    let (channel, _) = heard(&mut connection).await;
-    wrong(&connection, channel, refused(404, &[])).await;
+    let mut client = fixture.client().await;
+    client.send(HttpRequest::post(&ping).in_session(&session)).await;
+    let (channel, _) = next_message(&mut connection).await;
+    inject(&connection, channel, refused(404, &[])).await;
     assert_eq!(client.answer().await.status, 404);
     assert!(chunk(&mut client).await.contains("-32001"));
     assert_eq!(ended(&mut connection).await, ConnectionEnd::Closed);
-    assert_eq!(stage.ask(Ask::post(&ping).in_session(&session)).await.status, 404);
+    assert_eq!(fixture.fetch(HttpRequest::post(&ping).in_session(&session)).await.status, 404);
 }
 
 #[tokio::test]
-async fn a_stream_that_runs_goes_wrong_in_the_middle() {
+async fn faults_can_be_injected_into_an_open_stream() {
     let table = [
         (TransportFault::RawAnswers(vec![Bytes::from_static(b"oops")]), "event: message\ndata: oops\n\n".to_owned()),
         (TransportFault::Disconnect { answer: answer(), at: DisconnectAt::Before }, String::new()),
@@ -155,51 +156,51 @@ async fn a_stream_that_runs_goes_wrong_in_the_middle() {
             event().replace("event: message", "event: text/html"),
         ),
     ];
-    for (misdeed, expected) in table {
-        let mut stage = Stage::new(HttpServerOptions::default()).await;
+    for (fault, expected) in table {
+        let mut fixture = Fixture::new(HttpServerOptions::default()).await;
         let mut connection = None;
-        let (mut client, channel) = stateless(&mut stage, &mut connection, BOTH).await;
+        let (mut client, channel) = stateless(&mut fixture, &mut connection, BOTH).await;
         let connection = connection.unwrap();
-        say(&connection, channel, note("first")).await;
+        send(&connection, channel, note("first")).await;
         assert!(client.answer().await.is_stream());
         assert_eq!(client.data().await, note("first"));
-        wrong(&connection, channel, misdeed.clone()).await;
-        let handle = stage.server.handle();
+        inject(&connection, channel, fault.clone()).await;
+        let handle = fixture.server.handle();
         let closing = tokio::spawn(async move { handle.shutdown().await });
-        assert_eq!(unchunked(&rest(&mut client).await), expected, "{misdeed:?}");
+        assert_eq!(unchunked(&rest(&mut client).await), expected, "{fault:?}");
         closing.abort();
-        assert!(try_say(&connection, channel, note("too late")).await.is_err());
+        assert!(try_send(&connection, channel, note("too late")).await.is_err());
     }
 }
 
 #[tokio::test]
-async fn a_post_of_http_sse_can_be_refused_where_it_waits_for_the_application() {
+async fn an_unacknowledged_http_sse_post_can_be_refused() {
     let options = HttpServerOptions { hold_posts: Some(Duration::from_secs(60)), ..HttpServerOptions::default() };
-    let mut stage = Stage::new(options).await;
-    let mut listening = stage.client().await;
-    listening.send(Ask::get().to("/sse")).await;
+    let mut fixture = Fixture::new(options).await;
+    let mut listening = fixture.client().await;
+    listening.send(HttpRequest::get().to("/sse")).await;
     listening.answer().await;
     let endpoint = listening.event().await.unwrap();
     let endpoint = endpoint.strip_prefix("event: endpoint\ndata: ").unwrap().to_owned();
-    let mut connection = stage.accept().await;
+    let mut connection = fixture.accept().await;
     let ping = |id| request(id, "ping", json!({})).to_string();
     let (one, two) = (ping(1), ping(2));
-    let mut client = stage.client().await;
-    client.send(Ask::post(&one).to(&endpoint)).await;
-    let (channel, _) = heard(&mut connection).await;
+    let mut client = fixture.client().await;
+    client.send(HttpRequest::post(&one).to(&endpoint)).await;
+    let (channel, _) = next_message(&mut connection).await;
     let instead = Bytes::from(result(1).to_string());
     let headers = vec![("retry-after".to_owned(), "7".to_owned())];
     let refused = HttpRefusal { status: 429, headers, body: None, fallback_error: instead.clone() };
-    wrong(&connection, channel, TransportFault::HttpStatus(refused.clone())).await;
+    inject(&connection, channel, TransportFault::HttpStatus(refused.clone())).await;
     let answer = client.answer().await;
     assert_eq!((answer.status, answer.body.as_str()), (429, "Too Many Requests"));
     assert_eq!(answer.headers["retry-after"], "7");
 
-    client.send(Ask::post(&two).to(&endpoint)).await;
-    heard(&mut connection).await;
-    say(&connection, channel, note("a word")).await;
-    assert_eq!(client.answer().await.status, 202, "the first word lets it go");
+    client.send(HttpRequest::post(&two).to(&endpoint)).await;
+    next_message(&mut connection).await;
+    send(&connection, channel, note("a word")).await;
+    assert_eq!(client.answer().await.status, 202, "the first message acknowledges the POST");
     assert_eq!(listening.data().await, note("a word"));
-    wrong(&connection, channel, TransportFault::HttpStatus(refused)).await;
-    assert_eq!(listening.data().await, result(1), "too late for a status");
+    inject(&connection, channel, TransportFault::HttpStatus(refused)).await;
+    assert_eq!(listening.data().await, result(1), "the POST was already acknowledged, so the fault is a message");
 }

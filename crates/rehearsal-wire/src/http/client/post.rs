@@ -9,11 +9,11 @@ use rehearsal_core::message::{Body, GarbledReason, Message, RequestId};
 use rehearsal_core::protocol::Era;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::answer::{BodyKind, HttpResponse, REFUSAL_LIMIT, ReadEnd, read, refusal};
+use super::client_state::{handshake_id, request_ids, version_in_meta};
 use super::context::{GetOutcome, TransportContext};
 use super::event_reader::{EventReader, ReadEvent, Resumption, StreamEnd, long_message, message, partial_message};
 use super::http_client::{RequestBody, RequestFailure};
-use super::memory::{claim, handshake, request_ids};
+use super::response::{BodyKind, HttpResponse, REFUSAL_LIMIT, ReadEnd, read, refusal};
 use crate::{ChannelEnd, Event, HttpMeta};
 
 /// One POST and the messages of its response.
@@ -24,7 +24,7 @@ pub(super) struct Post {
     channel: Channel,
     era: Era,
     /// The pending requests of the POST.
-    waiting: Vec<RequestId>,
+    pending: Vec<RequestId>,
     /// The `initialize` request among them.
     handshake: Option<RequestId>,
     /// Released when no request is pending: a server that leaves the stream open after that must not block the next
@@ -37,7 +37,7 @@ pub(super) struct Post {
 pub(super) struct ReceiverGone;
 
 impl Post {
-    /// Builds a call that will send `message`.
+    /// Builds the POST that will send `message`.
     pub(super) fn new(
         context: &Arc<TransportContext>,
         events: mpsc::Sender<Event>,
@@ -48,15 +48,15 @@ impl Post {
             context: Arc::clone(context),
             events,
             channel,
-            era: if claim(message).is_some() { Era::Modern } else { Era::Legacy },
-            waiting: request_ids(message),
-            handshake: handshake(message).cloned(),
+            era: if version_in_meta(message).is_some() { Era::Modern } else { Era::Legacy },
+            pending: request_ids(message),
+            handshake: handshake_id(message).cloned(),
             slot: None,
         }
     }
 
-    /// Adds the slot that counts this call among the concurrent requests.
-    pub(super) fn holding(self, slot: OwnedSemaphorePermit) -> Post {
+    /// Adds the slot that counts this POST among the concurrent requests.
+    pub(super) fn with_slot(self, slot: OwnedSemaphorePermit) -> Post {
         Post { slot: Some(slot), ..self }
     }
 
@@ -79,14 +79,14 @@ impl Post {
             return self.read_refusal(answer).await;
         }
         if self.handshake.is_some() {
-            self.context.memory().handshake_accepted(&answer.head);
+            self.context.state().handshake_accepted(&answer.head);
         }
         match answer.kind() {
             BodyKind::Json => self.read_json(answer).await,
             BodyKind::Events => self.read_events(answer).await,
             BodyKind::Other => {
                 let (head, body) = answer.into_refusal().await;
-                Ok(self.nothing_said(head, body))
+                Ok(self.end_without_message(head, body))
             }
         }
     }
@@ -106,14 +106,16 @@ impl Post {
         let limit = self.context.options.message_limit;
         let read = read(answer.body, limit).await;
         match read.end {
-            ReadEnd::Whole if read.bytes.trim_ascii().is_empty() => Ok(self.nothing_said(answer.head, read.bytes)),
+            ReadEnd::Whole if read.bytes.trim_ascii().is_empty() => {
+                Ok(self.end_without_message(answer.head, read.bytes))
+            }
             ReadEnd::Whole => {
                 self.deliver(Message::parse(read.bytes), &answer.head).await?;
                 Ok(ChannelEnd::Done)
             }
             ReadEnd::TooLong => {
                 self.deliver(long_message(read.bytes, limit), &answer.head).await?;
-                Ok(ChannelEnd::Broken { why: format!("the answer is longer than the limit of {limit} bytes") })
+                Ok(ChannelEnd::Broken { why: format!("the response is longer than the limit of {limit} bytes") })
             }
             ReadEnd::Broken { why } => {
                 if !read.bytes.is_empty() {
@@ -137,20 +139,20 @@ impl Post {
                     return Ok(ChannelEnd::Broken { why });
                 }
             };
-            let goes_on = !self.waiting.is_empty()
+            let resumes = !self.pending.is_empty()
                 && resumption.last_event().is_some()
                 && self.era == Era::Legacy
-                && self.context.memory().has_resumption();
-            if !goes_on {
-                if let Some(half) = partial_message(unfinished) {
-                    self.deliver(half, &head).await?;
+                && self.context.state().has_resumption();
+            if !resumes {
+                if let Some(partial) = partial_message(unfinished) {
+                    self.deliver(partial, &head).await?;
                 }
-                return Ok(match (why, self.unanswered()) {
+                return Ok(match (why, self.name_pending()) {
                     (None, None) => ChannelEnd::Done,
                     (Some(why), None) => ChannelEnd::Broken { why },
-                    (why, Some(unanswered)) => {
+                    (why, Some(named)) => {
                         let why = why.map_or_else(String::new, |why| format!(": {why}"));
-                        ChannelEnd::Broken { why: format!("the stream ended before {unanswered}{why}") }
+                        ChannelEnd::Broken { why: format!("the stream ended before {named}{why}") }
                     }
                 });
             }
@@ -182,22 +184,22 @@ impl Post {
     async fn resume(&self, resumption: &mut Resumption, mut why: Option<String>) -> Result<HttpResponse, ChannelEnd> {
         let last_event = resumption.last_event().unwrap_or_default().to_owned();
         let lost = |what: &str| {
-            let unanswered = self.unanswered().unwrap_or_default();
+            let named = self.name_pending().unwrap_or_default();
             let why =
-                format!("the stream ended before {unanswered}, and could not go on after event {last_event:?}: {what}");
+                format!("the stream ended before {named}, and could not be resumed after event {last_event:?}: {what}");
             ChannelEnd::Broken { why }
         };
-        let trouble = self.context.note_resuming(self.channel);
+        let note = self.context.note_resuming(self.channel);
         while let Some(pause) = resumption.pause() {
             let because = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-            trouble.is(format!(
-                "the stream of the answer broke off{because}; it was being resumed after event {last_event:?}, try {}",
-                resumption.tried()
+            note.set(format!(
+                "the stream of the response broke{because}; it was being resumed after event {last_event:?}, attempt {}",
+                resumption.attempts()
             ));
             tokio::time::sleep(pause).await;
-            match self.context.listen(Some(&last_event)).await {
+            match self.context.open_stream(Some(&last_event)).await {
                 GetOutcome::Stream(answer) => {
-                    resumption.reached();
+                    resumption.note_reopened();
                     return Ok(answer);
                 }
                 GetOutcome::Refused(answer) => {
@@ -207,38 +209,38 @@ impl Post {
                 GetOutcome::Busy { why: failure } | GetOutcome::Failed { why: failure } => why = Some(failure),
             }
         }
-        let why = why.unwrap_or_else(|| "no event came".to_owned());
-        Err(lost(&format!("{why} ({} tries)", resumption.tried())))
+        let why = why.unwrap_or_else(|| "no event arrived".to_owned());
+        Err(lost(&format!("{why} ({} tries)", resumption.attempts())))
     }
 
     /// Delivers a message, and updates the pending requests and the session from it.
     async fn deliver(&mut self, message: Message, head: &Arc<HttpMeta>) -> Result<(), ReceiverGone> {
-        self.settle(&message);
-        if self.waiting.is_empty() {
+        self.remove_answered(&message);
+        if self.pending.is_empty() {
             self.slot = None;
         }
         let event = Event::Message { channel: self.channel, message, head: Some(Arc::clone(head)) };
         self.events.send(event).await.map_err(|_| ReceiverGone)
     }
 
-    fn settle(&mut self, message: &Message) {
+    fn remove_answered(&mut self, message: &Message) {
         match message.body() {
             Body::Response(response) => {
                 if response.id.is_some() && response.id == self.handshake {
-                    self.context.memory().handshake_answered(&response.reply);
+                    self.context.state().handshake_answered(&response.reply);
                 }
-                self.waiting.retain(|id| Some(id) != response.id.as_ref());
+                self.pending.retain(|id| Some(id) != response.id.as_ref());
             }
-            Body::Batch(messages) => messages.iter().for_each(|message| self.settle(message)),
+            Body::Batch(messages) => messages.iter().for_each(|message| self.remove_answered(message)),
             // A garbled response counts as the response: the server does not repeat it.
-            Body::Garbled(garbled) => self.waiting.retain(|id| Some(id) != garbled.id.as_ref()),
+            Body::Garbled(garbled) => self.pending.retain(|id| Some(id) != garbled.id.as_ref()),
             Body::Request(_) | Body::Notification(_) => {}
         }
     }
 
     /// Returns how a response without a message ends the channel. That is correct if no request was sent.
-    fn nothing_said(&self, head: Arc<HttpMeta>, body: Bytes) -> ChannelEnd {
-        if self.waiting.is_empty() && body.trim_ascii().is_empty() {
+    fn end_without_message(&self, head: Arc<HttpMeta>, body: Bytes) -> ChannelEnd {
+        if self.pending.is_empty() && body.trim_ascii().is_empty() {
             ChannelEnd::Done
         } else {
             ChannelEnd::Refused { head, body }
@@ -246,8 +248,8 @@ impl Post {
     }
 
     /// Names the pending request: `the answer to 7`.
-    fn unanswered(&self) -> Option<String> {
-        let ids: Vec<String> = self.waiting.iter().map(ToString::to_string).collect();
+    fn name_pending(&self) -> Option<String> {
+        let ids: Vec<String> = self.pending.iter().map(ToString::to_string).collect();
         if ids.is_empty() { None } else { Some(format!("the answer to {}", ids.join(", "))) }
     }
 }
@@ -261,5 +263,5 @@ pub(super) async fn post(
 ) -> Result<HttpResponse, RequestFailure> {
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    context.peer.request(http::Method::POST, headers, theirs, body).await
+    context.http_client.request(http::Method::POST, headers, theirs, body).await
 }

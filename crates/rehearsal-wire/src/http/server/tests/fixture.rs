@@ -16,16 +16,16 @@ use crate::{Connection, ConnectionEnd, Event, Outgoing, SendError};
 
 /// Waits with a time limit, so that a test fails instead of hanging.
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), what).await.expect("it should have happened by now")
+    tokio::time::timeout(Duration::from_secs(20), what).await.expect("the wait timed out")
 }
 
-pub(super) struct Stage {
+pub(super) struct Fixture {
     pub(super) server: HttpServer,
 }
 
-impl Stage {
-    pub(super) async fn new(options: HttpServerOptions) -> Stage {
-        Stage { server: HttpServer::bind(options).await.unwrap() }
+impl Fixture {
+    pub(super) async fn new(options: HttpServerOptions) -> Fixture {
+        Fixture { server: HttpServer::bind(options).await.unwrap() }
     }
 
     pub(super) async fn client(&self) -> Client {
@@ -37,7 +37,7 @@ impl Stage {
     }
 
     /// Sends a request from a new client, and returns the response.
-    pub(super) async fn ask(&self, request: Ask<'_>) -> Answer {
+    pub(super) async fn fetch(&self, request: HttpRequest<'_>) -> HttpResponse {
         let mut client = self.client().await;
         client.send(request).await;
         client.answer().await
@@ -48,10 +48,10 @@ impl Stage {
         let mut client = self.client().await;
         let params =
             json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
-        client.send(Ask::post(&request(0, "initialize", params).to_string())).await;
+        client.send(HttpRequest::post(&request(0, "initialize", params).to_string())).await;
         let mut connection = self.accept().await;
-        let (channel, _) = heard(&mut connection).await;
-        say(&connection, channel, json!({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": version}})).await;
+        let (channel, _) = next_message(&mut connection).await;
+        send(&connection, channel, json!({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": version}})).await;
         let answer = client.answer().await;
         (answer.headers["mcp-session-id"].clone(), connection)
     }
@@ -59,55 +59,55 @@ impl Stage {
 
 /// An HTTP request.
 #[derive(Clone)]
-pub(super) struct Ask<'a> {
+pub(super) struct HttpRequest<'a> {
     method: &'a str,
     path: &'a str,
     headers: Vec<(String, String)>,
     body: Option<&'a str>,
 }
 
-impl<'a> Ask<'a> {
-    pub(super) fn new(method: &'a str, path: &'a str) -> Ask<'a> {
+impl<'a> HttpRequest<'a> {
+    pub(super) fn new(method: &'a str, path: &'a str) -> HttpRequest<'a> {
         let headers = vec![("host".to_owned(), "localhost".to_owned())];
-        Ask { method, path, headers, body: None }
+        HttpRequest { method, path, headers, body: None }
     }
 
-    pub(super) fn post(body: &'a str) -> Ask<'a> {
+    pub(super) fn post(body: &'a str) -> HttpRequest<'a> {
         let accept = "application/json, text/event-stream";
-        let ask = Ask { body: Some(body), ..Ask::new("POST", "/mcp") };
-        ask.with("content-type", "application/json").with("accept", accept)
+        let http_request = HttpRequest { body: Some(body), ..HttpRequest::new("POST", "/mcp") };
+        http_request.with("content-type", "application/json").with("accept", accept)
     }
 
-    pub(super) fn saying(self, body: &'a str) -> Ask<'a> {
-        Ask { body: Some(body), ..self }
+    pub(super) fn with_body(self, body: &'a str) -> HttpRequest<'a> {
+        HttpRequest { body: Some(body), ..self }
     }
 
-    pub(super) fn get() -> Ask<'a> {
-        Ask::new("GET", "/mcp").with("accept", "text/event-stream")
+    pub(super) fn get() -> HttpRequest<'a> {
+        HttpRequest::new("GET", "/mcp").with("accept", "text/event-stream")
     }
 
-    pub(super) fn to(self, path: &'a str) -> Ask<'a> {
-        Ask { path, ..self }
+    pub(super) fn to(self, path: &'a str) -> HttpRequest<'a> {
+        HttpRequest { path, ..self }
     }
 
     /// Sets a header, and replaces one of the same name.
-    pub(super) fn with(mut self, name: &str, value: &str) -> Ask<'a> {
+    pub(super) fn with(mut self, name: &str, value: &str) -> HttpRequest<'a> {
         self.headers.retain(|(other, _)| other != name);
         self.also(name, value)
     }
 
     /// Adds a header to those of the same name.
-    pub(super) fn also(mut self, name: &str, value: &str) -> Ask<'a> {
+    pub(super) fn also(mut self, name: &str, value: &str) -> HttpRequest<'a> {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(super) fn without(mut self, name: &str) -> Ask<'a> {
+    pub(super) fn without(mut self, name: &str) -> HttpRequest<'a> {
         self.headers.retain(|(other, _)| other != name);
         self
     }
 
-    pub(super) fn in_session(self, id: &str) -> Ask<'a> {
+    pub(super) fn in_session(self, id: &str) -> HttpRequest<'a> {
         self.with("mcp-session-id", id)
     }
 
@@ -131,13 +131,13 @@ pub(super) struct Client {
 
 /// A response with its whole body, or the head of a stream.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     pub(super) status: u16,
     pub(super) headers: HashMap<String, String>,
     pub(super) body: String,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
     }
@@ -153,8 +153,8 @@ impl Answer {
 }
 
 impl Client {
-    pub(super) async fn send(&mut self, ask: Ask<'_>) {
-        self.write(&ask.text()).await;
+    pub(super) async fn send(&mut self, http_request: HttpRequest<'_>) {
+        self.write(&http_request.text()).await;
     }
 
     pub(super) async fn write(&mut self, text: &str) {
@@ -168,7 +168,7 @@ impl Client {
     }
 
     /// Reads the next response; of a stream only its head.
-    pub(super) async fn answer(&mut self) -> Answer {
+    pub(super) async fn answer(&mut self) -> HttpResponse {
         let first = self.line().await;
         let status = first.split(' ').nth(1).unwrap_or_else(|| panic!("no status in {first:?}")).parse().unwrap();
         let mut headers = HashMap::new();
@@ -180,10 +180,10 @@ impl Client {
         let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
         let mut body = vec![0; length];
         soon(self.stream.read_exact(&mut body)).await.unwrap();
-        Answer { status, headers, body: String::from_utf8(body).unwrap() }
+        HttpResponse { status, headers, body: String::from_utf8(body).unwrap() }
     }
 
-    /// Reads the next event of a stream as it was written, without its last line end; `None` at the end of the stream.
+    /// Reads the exact text of the next event of a stream, without its last line end; `None` at the end of the stream.
     pub(super) async fn event(&mut self) -> Option<String> {
         let length = usize::from_str_radix(&self.line().await, 16).expect("the length of a chunk");
         let mut chunk = vec![0; length + 2];
@@ -218,7 +218,7 @@ pub(super) fn message(value: &Value) -> Message {
 }
 
 /// Returns the next message that the application receives.
-pub(super) async fn heard(connection: &mut Connection) -> (Channel, Value) {
+pub(super) async fn next_message(connection: &mut Connection) -> (Channel, Value) {
     match soon(connection.receiver.receive()).await {
         Event::Message { channel, message, head } => {
             assert!(head.is_some_and(|head| head.headers.contains_key("host")), "the head comes with the message");
@@ -236,10 +236,10 @@ pub(super) async fn ended(connection: &mut Connection) -> ConnectionEnd {
     }
 }
 
-pub(super) async fn say(connection: &Connection, channel: Channel, value: Value) {
-    try_say(connection, channel, value).await.unwrap();
+pub(super) async fn send(connection: &Connection, channel: Channel, value: Value) {
+    try_send(connection, channel, value).await.unwrap();
 }
 
-pub(super) async fn try_say(connection: &Connection, channel: Channel, value: Value) -> Result<(), SendError> {
+pub(super) async fn try_send(connection: &Connection, channel: Channel, value: Value) -> Result<(), SendError> {
     soon(connection.sender.send(Outgoing::new(channel, message(&value)))).await
 }

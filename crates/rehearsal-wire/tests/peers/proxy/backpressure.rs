@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::stage::{End, GET, OK, POST, Stage};
+use super::fixture::{End, Fixture, GET, OK, POST};
 
 /// Sends until the peer stops reading, and returns the number of bytes sent.
 async fn fill(end: &mut End) -> usize {
@@ -13,23 +13,23 @@ async fn fill(end: &mut End) -> usize {
     let mut sent = 0;
     while let Ok(written) = timeout(Duration::from_millis(200), end.0.write(&block)).await {
         sent += written.unwrap();
-        assert!(sent < 256 * 1024 * 1024, "the proxy keeps whatever it gets");
+        assert!(sent < 256 * 1024 * 1024, "the proxy must not buffer without a limit");
     }
     sent
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_stops_the_server_and_nobody_else() {
-    let stage = Stage::new().await;
-    let (mut client, mut server) = stage.asked(GET).await;
+async fn a_client_that_does_not_read_blocks_only_its_own_server() {
+    let fixture = Fixture::new().await;
+    let (mut client, mut server) = fixture.send_request(GET).await;
     server.send("HTTP/1.1 200 OK\r\n\r\n").await;
     let sent = fill(&mut server).await;
-    let (mut other, mut others) = stage.asked(POST).await;
+    let (mut other, mut others) = fixture.send_request(POST).await;
     others.send(OK).await;
     other.expect(OK).await;
     // The other direction of the same socket continues.
-    client.send(&POST.replace("HERE", &stage.here())).await;
-    server.expect(&POST.replace("HERE", &stage.there())).await;
+    client.send(&POST.replace("HERE", &fixture.here())).await;
+    server.expect(&POST.replace("HERE", &fixture.there())).await;
     client.expect("HTTP/1.1 200 OK\r\n\r\n").await;
     let mut got = vec![0; sent];
     client.0.read_exact(&mut got).await.unwrap();
@@ -37,10 +37,10 @@ async fn a_client_that_does_not_read_stops_the_server_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_read_stops_the_client() {
-    let stage = Stage::new().await;
+async fn a_server_that_does_not_read_blocks_the_client() {
+    let fixture = Fixture::new().await;
     let (mut client, mut server) =
-        stage.asked("POST /mcp HTTP/1.1\r\nHost: HERE\r\nContent-Length: 999999999\r\n\r\n").await;
+        fixture.send_request("POST /mcp HTTP/1.1\r\nHost: HERE\r\nContent-Length: 999999999\r\n\r\n").await;
     let sent = fill(&mut client).await;
     server.send("HTTP/1.1 103 Early Hints\r\n\r\n").await;
     client.expect("HTTP/1.1 103 Early Hints\r\n\r\n").await;
@@ -49,11 +49,11 @@ async fn a_server_that_does_not_read_stops_the_client() {
 }
 
 #[tokio::test]
-async fn a_hundred_clients_at_once_get_their_own_answers() {
-    let stage = Stage::new().await;
+async fn a_hundred_concurrent_clients_get_their_own_responses() {
+    let fixture = Fixture::new().await;
     let serving = async {
         for _ in 0..100 {
-            let mut server = stage.server().await;
+            let mut server = fixture.server().await;
             tokio::spawn(async move {
                 let mut request = Vec::new();
                 while !request.ends_with(b"!") {
@@ -65,12 +65,12 @@ async fn a_hundred_clients_at_once_get_their_own_answers() {
             });
         }
     };
-    let asking = async {
+    let sending = async {
         let mut clients = Vec::new();
         for number in 0..100 {
-            let mut client = stage.client().await;
+            let mut client = fixture.client().await;
             let body = format!("{number}!");
-            let head = format!("POST / HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n", stage.here(), body.len());
+            let head = format!("POST / HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n", fixture.here(), body.len());
             client.send(&format!("{head}{body}")).await;
             clients.push((client, body));
         }
@@ -78,5 +78,5 @@ async fn a_hundred_clients_at_once_get_their_own_answers() {
             client.expect(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
         }
     };
-    tokio::join!(serving, asking);
+    tokio::join!(serving, sending);
 }

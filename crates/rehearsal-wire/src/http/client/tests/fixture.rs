@@ -18,13 +18,13 @@ use crate::http::client::{self, HttpClientOptions};
 use crate::{ChannelEnd, Connection, Event, Outgoing, SendError, Sender};
 
 /// The time limit of every wait; only a failing test reaches it.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The headers that a transcript shows.
-const SHOWN: &[&str] =
+const SHOWN_HEADERS: &[&str] =
     &["authorization", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "x-test"];
 
-pub(super) struct Stage {
+pub(super) struct Fixture {
     pub(super) sender: Arc<dyn Sender>,
     connection: Option<Connection>,
     requests: mpsc::UnboundedReceiver<HttpRequest>,
@@ -37,7 +37,7 @@ pub(super) struct HttpRequest {
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: String,
     stream: BufReader<TcpStream>,
-    again: mpsc::UnboundedSender<HttpRequest>,
+    next: mpsc::UnboundedSender<HttpRequest>,
 }
 
 /// Starts a server on its own port, and returns its URL and its requests.
@@ -74,8 +74,8 @@ async fn serve(mut stream: BufReader<TcpStream>, arrived: mpsc::UnboundedSender<
     stream.read_exact(&mut body).await.unwrap();
     let line = lines[0].trim_end_matches(" HTTP/1.1").to_owned();
     let body = String::from_utf8(body).unwrap();
-    let again = arrived.clone();
-    let _ = arrived.send(HttpRequest { line, headers, body, stream, again });
+    let next = arrived.clone();
+    let _ = arrived.send(HttpRequest { line, headers, body, stream, next });
 }
 
 impl HttpRequest {
@@ -92,7 +92,7 @@ impl HttpRequest {
     pub(super) async fn answer(mut self, status: &str, headers: &str, body: &str) {
         let length = body.len();
         self.write(&format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}")).await;
-        tokio::spawn(serve(self.stream, self.again));
+        tokio::spawn(serve(self.stream, self.next));
     }
 
     pub(super) async fn json(self, body: &str) {
@@ -121,25 +121,25 @@ impl HttpRequest {
     }
 
     /// Returns when the client has disconnected.
-    pub(super) async fn hung_up(mut self) {
-        let read = timeout(PATIENCE, self.stream.read_u8()).await.expect("the client should have hung up");
-        assert!(read.is_err(), "the client should have hung up, but it sent more");
+    pub(super) async fn disconnected(mut self) {
+        let read = timeout(TEST_TIMEOUT, self.stream.read_u8()).await.expect("the client should have disconnected");
+        assert!(read.is_err(), "the client should have disconnected, but it sent more");
     }
 }
 
-impl Stage {
+impl Fixture {
     /// Builds a client with short timeouts, and its server.
-    pub(super) async fn new() -> Stage {
-        Stage::with(|_| {}).await
+    pub(super) async fn new() -> Fixture {
+        Fixture::with(|_| {}).await
     }
 
-    pub(super) async fn with(change: impl FnOnce(&mut HttpClientOptions)) -> Stage {
+    pub(super) async fn with(change: impl FnOnce(&mut HttpClientOptions)) -> Fixture {
         let (url, requests) = server().await;
         let mut options = HttpClientOptions::new(&url).unwrap();
         options.retry = Duration::from_millis(1);
         change(&mut options);
         let connection = client::connect(options).unwrap();
-        Stage {
+        Fixture {
             sender: Arc::clone(&connection.sender),
             connection: Some(connection),
             requests,
@@ -147,9 +147,9 @@ impl Stage {
         }
     }
 
-    /// Builds a stage from an existing connection.
-    pub(super) fn of(connection: Connection, requests: mpsc::UnboundedReceiver<HttpRequest>) -> Stage {
-        Stage {
+    /// Builds a fixture from an existing connection.
+    pub(super) fn from_connection(connection: Connection, requests: mpsc::UnboundedReceiver<HttpRequest>) -> Fixture {
+        Fixture {
             sender: Arc::clone(&connection.sender),
             connection: Some(connection),
             requests,
@@ -158,21 +158,21 @@ impl Stage {
     }
 
     /// Sends a request on its own channel, and returns the channel.
-    pub(super) async fn ask(&mut self, message: &str) -> Channel {
+    pub(super) async fn send(&mut self, message: &str) -> Channel {
         let channel = self.sender.open_channel();
         self.sender.send(Outgoing::new(channel, Message::parse(message.to_owned()))).await.unwrap();
         channel
     }
 
     /// Sends a message in a task, and waits there until the server accepts it.
-    pub(super) fn tell(&self, channel: Channel, message: &str) -> JoinHandle<Result<(), SendError>> {
+    pub(super) fn spawn_send(&self, channel: Channel, message: &str) -> JoinHandle<Result<(), SendError>> {
         let sender = Arc::clone(&self.sender);
         let message = Message::parse(message.to_owned());
         tokio::spawn(async move { sender.send(Outgoing::new(channel, message)).await })
     }
 
     /// Sends a request with headers of the caller.
-    pub(super) async fn ask_with(&mut self, headers: HeaderMap, message: &str) -> Channel {
+    pub(super) async fn send_with(&mut self, headers: HeaderMap, message: &str) -> Channel {
         let channel = self.sender.open_channel();
         let message = Message::parse(message.to_owned());
         self.sender.send(Outgoing { channel, message, headers }).await.unwrap();
@@ -186,10 +186,10 @@ impl Stage {
     }
 
     /// Returns the next request that arrives at the server.
-    pub(super) async fn arrives(&mut self) -> HttpRequest {
-        let request = timeout(PATIENCE, self.requests.recv()).await.expect("no request arrived").unwrap();
+    pub(super) async fn next_request(&mut self) -> HttpRequest {
+        let request = timeout(TEST_TIMEOUT, self.requests.recv()).await.expect("no request arrived").unwrap();
         writeln!(self.transcript, "> {}", request.line).unwrap();
-        for name in SHOWN {
+        for name in SHOWN_HEADERS {
             if let Some(value) = request.header(name) {
                 writeln!(self.transcript, "  {name}: {value}").unwrap();
             }
@@ -201,18 +201,18 @@ impl Stage {
     }
 
     /// Checks that no request is being sent to the server.
-    pub(super) async fn nothing_arrives(&mut self) {
+    pub(super) async fn expect_no_request(&mut self) {
         for _ in 0..50 {
             tokio::task::yield_now().await;
         }
         assert!(self.requests.try_recv().is_err(), "a request arrived too early");
-        self.note("(nothing more arrives)");
+        self.add_line("(nothing more arrives)");
     }
 
     /// Returns the next event at the client.
-    pub(super) async fn happens(&mut self) -> Event {
+    pub(super) async fn next_event(&mut self) -> Event {
         let receiver = &mut self.connection.as_mut().unwrap().receiver;
-        let event = timeout(PATIENCE, receiver.receive()).await.expect("nothing happened");
+        let event = timeout(TEST_TIMEOUT, receiver.receive()).await.expect("nothing happened");
         let line = match &event {
             Event::Message { channel, message, head } => {
                 let status = head.as_ref().and_then(|head| head.status).map_or(0, |status| status.as_u16());
@@ -234,30 +234,30 @@ impl Stage {
     }
 
     /// Receives the next `count` events.
-    pub(super) async fn happen(&mut self, count: usize) {
+    pub(super) async fn expect_events(&mut self, count: usize) {
         for _ in 0..count {
-            self.happens().await;
+            self.next_event().await;
         }
     }
 
     /// Starts a session with this version, and returns the request of its GET stream.
     pub(super) async fn begin_session(&mut self, version: &str) -> HttpRequest {
-        self.ask(r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#).await;
+        self.send(r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#).await;
         let answer = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{{"protocolVersion":"{version}"}}}}"#);
         let headers = "content-type: application/json\r\nmcp-session-id: s1\r\n";
-        self.arrives().await.answer("200 OK", headers, &answer).await;
-        self.happen(2).await;
-        let told = self.tell(Channel::MAIN, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        self.arrives().await.accept().await;
-        let mut standing = self.arrives().await;
-        standing.begin_events().await;
-        told.await.unwrap().unwrap();
+        self.next_request().await.answer("200 OK", headers, &answer).await;
+        self.expect_events(2).await;
+        let sending = self.spawn_send(Channel::MAIN, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        self.next_request().await.accept().await;
+        let mut get_stream = self.next_request().await;
+        get_stream.begin_events().await;
+        sending.await.unwrap().unwrap();
         self.transcript.clear();
-        standing
+        get_stream
     }
 
     /// Adds a line to the transcript.
-    pub(super) fn note(&mut self, what: impl std::fmt::Display) {
+    pub(super) fn add_line(&mut self, what: impl std::fmt::Display) {
         writeln!(self.transcript, "{what}").unwrap();
     }
 

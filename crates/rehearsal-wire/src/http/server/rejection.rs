@@ -37,7 +37,7 @@ impl Rejection {
     }
 
     /// Adds the request id.
-    pub(super) fn of(self, id: Option<&RequestId>) -> Rejection {
+    pub(super) fn with_id(self, id: Option<&RequestId>) -> Rejection {
         Rejection { id: id.cloned(), ..self }
     }
 
@@ -53,12 +53,12 @@ impl Rejection {
 
     /// The server is shutting down.
     pub(super) fn closing() -> Rejection {
-        Rejection::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "the server closed the conversation")
+        Rejection::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "the server closed the connection")
     }
 
     /// The HTTP method is not supported on this path.
     pub(super) fn method(allow: &'static str) -> Rejection {
-        let message = format!("Method Not Allowed: here is only {allow}");
+        let message = format!("Method Not Allowed: this path supports {allow}");
         Rejection { allow: Some(allow), ..Rejection::new(StatusCode::METHOD_NOT_ALLOWED, BAD_REQUEST, message) }
     }
 
@@ -69,7 +69,7 @@ impl Rejection {
     }
 
     /// Builds the HTTP response.
-    pub(super) fn answer(self) -> HttpReply {
+    pub(super) fn into_reply(self) -> HttpReply {
         let body = Message::error(self.id, &self.error).raw().clone();
         let mut answer = whole(self.status, body);
         let headers = answer.headers_mut();
@@ -90,7 +90,7 @@ pub(super) struct CloseSocket;
 
 impl CloseSocket {
     /// Builds the marker in place of a response.
-    pub(super) fn answer() -> HttpReply {
+    pub(super) fn reply() -> HttpReply {
         let mut answer = whole(StatusCode::INTERNAL_SERVER_ERROR, Bytes::new());
         answer.extensions_mut().insert(CloseSocket);
         answer

@@ -14,9 +14,9 @@ use rehearsal_core::exchange::Channel;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
-use super::misbehave::inject;
-use super::read::{LineEvent, LineReader};
-use super::write::LineWriter;
+use super::fault::inject;
+use super::line_reader::{LineEvent, LineReader};
+use super::line_writer::LineWriter;
 use crate::{BoxFuture, Connection, ConnectionEnd, Event, Outgoing, Receiver, SendError, Sender, StopOutcome};
 
 /// A connection over our own stdin and stdout, for a server. From now on no other code may write to stdout.
@@ -115,8 +115,8 @@ impl Sender for OwnSender {
         Box::pin(async move { self.writer.bytes(&bytes).await })
     }
 
-    fn inject_fault(&self, _: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
-        Box::pin(inject(&self.writer, misdeed))
+    fn inject_fault(&self, _: Channel, fault: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
+        Box::pin(inject(&self.writer, fault))
     }
 
     /// Does nothing: our own stdout is closed when the process exits.

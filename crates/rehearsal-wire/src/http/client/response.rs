@@ -8,14 +8,14 @@ use http::header::CONTENT_TYPE;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use super::http_client::in_words;
+use super::http_client::join_causes;
 use crate::HttpMeta;
 
 /// The limit for the body of a refusal that is kept, in bytes.
 pub(super) const REFUSAL_LIMIT: usize = 64 * 1024;
 
 /// The limit for the body of a refusal that is shown.
-const EXCERPT: usize = 200;
+const EXCERPT_LIMIT: usize = 200;
 
 /// An HTTP response of the server, with its body still unread.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ pub(super) async fn read(mut body: Incoming, limit: usize) -> BodyRead {
         match body.frame().await {
             None => return BodyRead { bytes: bytes.freeze(), end: ReadEnd::Whole },
             Some(Err(error)) => {
-                return BodyRead { bytes: bytes.freeze(), end: ReadEnd::Broken { why: in_words(&error) } };
+                return BodyRead { bytes: bytes.freeze(), end: ReadEnd::Broken { why: join_causes(&error) } };
             }
             Some(Ok(frame)) => {
                 let Some(data) = frame.data_ref() else { continue };
@@ -109,25 +109,24 @@ pub(super) async fn read(mut body: Incoming, limit: usize) -> BodyRead {
 /// the server answered 200 OK with text/html, which is no message: <!doctype html>
 /// ```
 pub fn refusal(head: &HttpMeta, body: &[u8]) -> String {
-    let mut words = "the server answered".to_owned();
+    let mut text = "the server answered".to_owned();
     if let Some(status) = head.status {
-        words.push_str(&format!(" {status}"));
+        text.push_str(&format!(" {status}"));
         if status.is_success() {
             let kind = content_type(head).unwrap_or("no content type");
-            words.push_str(&format!(" with {kind}, which is no message"));
+            text.push_str(&format!(" with {kind}, which is no message"));
         } else if status.is_redirection() {
             let target = head.headers.get(http::header::LOCATION).and_then(|target| target.to_str().ok());
-            words.push_str(&format!(" (to {}), which is not followed", target.unwrap_or("nowhere")));
+            text.push_str(&format!(" (to {}), which is not followed", target.unwrap_or("nowhere")));
         }
     }
-    let text = String::from_utf8_lossy(body);
-    let line = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(EXCERPT) {
+    let line = String::from_utf8_lossy(body).split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(EXCERPT_LIMIT) {
         None if line.is_empty() => {}
-        None => words.push_str(&format!(": {line}")),
-        Some((end, _)) => words.push_str(&format!(": {}…", &line[..end])),
+        None => text.push_str(&format!(": {line}")),
+        Some((end, _)) => text.push_str(&format!(": {}…", &line[..end])),
     }
-    words
+    text
 }
 
 #[cfg(test)]
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_the_server_said() {
+    fn a_refusal_contains_the_status_and_the_body() {
         let table = [
             (head(404, &[]), "session\n  not found", "the server answered 404 Not Found: session not found"),
             (head(500, &[]), "", "the server answered 500 Internal Server Error"),
@@ -163,7 +162,7 @@ mod tests {
             assert_eq!(refusal(&head, body.as_bytes()), expected);
         }
         let long = refusal(&head(400, &[]), "é".repeat(300).as_bytes());
-        assert_eq!(long.chars().filter(|letter| *letter == 'é').count(), EXCERPT);
+        assert_eq!(long.chars().filter(|letter| *letter == 'é').count(), EXCERPT_LIMIT);
         assert!(long.ends_with('…'));
     }
 }

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 /// The time limit of every wait; only a failing test reaches it.
-const LIMIT: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The log of a tap, one event per line: `1 POST /mcp`, `1 > data`, `1 >.`, `1 200`, `1 < data`, `1 <.`, `1 Done`.
 #[derive(Clone, Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Log {
     pub(crate) hold: bool,
 }
 
-struct LogWatcher {
+struct LogObserver {
     log: Log,
     number: u64,
     whole: bool,
@@ -56,14 +56,14 @@ impl ProxyTap for Log {
             lines.0
         };
         self.add(number, &format!("{} {}", head.method.unwrap(), head.target.unwrap()));
-        Box::new(LogWatcher { log: self.clone(), number, whole: false })
+        Box::new(LogObserver { log: self.clone(), number, whole: false })
     }
 }
 
-impl ExchangeObserver for LogWatcher {
-    fn observe(&mut self, sight: Observed<'_>) {
+impl ExchangeObserver for LogObserver {
+    fn observe(&mut self, observed: Observed<'_>) {
         let text = |data: &[u8]| String::from_utf8_lossy(data).escape_debug().to_string();
-        let line = match sight {
+        let line = match observed {
             Observed::RequestData(data) => format!("> {}", text(data)),
             Observed::RequestEnd => {
                 self.whole = true;
@@ -87,7 +87,7 @@ impl ExchangeObserver for LogWatcher {
 }
 
 /// The proxy, and the listener that it forwards to.
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) listener: TcpListener,
     pub(crate) proxy: HttpProxy,
     pub(crate) log: Log,
@@ -96,22 +96,22 @@ pub(crate) struct Stage {
 /// One end of a socket.
 pub(crate) struct End(pub(crate) TcpStream);
 
-impl Stage {
-    pub(crate) async fn new() -> Stage {
-        Stage::with(|_| {}).await
+impl Fixture {
+    pub(crate) async fn new() -> Fixture {
+        Fixture::with(|_| {}).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(&mut HttpProxyOptions)) -> Stage {
-        Stage::watched_by(Log::default(), change).await
+    pub(crate) async fn with(change: impl FnOnce(&mut HttpProxyOptions)) -> Fixture {
+        Fixture::with_log(Log::default(), change).await
     }
 
-    pub(crate) async fn watched_by(log: Log, change: impl FnOnce(&mut HttpProxyOptions)) -> Stage {
+    pub(crate) async fn with_log(log: Log, change: impl FnOnce(&mut HttpProxyOptions)) -> Fixture {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let upstream = format!("http://{}/mcp", listener.local_addr().unwrap());
         let mut options = HttpProxyOptions::new("127.0.0.1:0".parse().unwrap(), &upstream).unwrap();
         change(&mut options);
         let proxy = HttpProxy::bind(options, Arc::new(log.clone())).await.unwrap();
-        Stage { listener, proxy, log }
+        Fixture { listener, proxy, log }
     }
 
     /// Returns the server's address, such as `127.0.0.1:1234`.
@@ -131,14 +131,15 @@ impl Stage {
     }
 
     pub(crate) async fn server(&self) -> End {
-        let (stream, _) = timeout(LIMIT, self.listener.accept()).await.expect("a connection to the server").unwrap();
+        let (stream, _) =
+            timeout(TEST_TIMEOUT, self.listener.accept()).await.expect("a connection to the server").unwrap();
         stream.set_nodelay(true).unwrap();
         End(stream)
     }
 
     /// Sends a request from a client, and returns the client and the server after both have it. `HERE` in it arrives as
     /// `THERE`.
-    pub(crate) async fn asked(&self, request: &str) -> (End, End) {
+    pub(crate) async fn send_request(&self, request: &str) -> (End, End) {
         let mut client = self.client().await;
         client.send(&request.replace("HERE", &self.here())).await;
         let mut server = self.server().await;
@@ -153,7 +154,7 @@ impl Stage {
                 tokio::task::yield_now().await;
             }
         };
-        assert!(timeout(LIMIT, there).await.is_ok(), "no {line:?} in {:#?}", self.log.lines());
+        assert!(timeout(TEST_TIMEOUT, there).await.is_ok(), "no {line:?} in {:#?}", self.log.lines());
     }
 }
 
@@ -167,7 +168,7 @@ impl End {
         let mut got = Vec::new();
         while got.len() < bytes.len() {
             let mut buffer = vec![0; bytes.len() - got.len()];
-            match timeout(LIMIT, self.0.read(&mut buffer)).await {
+            match timeout(TEST_TIMEOUT, self.0.read(&mut buffer)).await {
                 Ok(Ok(read)) if read > 0 => got.extend_from_slice(&buffer[..read]),
                 other => panic!("{other:?} after {:.200?} of {bytes:.200?}", String::from_utf8_lossy(&got)),
             }
@@ -178,14 +179,14 @@ impl End {
     /// Reads to the end of the stream.
     pub(crate) async fn rest(&mut self) -> String {
         let mut got = Vec::new();
-        timeout(LIMIT, self.0.read_to_end(&mut got)).await.expect("an end").unwrap();
+        timeout(TEST_TIMEOUT, self.0.read_to_end(&mut got)).await.expect("an end").unwrap();
         String::from_utf8(got).unwrap()
     }
 
     /// Checks that the connection was reset, not closed.
     pub(crate) async fn expect_reset(&mut self) {
         let mut got = Vec::new();
-        let error = timeout(LIMIT, self.0.read_to_end(&mut got)).await.expect("an end").unwrap_err();
+        let error = timeout(TEST_TIMEOUT, self.0.read_to_end(&mut got)).await.expect("an end").unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     }
 

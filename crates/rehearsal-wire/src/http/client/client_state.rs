@@ -23,7 +23,7 @@ impl ClientState {
     /// Returns the headers of a message, and stores the version in its `_meta`.
     pub(super) fn headers_for(&mut self, message: &Message) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        if let Some(version) = claim(message) {
+        if let Some(version) = version_in_meta(message) {
             set(&mut headers, header::PROTOCOL_VERSION, &version);
             for (name, value) in
                 message.as_request().map(|request| header::for_request(request, None)).unwrap_or_default()
@@ -31,7 +31,7 @@ impl ClientState {
                 set(&mut headers, &name, &value);
             }
             self.claimed = Some(version);
-        } else if handshake(message).is_none() {
+        } else if handshake_id(message).is_none() {
             headers = self.headers();
         }
         headers
@@ -44,7 +44,7 @@ impl ClientState {
             headers.insert(name(header::SESSION_ID), session.clone());
         }
         let version = match (&self.negotiated, &self.claimed) {
-            (Some(version), _) => Some(version).filter(|version| speaks(version, Revision::has_version_header)),
+            (Some(version), _) => Some(version).filter(|version| has_feature(version, Revision::has_version_header)),
             // A notification has no version in `_meta`, so in the stateless era only the header carries it.
             (None, claimed) => claimed.as_ref().filter(|_| self.session.is_none()),
         };
@@ -79,19 +79,19 @@ impl ClientState {
 
     /// True if a broken stream can be resumed. Before the handshake completes, only the ids of the events decide.
     pub(super) fn has_resumption(&self) -> bool {
-        self.negotiated.as_deref().is_none_or(|version| speaks(version, Revision::has_resumption))
+        self.negotiated.as_deref().is_none_or(|version| has_feature(version, Revision::has_resumption))
     }
 }
 
 /// Returns the version in the `_meta` of a stateless message.
-pub(super) fn claim(message: &Message) -> Option<String> {
+pub(super) fn version_in_meta(message: &Message) -> Option<String> {
     message.params()?.at(&["_meta", meta::PROTOCOL_VERSION])?.text()
 }
 
 /// Returns the id of an `initialize` request of the handshake era.
-pub(super) fn handshake(message: &Message) -> Option<&RequestId> {
+pub(super) fn handshake_id(message: &Message) -> Option<&RequestId> {
     let request = message.as_request().filter(|request| request.method == Method::INITIALIZE)?;
-    if claim(message).is_none() { Some(&request.id) } else { None }
+    if version_in_meta(message).is_none() { Some(&request.id) } else { None }
 }
 
 /// Returns the ids of the requests in a message: one, or those of a batch.
@@ -104,7 +104,7 @@ pub(super) fn request_ids(message: &Message) -> Vec<RequestId> {
 }
 
 /// Checks a version for a feature. An unknown version counts as newer than all known ones.
-fn speaks(version: &str, fact: impl Fn(Revision) -> bool) -> bool {
+fn has_feature(version: &str, fact: impl Fn(Revision) -> bool) -> bool {
     Revision::from_str(version).map_or(true, fact)
 }
 
@@ -135,17 +135,17 @@ mod tests {
     }
 
     fn after_handshake(version: &str) -> ClientState {
-        let mut memory = ClientState::default();
+        let mut state = ClientState::default();
         let mut headers = HeaderMap::new();
         headers.insert("mcp-session-id", HeaderValue::from_static("s1"));
-        memory.handshake_accepted(&HttpMeta { status: None, headers });
+        state.handshake_accepted(&HttpMeta { status: None, headers });
         let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}"}}}}"#);
-        memory.handshake_answered(&Message::parse(answer).as_response().unwrap().reply);
-        memory
+        state.handshake_answered(&Message::parse(answer).as_response().unwrap().reply);
+        state
     }
 
     #[test]
-    fn a_session_and_its_version_are_repeated_where_the_version_says_so() {
+    fn the_client_repeats_the_session_and_if_required_the_version() {
         let table: &[(&str, &[&str])] = &[
             ("2024-11-05", &["mcp-session-id: s1"]),
             ("2025-03-26", &["mcp-session-id: s1"]),
@@ -154,36 +154,36 @@ mod tests {
             ("2099-01-01", &["mcp-protocol-version: 2099-01-01", "mcp-session-id: s1"]),
         ];
         for (version, expected) in table {
-            let mut memory = after_handshake(version);
-            assert_eq!(shown(&memory.headers_for(&request("tools/list", "{}"))), *expected);
+            let mut state = after_handshake(version);
+            assert_eq!(shown(&state.headers_for(&request("tools/list", "{}"))), *expected);
         }
     }
 
     #[test]
-    fn a_new_handshake_carries_nothing_of_the_old_session() {
-        let mut memory = after_handshake("2025-11-25");
-        assert_eq!(shown(&memory.headers_for(&request("initialize", "{}"))), [""; 0]);
+    fn a_new_handshake_has_no_headers_of_the_old_session() {
+        let mut state = after_handshake("2025-11-25");
+        assert_eq!(shown(&state.headers_for(&request("initialize", "{}"))), [""; 0]);
     }
 
     #[test]
-    fn a_claim_makes_its_own_headers_and_no_session() {
-        let mut memory = after_handshake("2025-11-25");
+    fn a_version_in_meta_sets_its_own_headers_and_no_session() {
+        let mut state = after_handshake("2025-11-25");
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
         let call = request("tools/call", &format!(r#"{{"name":"run","arguments":{{}},{meta}}}"#));
         let expected = ["mcp-method: tools/call", "mcp-name: run", "mcp-protocol-version: 2026-07-28"];
-        assert_eq!(shown(&memory.headers_for(&call)), expected);
+        assert_eq!(shown(&state.headers_for(&call)), expected);
         let initialize = request("initialize", &format!("{{{meta}}}"));
-        assert_eq!(handshake(&initialize), None);
+        assert_eq!(handshake_id(&initialize), None);
 
-        let mut memory = ClientState::default();
-        memory.headers_for(&call);
+        let mut state = ClientState::default();
+        state.headers_for(&call);
         let cancelled = Message::parse(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
-        assert_eq!(shown(&memory.headers_for(&cancelled)), ["mcp-protocol-version: 2026-07-28"]);
+        assert_eq!(shown(&state.headers_for(&cancelled)), ["mcp-protocol-version: 2026-07-28"]);
     }
 
     #[test]
-    fn a_version_that_cannot_stand_in_a_header_is_left_out() {
-        let claim = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"a\nb"}}"#;
-        assert_eq!(shown(&ClientState::default().headers_for(&request("ping", claim))), ["mcp-method: ping"]);
+    fn a_version_that_no_header_can_hold_is_omitted() {
+        let params = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"a\nb"}}"#;
+        assert_eq!(shown(&ClientState::default().headers_for(&request("ping", params))), ["mcp-method: ping"]);
     }
 }

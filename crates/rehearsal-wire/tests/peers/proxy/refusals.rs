@@ -5,7 +5,7 @@ use std::time::Duration;
 use rehearsal_wire::http::server::AllowedHosts;
 use tokio::net::TcpListener;
 
-use super::stage::{GET, OK, POST, Stage};
+use super::fixture::{Fixture, GET, OK, POST};
 
 /// Returns the status and the text of a refusal.
 fn refusal(response: &str) -> (&str, &str) {
@@ -15,8 +15,8 @@ fn refusal(response: &str) -> (&str, &str) {
 }
 
 #[tokio::test]
-async fn strangers_and_ambiguous_lengths_never_reach_the_server() {
-    let stage = Stage::with(|options| options.limits.head = 300).await;
+async fn foreign_and_ambiguous_requests_never_reach_the_server() {
+    let fixture = Fixture::with(|options| options.limits.head = 300).await;
     let table = [
         (
             "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
@@ -37,7 +37,7 @@ async fn strangers_and_ambiguous_lengths_never_reach_the_server() {
         (
             "CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
             "405 Method Not Allowed",
-            "CONNECT is for other kinds of proxies",
+            "a reverse proxy does not support CONNECT",
         ),
         (
             &format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(300)),
@@ -51,35 +51,35 @@ async fn strangers_and_ambiguous_lengths_never_reach_the_server() {
         ),
     ];
     for (request, status, why) in table {
-        let mut client = stage.client().await;
+        let mut client = fixture.client().await;
         client.send(request).await;
         assert_eq!(refusal(&client.rest().await), (status, format!("rehearse: {why}").as_str()), "{request:.60}");
     }
-    assert_eq!(stage.log.lines(), [""; 0]);
-    let nobody = tokio::time::timeout(Duration::ZERO, stage.listener.accept()).await;
-    assert!(nobody.is_err(), "the server was talked to");
+    assert_eq!(fixture.log.lines(), [""; 0]);
+    let unused = tokio::time::timeout(Duration::ZERO, fixture.listener.accept()).await;
+    assert!(unused.is_err(), "a connection reached the server");
 }
 
 #[tokio::test]
-async fn named_hosts_and_origins_are_welcome() {
-    let stage = Stage::with(|options| {
+async fn listed_hosts_and_origins_are_accepted() {
+    let fixture = Fixture::with(|options| {
         options.hosts = AllowedHosts::Named(vec!["box.example".to_owned()]);
         options.origins = AllowedHosts::Named(vec!["https://app.example".to_owned()]);
     })
     .await;
-    let mut client = stage.client().await;
+    let mut client = fixture.client().await;
     client.send("GET / HTTP/1.1\r\nHost: box.example:80\r\nOrigin: https://app.example\r\n\r\n").await;
-    let expected = format!("GET / HTTP/1.1\r\nHost: {}\r\nOrigin: https://app.example\r\n\r\n", stage.there());
-    stage.server().await.expect(&expected).await;
+    let expected = format!("GET / HTTP/1.1\r\nHost: {}\r\nOrigin: https://app.example\r\n\r\n", fixture.there());
+    fixture.server().await.expect(&expected).await;
 }
 
 #[tokio::test]
-async fn a_refusal_comes_after_the_answers_to_what_was_asked_before() {
-    let stage = Stage::new().await;
-    let mut client = stage.client().await;
-    client.send(&format!("{POST}{GET}nonsense\r\n\r\n").replace("HERE", &stage.here())).await;
-    let mut server = stage.server().await;
-    server.expect(&format!("{POST}{GET}").replace("HERE", &stage.there())).await;
+async fn a_refusal_follows_the_responses_to_earlier_requests() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client().await;
+    client.send(&format!("{POST}{GET}nonsense\r\n\r\n").replace("HERE", &fixture.here())).await;
+    let mut server = fixture.server().await;
+    server.expect(&format!("{POST}{GET}").replace("HERE", &fixture.there())).await;
     server.send(OK).await;
     client.expect(OK).await;
     server.send(OK).await;
@@ -89,48 +89,48 @@ async fn a_refusal_comes_after_the_answers_to_what_was_asked_before() {
 }
 
 #[tokio::test]
-async fn a_chunk_that_is_none_ends_the_request() {
-    let stage = Stage::new().await;
+async fn an_invalid_chunk_ends_the_request() {
+    let fixture = Fixture::new().await;
     let head = "POST /mcp HTTP/1.1\r\nHost: HERE\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n";
-    let (mut client, mut server) = stage.asked(head).await;
+    let (mut client, mut server) = fixture.send_request(head).await;
     client.send("zz\r\n").await;
-    let why = "the body is not in chunks as it says: a chunk without a size";
+    let why = "the body is not validly chunked: a chunk without a size";
     assert_eq!(refusal(&client.rest().await), ("400 Bad Request", format!("rehearse: {why}").as_str()));
     assert_eq!(server.rest().await, "");
-    assert_eq!(stage.log.lines().last().unwrap(), &format!("1 Refused({why:?})"));
+    assert_eq!(fixture.log.lines().last().unwrap(), &format!("1 Refused({why:?})"));
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_end_is_given_up() {
-    let stage = Stage::with(|options| options.limits.head_timeout = Duration::from_millis(20)).await;
-    let mut client = stage.client().await;
+async fn an_incomplete_head_times_out() {
+    let fixture = Fixture::with(|options| options.limits.head_timeout = Duration::from_millis(20)).await;
+    let mut client = fixture.client().await;
     client.send("GET / HTTP/1.1\r\n").await;
     assert_eq!(refusal(&client.rest().await).0, "408 Request Timeout");
-    assert_eq!(stage.client().await.rest().await, "", "a client that says nothing at all");
+    assert_eq!(fixture.client().await.rest().await, "", "a client that sends nothing");
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_a_bad_gateway() {
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let stage = Stage::with(|options| options.upstream = format!("http://{nobody}/mcp").parse().unwrap()).await;
-    let mut client = stage.client().await;
-    client.send(&POST.replace("HERE", &stage.here())).await;
+async fn an_unreachable_server_is_a_bad_gateway() {
+    let unused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let fixture = Fixture::with(|options| options.upstream = format!("http://{unused}/mcp").parse().unwrap()).await;
+    let mut client = fixture.client().await;
+    client.send(&POST.replace("HERE", &fixture.here())).await;
     let response = client.rest().await;
     let (status, why) = refusal(&response);
     assert_eq!(status, "502 Bad Gateway");
-    assert!(why.starts_with(&format!("rehearse: cannot connect to {nobody}: Connection refused")), "{why}");
-    assert!(stage.log.lines().last().unwrap().starts_with("1 UpstreamGone"), "{:?}", stage.log.lines());
+    assert!(why.starts_with(&format!("rehearse: cannot connect to {unused}: Connection refused")), "{why}");
+    assert!(fixture.log.lines().last().unwrap().starts_with("1 UpstreamFailed"), "{:?}", fixture.log.lines());
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_said() {
-    let stage = Stage::new().await;
+async fn binding_a_used_address_reports_the_cause() {
+    let fixture = Fixture::new().await;
     let mut options =
-        rehearsal_wire::http::proxy::HttpProxyOptions::new(stage.proxy.address(), "http://localhost/").unwrap();
+        rehearsal_wire::http::proxy::HttpProxyOptions::new(fixture.proxy.address(), "http://localhost/").unwrap();
     options.grace = Duration::ZERO;
-    let error = rehearsal_wire::http::proxy::HttpProxy::bind(options, std::sync::Arc::new(stage.log.clone()))
+    let error = rehearsal_wire::http::proxy::HttpProxy::bind(options, std::sync::Arc::new(fixture.log.clone()))
         .await
         .unwrap_err();
     let why = error.to_string();
-    assert!(why.starts_with(&format!("cannot listen on {}: Address already in use", stage.here())), "{why}");
+    assert!(why.starts_with(&format!("cannot listen on {}: Address already in use", fixture.here())), "{why}");
 }

@@ -23,7 +23,7 @@ pub(super) struct ProcessGroup {
 
 impl ProcessGroup {
     /// Takes over a child that was started with `process_group(0)`.
-    pub(super) fn keep(mut child: Child) -> Option<ProcessGroup> {
+    pub(super) fn new(mut child: Child) -> Option<ProcessGroup> {
         let group = Pid::from_raw(i32::try_from(child.id()?).ok()?);
         watchdog::watch(group);
         let (ended, status) = watch::channel(None);
@@ -48,12 +48,12 @@ impl ProcessGroup {
     }
 
     /// Waits without a limit for the child to exit; `None` if the status is lost.
-    pub(super) async fn ended(&self) -> Option<ExitStatus> {
+    pub(super) async fn wait_for_exit(&self) -> Option<ExitStatus> {
         self.status.clone().wait_for(Option::is_some).await.ok().and_then(|status| *status)
     }
 
     /// Sends a signal to the whole group, waits up to `grace`, then sends SIGKILL.
-    pub(super) async fn end(&self, signal: Signal, grace: Duration) {
+    pub(super) async fn stop_with(&self, signal: Signal, grace: Duration) {
         self.signal(signal);
         self.wait(grace).await;
         self.kill();
@@ -65,9 +65,9 @@ impl ProcessGroup {
         killpg(self.group, Signal::SIGKILL).is_ok()
     }
 
-    /// Waits up to `patience`, sends SIGTERM, waits up to `grace`, then sends SIGKILL, each to the whole group.
-    pub(super) async fn stop(&self, patience: Duration, grace: Duration) -> StopOutcome {
-        let stopped = if self.wait(patience).await.is_some() {
+    /// Waits up to `exit_wait`, sends SIGTERM, waits up to `grace`, then sends SIGKILL, each to the whole group.
+    pub(super) async fn stop(&self, exit_wait: Duration, grace: Duration) -> StopOutcome {
+        let stopped = if self.wait(exit_wait).await.is_some() {
             StopOutcome::Exited
         } else {
             self.signal(Signal::SIGTERM);
@@ -113,9 +113,9 @@ static JOBS: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 pub(super) async fn spawn(command: Command) -> io::Result<Child> {
     let (done, child) = oneshot::channel();
     let job = Job { command, runtime: Handle::current(), done };
-    let gone = |_| io::Error::other("the thread that starts processes is gone");
-    JOBS.get_or_init(start).send(job).map_err(|_| gone(()))?;
-    child.await.map_err(|_| gone(()))?
+    let ended = |_| io::Error::other("the thread that starts processes has ended");
+    JOBS.get_or_init(start).send(job).map_err(|_| ended(()))?;
+    child.await.map_err(|_| ended(()))?
 }
 
 fn start() -> mpsc::Sender<Job> {

@@ -23,7 +23,7 @@ const TERMINATE_GRACE: Duration = Duration::from_secs(2);
 /// How long after a request an engine may still start the server, although the engine's client was killed.
 const LATE_START_WAIT: Duration = Duration::from_secs(2);
 /// The time between two checks.
-const PAUSE: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Sends a signal to every process with the mark, and prints their ids; needs a shell and `grep`.
 const SCRIPT: &str = "for file in $(grep -ls -- \"$1\" /proc/[0-9]*/environ); do \
@@ -40,35 +40,35 @@ pub(super) struct ExecProcess {
     mark: String,
     since: Instant,
     /// True once the server has sent a message.
-    heard: AtomicBool,
+    has_started: AtomicBool,
     done: AtomicBool,
 }
 
 impl ExecProcess {
     pub(super) fn new(engine: Engine, container: &str, options: &[OsString]) -> ExecProcess {
-        let guest = ExecProcess {
+        let process = ExecProcess {
             engine,
             container: container.to_owned(),
             options: options.to_vec(),
             mark: unique_name(),
             since: Instant::now(),
-            heard: AtomicBool::new(false),
+            has_started: AtomicBool::new(false),
             done: AtomicBool::new(false),
         };
-        watchdog::add_duty(&guest.mark, &guest.duty());
-        guest
+        watchdog::add_duty(&process.mark, &process.watchdog_command());
+        process
     }
 
     /// Builds the shell command that the watchdog runs if we are killed. It sends SIGKILL from the host and from inside
     /// the container.
-    fn duty(&self) -> String {
-        let words = std::iter::once(self.engine.program().to_owned()).chain(self.inside("KILL"));
-        let words: Vec<String> = words.map(|word| shell_word(&word.to_string_lossy())).collect();
-        format!("{{ sh -c {} sh {} KILL; {}; }}", shell_word(SCRIPT), self.mark, words.join(" "))
+    fn watchdog_command(&self) -> String {
+        let arguments = std::iter::once(self.engine.program().to_owned()).chain(self.signal_arguments("KILL"));
+        let arguments: Vec<String> = arguments.map(|word| shell_word(&word.to_string_lossy())).collect();
+        format!("{{ sh -c {} sh {} KILL; {}; }}", shell_word(SCRIPT), self.mark, arguments.join(" "))
     }
 
     /// Builds the arguments of the engine command that sends the signal inside the container.
-    fn inside(&self, signal: &str) -> Vec<OsString> {
+    fn signal_arguments(&self, signal: &str) -> Vec<OsString> {
         let script = ["sh", "-c", SCRIPT, "sh", &self.mark, signal].map(OsString::from);
         let options = self.options.iter().cloned().chain([OsString::from(&self.container)]);
         std::iter::once("exec".into()).chain(options).chain(script).collect()
@@ -76,13 +76,13 @@ impl ExecProcess {
 
     /// Builds the value of `--env`. It is no secret. It is on the command line, so that the environment of the engine's
     /// client does not contain the mark.
-    pub(super) fn variable(&self) -> String {
+    pub(super) fn environment_variable(&self) -> String {
         format!("{MARK}={}", self.mark)
     }
 
     /// Notes that the server has sent a message and therefore runs.
     pub(super) fn mark_started(&self) {
-        self.heard.store(true, Ordering::Relaxed);
+        self.has_started.store(true, Ordering::Relaxed);
     }
 
     /// Kills what still runs after the server was stopped; `stopped` is how the engine's client ended.
@@ -93,7 +93,7 @@ impl ExecProcess {
         let ended = match stopped {
             // The engine's client exits only after the server, so at most children of the server are left.
             StopOutcome::AlreadyExited | StopOutcome::Exited => {
-                self.signal_from_outside(Signal::SIGKILL);
+                self.signal_from_host(Signal::SIGKILL);
                 stopped
             }
             StopOutcome::Terminated | StopOutcome::Killed => self.terminate(),
@@ -107,9 +107,9 @@ impl ExecProcess {
         if self.done.swap(true, Ordering::Relaxed) {
             return;
         }
-        let may_come = || !self.heard.load(Ordering::Relaxed) && self.since.elapsed() < LATE_START_WAIT;
+        let may_come = || !self.has_started.load(Ordering::Relaxed) && self.since.elapsed() < LATE_START_WAIT;
         while !self.signal(Signal::SIGKILL) && may_come() {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(CHECK_INTERVAL);
         }
         watchdog::remove_duty(&self.mark);
     }
@@ -126,7 +126,7 @@ impl ExecProcess {
         }
         let begin = Instant::now();
         while begin.elapsed() < TERMINATE_GRACE {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(CHECK_INTERVAL);
             if !self.signal(None) {
                 return StopOutcome::Terminated;
             }
@@ -138,16 +138,16 @@ impl ExecProcess {
     /// Sends a signal to the marked processes, and returns whether there was one. Without a signal it only checks.
     fn signal(&self, signal: impl Into<Option<Signal>>) -> bool {
         let signal = signal.into();
-        self.signal_from_outside(signal) || self.signal_from_inside(signal)
+        self.signal_from_host(signal) || self.signal_from_inside(signal)
     }
 
     /// Sends the signal from the host: if the engine runs on this host, `/proc` lists the processes of the container
     /// too. That needs permission to read them.
-    fn signal_from_outside(&self, signal: impl Into<Option<Signal>>) -> bool {
+    fn signal_from_host(&self, signal: impl Into<Option<Signal>>) -> bool {
         let signal = signal.into();
         let Ok(processes) = std::fs::read_dir("/proc") else { return false };
         let ids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        let mark = self.variable();
+        let mark = self.environment_variable();
         let is_marked = |id: &i32| {
             std::fs::read(format!("/proc/{id}/environ"))
                 .is_ok_and(|text| memmem::find(&text, mark.as_bytes()).is_some())
@@ -159,7 +159,7 @@ impl ExecProcess {
     fn signal_from_inside(&self, signal: Option<Signal>) -> bool {
         let signal = signal.map_or("0", |signal| signal.as_str().trim_start_matches("SIG"));
         // An error means that the container was removed, or has no shell; then the processes cannot be reached.
-        self.engine.run(self.inside(signal)).is_ok_and(|found| !found.is_empty())
+        self.engine.run(self.signal_arguments(signal)).is_ok_and(|found| !found.is_empty())
     }
 }
 
@@ -177,14 +177,14 @@ mod tests {
 
     use super::*;
 
-    fn guest() -> ExecProcess {
+    fn exec_process() -> ExecProcess {
         ExecProcess::new(Engine::find(Some(OsStr::new("no-such-engine"))).unwrap(), "box", &["--user=me".into()])
     }
 
     /// Starts a process with this mark, and its child, and waits until both run.
-    fn marked(guest: &ExecProcess) -> Child {
+    fn marked(process: &ExecProcess) -> Child {
         let mut command = Command::new("sh");
-        command.args(["-c", "sleep 1000 & echo; wait"]).env(MARK, &guest.mark).stdout(Stdio::piped());
+        command.args(["-c", "sleep 1000 & echo; wait"]).env(MARK, &process.mark).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
         child
@@ -198,39 +198,39 @@ mod tests {
     }
 
     #[test]
-    fn marked_processes_are_found_from_outside_and_nobody_else() {
-        let (guest, other) = (guest(), guest());
-        let (mine, mut theirs) = (marked(&guest), marked(&other));
-        assert!(guest.signal_from_outside(None));
-        guest.kill();
+    fn only_processes_with_the_mark_are_killed_from_the_host() {
+        let (process, other) = (exec_process(), exec_process());
+        let (mine, mut theirs) = (marked(&process), marked(&other));
+        assert!(process.signal_from_host(None));
+        process.kill();
         assert!(is_killed_with_its_child(mine));
-        assert!(!guest.signal_from_outside(None));
+        assert!(!process.signal_from_host(None));
         assert!(theirs.try_wait().unwrap().is_none());
         other.kill();
         assert!(is_killed_with_its_child(theirs));
     }
 
     #[test]
-    fn marked_processes_are_found_from_inside_by_a_shell() {
-        let guest = guest();
-        let words = guest.inside("KILL");
-        assert_eq!(words[..3], ["exec", "--user=me", "box"]);
-        let child = marked(&guest);
-        let run = || Command::new(&words[3]).args(&words[4..]).output().unwrap().stdout;
+    fn processes_with_the_mark_are_killed_from_inside_by_a_shell() {
+        let process = exec_process();
+        let arguments = process.signal_arguments("KILL");
+        assert_eq!(arguments[..3], ["exec", "--user=me", "box"]);
+        let child = marked(&process);
+        let run = || Command::new(&arguments[3]).args(&arguments[4..]).output().unwrap().stdout;
         assert_eq!(String::from_utf8(run()).unwrap().lines().count(), 2);
         assert!(is_killed_with_its_child(child));
         assert!(run().is_empty());
-        guest.forget();
+        process.forget();
     }
 
     #[test]
-    fn the_watchdog_is_given_a_line_that_a_shell_understands() {
-        let guest = guest();
-        let child = marked(&guest);
-        let line = guest.duty();
+    fn the_line_for_the_watchdog_is_valid_shell() {
+        let process = exec_process();
+        let child = marked(&process);
+        let line = process.watchdog_command();
         let mut shell = Command::new("sh");
         assert!(shell.args(["-c", &line]).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok());
         assert!(is_killed_with_its_child(child));
-        guest.forget();
+        process.forget();
     }
 }

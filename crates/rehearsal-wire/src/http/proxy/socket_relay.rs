@@ -20,7 +20,7 @@ use super::responses::Responses;
 use super::upstream::{Stream, Upstream};
 
 /// The size of one read, in bytes.
-const READ: usize = 32 * 1024;
+const READ_SIZE: usize = 32 * 1024;
 /// How long an incomplete request may be held.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client may take to close the connection after the proxy has closed its side.
@@ -61,7 +61,7 @@ enum SocketClose {
 pub(super) async fn forward(relay: Arc<SocketRelay>, mut client: TcpStream, socket: u64, stop: watch::Receiver<bool>) {
     // Otherwise each chunk of a stream waits for the acknowledgement of the previous one: 40 ms each.
     let _ = client.set_nodelay(true);
-    match relay.converse(&mut client, socket, stop).await {
+    match relay.run(&mut client, socket, stop).await {
         SocketClose::Graceful(refusal) => {
             let _ = timeout(CLOSE_TIMEOUT, close(&mut client, refusal)).await;
         }
@@ -83,7 +83,7 @@ async fn close(client: &mut TcpStream, refusal: Option<ErrorResponse>) -> io::Re
 }
 
 impl SocketRelay {
-    async fn converse(&self, client: &mut TcpStream, socket: u64, mut stop: watch::Receiver<bool>) -> SocketClose {
+    async fn run(&self, client: &mut TcpStream, socket: u64, mut stop: watch::Receiver<bool>) -> SocketClose {
         let shared = Shared::default();
         let requests = Requests::new(self.rules.clone(), self.tap.clone(), socket, self.limits.pipelined);
         let (mut from_client, to_client) = client.split();
@@ -117,11 +117,11 @@ impl SocketRelay {
         match upstream {
             Ok(Stream::Plain(mut stream)) => {
                 let (from_upstream, to_upstream) = stream.split();
-                let farewell = pump.run(upward, first, from_client, to_upstream, from_upstream, to_client).await;
-                if let SocketClose::Abort = farewell {
+                let close = pump.run(upward, first, from_client, to_upstream, from_upstream, to_client).await;
+                if let SocketClose::Abort = close {
                     let _ = stream.set_zero_linger();
                 }
-                farewell
+                close
             }
             Ok(Stream::Tls(stream)) => {
                 let (from_upstream, to_upstream) = tokio::io::split(*stream);
@@ -158,21 +158,21 @@ impl Pump<'_> {
         let downward = UpstreamToClient { responses, shared: self.shared, input: Vec::new(), out: Vec::new() };
         let mut up = pin!(upward.run(first, from_client, to_upstream));
         let mut down = pin!(downward.run(from_upstream, to_client));
-        let mut asking = true;
+        let mut sending = true;
         let mut grace = pin!(tokio::time::sleep(Duration::MAX));
         let (mut stopping, mut finished) = (false, false);
         loop {
             tokio::select! {
                 biased;
-                end = &mut up, if asking => {
-                    asking = false;
+                end = &mut up, if sending => {
+                    sending = false;
                     match end {
                         UpEnd::ClientClosed if self.shared.exchanges().len() == 0 && !self.shared.is_upgraded() => {
                             return SocketClose::Silent;
                         }
                         // The server may still respond. If its connection broke, it may have sent the reason before.
                         UpEnd::ClientClosed | UpEnd::UpstreamBroke => {}
-                        UpEnd::ClientBroke => return self.over(&ExchangeEnd::ClientClosed, SocketClose::Abort),
+                        UpEnd::ClientBroke => return self.end_exchanges(&ExchangeEnd::ClientClosed, SocketClose::Abort),
                         UpEnd::Refused(refusal) => {
                             self.shared.exchanges().refuse(&refusal.why);
                             self.refusal = Some(refusal);
@@ -185,8 +185,8 @@ impl Pump<'_> {
                 end = &mut down => return match end {
                     DownEnd::Closed => self.upstream_closed("the server closed the connection"),
                     DownEnd::Broke(why) => self.upstream_broke(&why),
-                    DownEnd::ClientBroke => self.over(&ExchangeEnd::ClientClosed, SocketClose::Abort),
-                    DownEnd::Finished if stopping => self.stopped(SocketClose::Graceful(None)),
+                    DownEnd::ClientBroke => self.end_exchanges(&ExchangeEnd::ClientClosed, SocketClose::Abort),
+                    DownEnd::Finished if stopping => self.end_as_stopped(SocketClose::Graceful(None)),
                     DownEnd::Finished => SocketClose::Graceful(self.refusal.take()),
                 },
                 () = wait_until_set(&mut self.stop), if !stopping => {
@@ -196,20 +196,20 @@ impl Pump<'_> {
                     }
                 }
                 // If one side closed before the stop, that close is handled first.
-                () = tokio::task::yield_now(), if finished => return self.stopped(SocketClose::Silent),
-                () = &mut grace, if stopping => return self.stopped(SocketClose::Silent),
+                () = tokio::task::yield_now(), if finished => return self.end_as_stopped(SocketClose::Silent),
+                () = &mut grace, if stopping => return self.end_as_stopped(SocketClose::Silent),
             }
         }
     }
 
-    fn over(&self, over: &ExchangeEnd, farewell: SocketClose) -> SocketClose {
+    fn end_exchanges(&self, over: &ExchangeEnd, close: SocketClose) -> SocketClose {
         self.shared.exchanges().end(over);
-        farewell
+        close
     }
 
-    fn stopped(&self, farewell: SocketClose) -> SocketClose {
+    fn end_as_stopped(&self, close: SocketClose) -> SocketClose {
         let client_closed = self.shared.client_closed.load(Ordering::Relaxed);
-        self.over(if client_closed { &ExchangeEnd::ClientClosed } else { &ExchangeEnd::Stopped }, farewell)
+        self.end_exchanges(if client_closed { &ExchangeEnd::ClientClosed } else { &ExchangeEnd::Stopped }, close)
     }
 
     /// Handles the end of the upstream connection.
@@ -230,7 +230,7 @@ impl Pump<'_> {
     fn upstream_broke(&self, why: &str) -> SocketClose {
         match self.upstream_closed(&format!("the connection to the server broke ({why})")) {
             SocketClose::Graceful(None) => SocketClose::Abort,
-            farewell => farewell,
+            close => close,
         }
     }
 }
@@ -325,7 +325,7 @@ impl ClientToUpstream<'_> {
                 NextStep::ReadFirst => Some(*self.held_until.get_or_insert_with(|| Instant::now() + HOLD_TIMEOUT)),
                 NextStep::Read | NextStep::Wait => None,
             };
-            self.input.reserve(READ);
+            self.input.reserve(READ_SIZE);
             let read = from_client.read_buf(&mut self.input);
             let read = match (deadline, held_until) {
                 (None, Some(until)) => match timeout_at(until, read).await {
@@ -384,7 +384,7 @@ enum DownEnd {
 impl UpstreamToClient<'_> {
     async fn run(mut self, mut from_upstream: impl AsyncRead + Unpin, mut to_client: WriteHalf<'_>) -> DownEnd {
         loop {
-            self.input.reserve(READ);
+            self.input.reserve(READ_SIZE);
             let end = match from_upstream.read_buf(&mut self.input).await {
                 Ok(0) => Some(DownEnd::Closed),
                 Ok(_) => None,
