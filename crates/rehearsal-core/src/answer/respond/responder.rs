@@ -279,7 +279,7 @@ impl StepResponder {
                     self.inputs.insert(template.name.clone(), Value::Null);
                 }
                 Some(input) if at_once => {
-                    let why = format!("the client's answer to {} makes no sense: {input}", template.name);
+                    let why = format!("the client's response to {} is invalid: {input}", template.name);
                     return Ok(Some(self.input_failure(&why)));
                 }
                 // 2026-07-28 requires that the input is requested again.
@@ -469,7 +469,7 @@ impl Responder for StepResponder {
                 return Action::Await(std::mem::take(&mut self.awaited));
             }
             let Some(answer) = at_path(&root, &self.path) else {
-                return self.error(invalid("the answer that this request continues is gone".to_owned()));
+                return self.error(invalid("the answer that this request continues no longer exists".to_owned()));
             };
             match self.position {
                 Position::Start => {
@@ -528,7 +528,7 @@ impl Responder for StepResponder {
         match (input, &self.basis) {
             (Ok(input), _) => drop(self.offered.insert(name.to_owned(), input)),
             (Err(why), Basis::Recording(recording)) => {
-                self.remarks.push(format!("{}: {why}; it goes on as recorded", recording.place));
+                self.remarks.push(format!("{}: {why}; the replay continues as recorded", recording.place));
             }
             (Err(why), Basis::Script(_)) => {
                 let Position::Asked(index) = self.position else { return };

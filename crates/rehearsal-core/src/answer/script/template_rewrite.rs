@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The template engine calls filters and a formatter of ours, but computes `~`, `+`, `*`, slices and literals itself,
-//! and writes raw text itself. After this rewriting nothing is left that makes a value without a filter of
+//! and writes raw text itself. After this rewriting every operation that makes a value is a filter of
 //! [`template_limits`](super::template_limits). The engine also has no constants to compute while it compiles.
 
 use minijinja::Error;
@@ -93,7 +93,7 @@ fn statement(written: &Stmt<'_>, out: &mut String) {
     }
 }
 
-/// What a `set`, `for` or `with` assigns to.
+/// The target of a `set`, `for` or `with`.
 fn target(written: &Expr<'_>) -> String {
     match written {
         Expr::List(list) => match &list.items[..] {
