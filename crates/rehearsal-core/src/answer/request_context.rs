@@ -113,7 +113,7 @@ pub enum LogFilter {
     None,
     /// Any. Before 2026-07-28 the server chooses until the client sets a level.
     Any,
-    /// Those of this level and above.
+    /// The messages of this level and above.
     From(LogLevel),
 }
 

@@ -269,7 +269,7 @@ fn draft_answer(answer: &RecordedAnswer) -> DraftAnswer {
 
 fn step(event: &PrecedingEvent) -> DraftStep {
     match event {
-        PrecedingEvent::EmptyRound => DraftStep::Again,
+        PrecedingEvent::EmptyRound => DraftStep::EmptyRound,
         PrecedingEvent::Notification { method, params } => {
             DraftStep::Notify { method: method.as_str().to_owned(), params: params.clone() }
         }

@@ -81,7 +81,7 @@ pub(super) fn wrong_structured_content(answer: &Message, schema: Option<&Value>)
     let schema = schema.and_then(|schema| Matcher::schema(schema).ok());
     change_result(answer, |result| {
         let normal = result.get("structuredContent").cloned().unwrap_or_else(|| json!({}));
-        let candidates = [of_other_kinds(&normal), json!({}), json!({"unexpected": null}), other_kind(&normal)];
+        let candidates = [with_other_types(&normal), json!({}), json!({"unexpected": null}), with_other_type(&normal)];
         let wrong = |value: &Value| schema.as_ref().map_or(*value != normal, |schema| !schema.matches(value));
         let [.., last] = &candidates;
         let chosen = candidates.iter().find(|value| wrong(value)).unwrap_or(last).clone();
@@ -89,17 +89,17 @@ pub(super) fn wrong_structured_content(answer: &Message, schema: Option<&Value>)
     })
 }
 
-/// The same keys with values of other types.
-fn of_other_kinds(value: &Value) -> Value {
+/// Replaces each value of an object with one of another type.
+fn with_other_types(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            Value::Object(fields.iter().map(|(key, value)| (key.clone(), other_kind(value))).collect())
+            Value::Object(fields.iter().map(|(key, value)| (key.clone(), with_other_type(value))).collect())
         }
-        other => other_kind(other),
+        other => with_other_type(other),
     }
 }
 
-fn other_kind(value: &Value) -> Value {
+fn with_other_type(value: &Value) -> Value {
     match value {
         Value::Null => json!("not null"),
         Value::Bool(_) | Value::Number(_) => json!("neither a number nor a boolean"),

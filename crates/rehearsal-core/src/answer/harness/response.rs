@@ -42,7 +42,7 @@ impl QueuedResponse {
 /// The keys of a response, parsed strictly. Their values are copied unchanged from the JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "only its being readable counts")]
+#[expect(dead_code, reason = "the fields are only parsed, for the check")]
 struct ResponseFields {
     text: Option<String>,
     content: Option<Vec<ContentBlock>>,

@@ -46,8 +46,8 @@ fn recorded(number: u32, call: RecordedCall, events: Vec<ReplayEvent>, revision:
 
 /// A booking with progress and an elicitation, recorded with a handshake.
 fn legacy() -> Vec<Arc<RecordedExchange>> {
-    let question = json!({"message": "Which day?", "requestedSchema": {"type": "object"}});
-    let server_request = call(Side::Server, (3, 4), "elicitation/create", question, json!({"action": "accept"}));
+    let elicitation = json!({"message": "Which day?", "requestedSchema": {"type": "object"}});
+    let server_request = call(Side::Server, (3, 4), "elicitation/create", elicitation, json!({"action": "accept"}));
     let server_request = ReplayEvent { event: RelatedEvent::Call(Box::new(server_request)), phase: EventPhase::Before };
     let progress = |seq, far| notification(seq, "notifications/progress", json!({"progressToken": 7, "progress": far}));
     let booked = json!({"content": [{"type": "text", "text": "booked"}]});
@@ -131,14 +131,14 @@ fn replayed_lines(
         match action {
             Action::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
             Action::Notify { method, params } => lines.push(format!("{method} {params}")),
-            Action::Ask(requests) => {
+            Action::RequestInput(requests) => {
                 for request in requests {
                     lines.push(format!("ask {} {}", request.method, request.params));
                     active.responder.set_input(&request.name, Ok(json!({"action": "decline"})));
                 }
             }
             Action::Reply(answer) => return (lines, result(answer.reply)),
-            Action::Await(_) => {}
+            Action::AwaitInput(_) => {}
             action => lines.push(format!("{action:?}")),
         }
         action = chain.next(&mut active, &request, &mut state, environment);
@@ -204,11 +204,11 @@ fn a_form_is_unchanged_in_its_version_and_stripped_for_older_ones() {
     let fields = json!({"name": {"type": "string"}, "many": {"type": "array"}, "one": {"oneOf": []}});
     let form = json!({"type": "object", "properties": fields, "required": ["name", "many"]});
     let booked = |revision| {
-        let question = json!({"message": "Who?", "requestedSchema": form});
-        let question = call(Side::Server, (2, 3), "elicitation/create", question, json!({"action": "accept"}));
-        let question = ReplayEvent { event: RelatedEvent::Call(Box::new(question)), phase: EventPhase::Before };
+        let elicitation = json!({"message": "Who?", "requestedSchema": form});
+        let elicitation = call(Side::Server, (2, 3), "elicitation/create", elicitation, json!({"action": "accept"}));
+        let elicitation = ReplayEvent { event: RelatedEvent::Call(Box::new(elicitation)), phase: EventPhase::Before };
         let call = call(Side::Client, (1, 4), "tools/call", json!({"name": "book"}), json!({"content": []}));
-        vec![recorded(5, call, vec![question], revision)]
+        vec![recorded(5, call, vec![elicitation], revision)]
     };
     let lines = |from, to| replayed_lines(booked(from), request(to, json!({})), ReplayPace::None).0;
     let whole = format!(r#"ask elicitation/create {{"message":"Who?","requestedSchema":{form}}}"#);
@@ -279,8 +279,8 @@ fn recorded_rounds_are_rounds_for_a_modern_client() {
 fn rounds_with_the_same_input_name_are_all_sent() {
     let rounds = || {
         let required = |message: &str| {
-            let question = json!({"method": "elicitation/create", "params": {"message": message}});
-            json!({"resultType": "input_required", "inputRequests": {"q": question}, "requestState": message})
+            let elicitation = json!({"method": "elicitation/create", "params": {"message": message}});
+            json!({"resultType": "input_required", "inputRequests": {"q": elicitation}, "requestState": message})
         };
         let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), required("Which day?"));
         let second = json!({"name": "book", "requestState": "Which day?"});
@@ -306,8 +306,8 @@ fn rounds_with_the_same_input_name_are_all_sent() {
 #[test]
 fn input_that_a_client_has_sent_is_not_requested_again() {
     let rounds = || {
-        let question = json!({"method": "elicitation/create", "params": {"message": "?"}});
-        let required = json!({"a": question, "b": question, "c": question});
+        let elicitation = json!({"method": "elicitation/create", "params": {"message": "?"}});
+        let required = json!({"a": elicitation, "b": elicitation, "c": elicitation});
         let required = json!({"resultType": "input_required", "inputRequests": required, "requestState": "s"});
         let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), required);
         let second = json!({"name": "book", "requestState": "s"});
@@ -319,9 +319,9 @@ fn input_that_a_client_has_sent_is_not_requested_again() {
     let (mut more, mut names) = (json!({}), Vec::new());
     loop {
         let (_, result) = replayed_lines(rounds(), request(Revision::V2026_07_28, more), ReplayPace::None);
-        let Some(questions) = result["inputRequests"].as_object() else { break };
-        names.push(questions.keys().cloned().collect::<String>());
-        let first = questions.keys().next().unwrap();
+        let Some(requests) = result["inputRequests"].as_object() else { break };
+        names.push(requests.keys().cloned().collect::<String>());
+        let first = requests.keys().next().unwrap();
         more = json!({"requestState": result["requestState"], "inputResponses": {first: {"action": "accept"}}});
     }
     assert_eq!(names, ["abc", "bc", "c"]);

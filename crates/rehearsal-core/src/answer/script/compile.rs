@@ -234,7 +234,7 @@ fn compile_step(step: &Located<WrittenStep>, context: &mut CompileContext<'_>) -
         WrittenStep::TryAsk(requests) => {
             CompiledStep::Ask(compile_input_requests(requests, at, context), OnDecline::IsNull)
         }
-        WrittenStep::Again(_) => CompiledStep::EmptyRound,
+        WrittenStep::EmptyRound(_) => CompiledStep::EmptyRound,
         WrittenStep::Set(fields) => CompiledStep::Set(values(fields, context)),
         WrittenStep::Append(fields) => CompiledStep::Append(values(fields, context)),
         WrittenStep::Delete(keys) => CompiledStep::Delete(keys.iter().map(ToString::to_string).collect()),

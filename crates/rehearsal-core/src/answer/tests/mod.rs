@@ -89,14 +89,14 @@ impl Fixture {
                 Action::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
                 Action::Notify { method, params } => lines.push(format!("{method} {params}")),
                 Action::NotifySubscribers(change) => lines.push(format!("notify {change:?}")),
-                Action::Ask(requests) => {
+                Action::RequestInput(requests) => {
                     for request in requests {
                         lines.push(format!("ask {} {} {}", request.name, request.method, request.params));
                         let input = inputs.get(&request.name).cloned().ok_or_else(|| "no answer".to_owned());
                         active.responder.set_input(&request.name, input);
                     }
                 }
-                Action::Await(_) => {}
+                Action::AwaitInput(_) => {}
                 Action::CloseStream { retry } => lines.push(format!("close stream {:?}", retry.map(|retry| retry.to))),
                 Action::StartTask(options) => {
                     let message = options.status_message.map_or_else(String::new, |message| format!(" {message}"));

@@ -36,5 +36,6 @@ pub use offers::{
 };
 pub use parse::parse;
 pub use step::{
-    Again, ChangedEntry, Elicitation, ElicitationMode, InputRequestEntry, ProgressEntry, Sampling, Step, TaskAnswer,
+    ChangedEntry, Elicitation, ElicitationMode, EmptyRound, InputRequestEntry, ProgressEntry, Sampling, Step,
+    TaskAnswer,
 };

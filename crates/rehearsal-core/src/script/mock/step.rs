@@ -46,7 +46,8 @@ pub enum Step {
     TryAsk(NamedMap<InputRequestEntry>),
     /// Sends an `input_required` result with a request state and without input requests (2026-07-28). In older versions
     /// it does nothing.
-    Again(Again),
+    #[serde(rename = "again")]
+    EmptyRound(EmptyRound),
     /// Sets keys of the state; strings in the values are templates.
     Set(Map<String, Value>),
     /// Appends values to lists in the state; strings in the values are templates.
@@ -70,7 +71,7 @@ impl Step {
             | Step::Log { .. }
             | Step::Notify { .. }
             | Step::Changed(_)
-            | Step::Again(_)
+            | Step::EmptyRound(_)
             | Step::Set(_)
             | Step::Append(_)
             | Step::Delete(_)
@@ -82,7 +83,7 @@ impl Step {
 /// An empty input round, which has no keys.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Again {}
+pub struct EmptyRound {}
 
 /// The params of a progress notification.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -21,7 +21,7 @@ pub enum DraftStep {
         params: Value,
     },
     /// An empty input round (2026-07-28).
-    Again,
+    EmptyRound,
     /// Sends input requests.
     Ask(Vec<DraftInputRequest>),
     /// Sends input requests, which the client may decline.
@@ -44,7 +44,7 @@ impl DraftStep {
         match self {
             DraftStep::Wait(time) => json!({"wait": milliseconds(*time)}),
             DraftStep::Notify { method, params } => notification(method, params),
-            DraftStep::Again => json!({"again": {}}),
+            DraftStep::EmptyRound => json!({"again": {}}),
             DraftStep::Ask(requests) => json!({"ask": all(requests)}),
             DraftStep::TryAsk(requests) => json!({"try_ask": all(requests)}),
         }
