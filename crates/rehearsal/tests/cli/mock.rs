@@ -65,7 +65,7 @@ fn a_broken_file_is_not_served() {
     rehearse!(fixture, "rehearse mock weather.mock.yaml weather.mock.yaml < /dev/null", @r"
     exit: 2
     ----- stderr -----
-    error: a second tool `get_forecast`
+    error: duplicate tool `get_forecast`
      --> weather.mock.yaml:4:11
       |
     4 |   - name: get_forecast

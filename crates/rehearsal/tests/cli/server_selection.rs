@@ -84,5 +84,5 @@ fn the_files_of_all_clients_are_read_as_wrap_reads_them() {
         assert_eq!(said, "exit: 0\n----- stdout -----\n3\n", "{file}");
     }
     let latin = fixture.run("printf '{\n \\351}' > latin.json; rehearse list --config latin.json --server a");
-    assert!(latin.contains("error: latin.json:2:2: not UTF-8: the byte 0xE9 begins no character; save"), "{latin}");
+    assert!(latin.contains("error: latin.json:2:2: not UTF-8: invalid byte 0xE9; save"), "{latin}");
 }

@@ -8,55 +8,55 @@ use super::{Annotations, AnswerRule, FaultRule, Icon, PromptMessage, Validate};
 use crate::matcher::{Matcher, Schema};
 use crate::script::{Located, Parsed, WithKeyOrder};
 
-/// Something that can be called.
+/// A tool.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolEntry {
-    /// Unique among the tools.
+    /// The name, unique among the tools.
     pub name: Located<String>,
-    /// For people.
+    /// The display name for users.
     pub title: Option<String>,
-    /// For the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// What arguments it takes: any JSON Schema; any object unless given.
+    /// The JSON Schema of the arguments. The default accepts any object.
     pub input_schema: Option<Located<Parsed<Schema>>>,
-    /// What structured content it gives: any JSON Schema.
+    /// The JSON Schema of the structured content.
     pub output_schema: Option<Located<Parsed<Schema>>>,
-    /// Hints about what it does.
+    /// Hints about what the tool does.
     pub annotations: Option<WithKeyOrder<ToolAnnotations>>,
-    /// Pictures.
+    /// The icons.
     #[serde(default)]
     pub icons: Vec<WithKeyOrder<Icon>>,
-    /// `_meta`, as it goes on the wire.
+    /// The `_meta` of the tool.
     pub meta: Option<Map<String, Value>>,
-    /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
+    /// The list element in its wire form, sent unchanged in every protocol version in place of the other keys.
     pub listed: Option<Located<Map<String, Value>>>,
-    /// It answers, but is in no list.
+    /// Whether the list leaves out the tool. Requests for it are still answered.
     #[serde(default)]
     pub hidden: bool,
-    /// Whether it may run as a task (2025-11-25).
+    /// Whether the tool can be called as a task (2025-11-25).
     pub task_support: Option<TaskSupport>,
-    /// Listed only for clients that declared these capabilities.
+    /// A matcher for the client's capabilities. The tool exists only for clients that it matches.
     pub needs: Option<Located<Parsed<Matcher>>>,
-    /// Overrides the `validate` of the file.
+    /// What happens if arguments or answers do not match their schema. The default is the `validate` of the file.
     pub validate: Option<Validate>,
-    /// What it answers: the first that fits.
+    /// The answers: the first that matches is used.
     #[serde(default)]
     pub answers: Vec<AnswerRule>,
-    /// What goes wrong with it.
+    /// The faults of calls of this tool.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
 }
 
-/// Whether a tool may run as a task, in the words of 2025-11-25.
+/// Whether a tool can be called as a task (2025-11-25).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskSupport {
-    /// Never.
+    /// The tool cannot be called as a task.
     Forbidden,
-    /// If the client wants.
+    /// The client decides.
     Optional,
-    /// Always.
+    /// The tool can only be called as a task.
     Required,
 }
 
@@ -64,160 +64,160 @@ pub enum TaskSupport {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolAnnotations {
-    /// For people.
+    /// The display name for users.
     pub title: Option<String>,
-    /// It changes nothing.
+    /// Whether the tool changes nothing.
     pub read_only_hint: Option<bool>,
-    /// It may destroy something.
+    /// Whether the tool may delete or overwrite data.
     pub destructive_hint: Option<bool>,
-    /// Twice is the same as once.
+    /// Whether a repeated call with the same arguments has no further effect.
     pub idempotent_hint: Option<bool>,
-    /// It reaches beyond what the server knows.
+    /// Whether the tool interacts with systems outside of the server.
     pub open_world_hint: Option<bool>,
 }
 
-/// Something that can be read.
+/// A resource.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceEntry {
-    /// Unique among the resources.
+    /// The URI, unique among the resources.
     pub uri: Located<String>,
-    /// For programs; the end of the URI unless given.
+    /// The name for programs. The default is the last segment of the URI.
     pub name: Option<String>,
-    /// For people.
+    /// The display name for users.
     pub title: Option<String>,
-    /// For the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// What kind of contents.
+    /// The media type of the contents, such as `text/markdown`.
     pub mime_type: Option<String>,
-    /// How many bytes.
+    /// The size in bytes.
     pub size: Option<u64>,
-    /// Who it is for and how much it matters.
+    /// The audience, the priority and the time of the last change.
     pub annotations: Option<WithKeyOrder<Annotations>>,
-    /// Pictures.
+    /// The icons.
     #[serde(default)]
     pub icons: Vec<WithKeyOrder<Icon>>,
-    /// `_meta`, as it goes on the wire.
+    /// The `_meta` of the resource.
     pub meta: Option<Map<String, Value>>,
-    /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
+    /// The list element in its wire form, sent unchanged in every protocol version in place of the other keys.
     pub listed: Option<Located<Map<String, Value>>>,
-    /// It answers, but is in no list.
+    /// Whether the list leaves out the resource. Requests for it are still answered.
     #[serde(default)]
     pub hidden: bool,
     /// The contents as text; a template.
     pub text: Option<Located<String>>,
-    /// The contents as base64.
+    /// The contents as base64; a template.
     pub blob: Option<Located<String>>,
-    /// The contents are those of this file, beside the mock file.
+    /// The file with the contents; its path is relative to the mock file.
     pub file: Option<Located<String>>,
-    /// Instead of fixed contents: what it answers, the first that fits.
+    /// The answers in place of fixed contents: the first that matches is used.
     #[serde(default)]
     pub answers: Vec<AnswerRule>,
-    /// What goes wrong with it.
+    /// The faults of reads of this resource.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
 }
 
-/// Resources by pattern: `notes://{id}/text`.
+/// A resource template: a pattern for the URIs of resources, such as `notes://{id}/text`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceTemplateEntry {
-    /// RFC 6570, simple expansions.
+    /// The URI template (RFC 6570, simple expansions only).
     pub uri_template: Located<String>,
-    /// For programs; the pattern unless given.
+    /// The name for programs. The default is the URI template.
     pub name: Option<String>,
-    /// For people.
+    /// The display name for users.
     pub title: Option<String>,
-    /// For the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// What kind of contents.
+    /// The media type of the contents, such as `text/markdown`.
     pub mime_type: Option<String>,
-    /// Who it is for and how much it matters.
+    /// The audience, the priority and the time of the last change.
     pub annotations: Option<WithKeyOrder<Annotations>>,
-    /// Pictures.
+    /// The icons.
     #[serde(default)]
     pub icons: Vec<WithKeyOrder<Icon>>,
-    /// `_meta`, as it goes on the wire.
+    /// The `_meta` of the resource template.
     pub meta: Option<Map<String, Value>>,
-    /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
+    /// The list element in its wire form, sent unchanged in every protocol version in place of the other keys.
     pub listed: Option<Located<Map<String, Value>>>,
-    /// It answers, but is in no list.
+    /// Whether the list leaves out the resource template. Requests for it are still answered.
     #[serde(default)]
     pub hidden: bool,
-    /// What to suggest for each variable of the pattern.
+    /// The completions of each variable.
     #[serde(default)]
     pub complete: std::collections::BTreeMap<String, Vec<String>>,
-    /// The contents as text; a template over `arguments`, the variables of the pattern.
+    /// The contents as text; a template in which `arguments` has the variables of the URI template.
     pub text: Option<Located<String>>,
-    /// The contents as base64.
+    /// The contents as base64; a template.
     pub blob: Option<Located<String>>,
-    /// Instead of fixed contents: what it answers, the first that fits.
+    /// The answers in place of fixed contents: the first that matches is used.
     #[serde(default)]
     pub answers: Vec<AnswerRule>,
 }
 
-/// What was read.
+/// The contents of a resource.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContentsEntry {
-    /// What was asked for unless given.
+    /// The URI. The default is the requested one.
     pub uri: Option<String>,
-    /// What kind.
+    /// The media type.
     pub mime_type: Option<String>,
-    /// As text; a template.
+    /// The contents as text; a template.
     pub text: Option<Located<String>>,
-    /// As base64.
+    /// The contents as base64; a template.
     pub blob: Option<Located<String>>,
-    /// `_meta`, as it goes on the wire.
+    /// The `_meta` of the contents.
     pub meta: Option<Map<String, Value>>,
 }
 
-/// Something that can be phrased.
+/// A prompt.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptEntry {
-    /// Unique among the prompts.
+    /// The name, unique among the prompts.
     pub name: Located<String>,
-    /// For people.
+    /// The display name for users.
     pub title: Option<String>,
-    /// For the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// What it takes.
+    /// The arguments.
     #[serde(default)]
     pub arguments: Vec<WithKeyOrder<ArgumentEntry>>,
-    /// Pictures.
+    /// The icons.
     #[serde(default)]
     pub icons: Vec<WithKeyOrder<Icon>>,
-    /// `_meta`, as it goes on the wire.
+    /// The `_meta` of the prompt.
     pub meta: Option<Map<String, Value>>,
-    /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
+    /// The list element in its wire form, sent unchanged in every protocol version in place of the other keys.
     pub listed: Option<Located<Map<String, Value>>>,
-    /// It answers, but is in no list.
+    /// Whether the list leaves out the prompt. Requests for it are still answered.
     #[serde(default)]
     pub hidden: bool,
-    /// What it says; texts are templates over `arguments`.
+    /// The messages; their texts are templates.
     pub messages: Option<Vec<PromptMessage>>,
-    /// Instead of fixed messages: what it answers, the first that fits.
+    /// The answers in place of fixed messages: the first that matches is used.
     #[serde(default)]
     pub answers: Vec<AnswerRule>,
-    /// What goes wrong with it.
+    /// The faults of requests for this prompt.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
 }
 
-/// What a prompt takes.
+/// An argument of a prompt.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArgumentEntry {
-    /// Unique in its prompt.
+    /// The name, unique in the prompt.
     pub name: Located<String>,
-    /// For people.
+    /// The display name for users.
     pub title: Option<String>,
-    /// For the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// Whether it must be given.
+    /// Whether the argument is required.
     pub required: Option<bool>,
-    /// What to suggest for it.
+    /// The completions of the argument.
     #[serde(default)]
     pub complete: Vec<String>,
 }

@@ -19,7 +19,7 @@ const OPERATORS: [&str; 9] = ["matches", "contains", "any_of", "not", "type", "l
 impl Checker {
     /// Compares a `when` and the templates of a tool's answers with the `input_schema`: a call that does not match the
     /// schema is refused before its answers are evaluated.
-    pub(super) fn against_input(&mut self, tool: &ToolEntry) {
+    pub(super) fn check_input_schema(&mut self, tool: &ToolEntry) {
         let Some(schema) = tool.input_schema.as_ref().map(|schema| &schema.written) else { return };
         for answer in &tool.answers {
             if let Some(when) = &answer.when
@@ -37,7 +37,7 @@ impl Checker {
         for (key, matcher) in wanted {
             let Some(property) = schema.get("properties").and_then(|properties| properties.get(key)) else { continue };
             let path = path.clone().join(key.as_str());
-            if let Some((message, hint)) = objection(key, matcher, property) {
+            if let Some((message, hint)) = contradiction(key, matcher, property) {
                 self.inside(when.at, path, message, hint);
             } else if let Matcher::Object(wanted) = matcher {
                 self.fields_fit(when, wanted, property, &path);
@@ -56,7 +56,10 @@ impl Checker {
                 let known = properties(schema);
                 let hint = match closest(&name, known.iter().copied()) {
                     Some(meant) => format!("did you mean `arguments.{meant}`?"),
-                    None => format!("the input_schema has {}; `| default(…)` allows for any other", known.join(", ")),
+                    None => format!(
+                        "the input_schema has {}; add `| default(…)` if the argument may be absent",
+                        known.join(", ")
+                    ),
                 };
                 self.inside(at, path, format!("the tool has no argument `{name}`"), hint);
             }
@@ -69,7 +72,11 @@ impl Checker {
         let Ok(matcher) = version.parsed() else { return };
         if !Revision::ALL.iter().any(|revision| matcher.matches(&revision.as_str().into())) {
             let known = Revision::ALL.map(Revision::as_str).join(", ");
-            self.problem_with_hint(version.at, "no protocol version fits this", format!("known are {known}"));
+            self.problem_with_hint(
+                version.at,
+                "no protocol version matches this",
+                format!("the known versions are {known}"),
+            );
         }
     }
 
@@ -88,14 +95,14 @@ impl Checker {
     /// Reports a text that is not sent, because the answer has content blocks.
     pub(super) fn text_is_sent(&mut self, answer: &AnswerRule) {
         if let (Some(text), Some(_)) = (&answer.text, &answer.content) {
-            let hint = "`content` is the whole content: put the text into it, as a block of type `text`";
-            self.problem_with_hint(text.at, "`text` beside `content` is never sent", hint);
+            let hint = "move the text into `content`, as a block of type `text`";
+            self.problem_with_hint(text.at, "`text` is not sent, because there is `content`", hint);
         }
     }
 }
 
 /// Why no value that matches a schema can match this matcher, with a hint.
-fn objection(key: &str, matcher: &Matcher, schema: &Value) -> Option<(String, String)> {
+fn contradiction(key: &str, matcher: &Matcher, schema: &Value) -> Option<(String, String)> {
     if let Matcher::Exact(constant) = matcher {
         // A part of a schema may refer to the whole, which is not part of this compiled schema.
         if schema.to_string().contains("\"$ref\"") {
@@ -103,7 +110,7 @@ fn objection(key: &str, matcher: &Matcher, schema: &Value) -> Option<(String, St
         }
         let mismatch = Schema::compile(schema).ok()?.check(constant).into_iter().next()?;
         let hint = "change one of the two, or accept such calls with `validate: off`".to_owned();
-        return Some((format!("the input_schema refuses this value of `{key}`: {mismatch}"), hint));
+        return Some((format!("the input_schema does not accept this value of `{key}`: {mismatch}"), hint));
     }
     let kinds = kinds(schema)?;
     let wanted = kind(matcher)?;
@@ -116,7 +123,7 @@ fn objection(key: &str, matcher: &Matcher, schema: &Value) -> Option<(String, St
     }
     let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
     let message =
-        format!("`{key}` is {} in the input_schema, and this fits only {}", names.join(" or "), wanted.name());
+        format!("`{key}` is {} in the input_schema, and this matches only {}", names.join(" or "), wanted.name());
     let hint = match matcher {
         Matcher::Object(fields) => {
             let meant = fields.iter().find_map(|(key, _)| closest(key, OPERATORS));
@@ -230,16 +237,16 @@ mod tests {
         for (when, expected) in [
             (
                 "city: { match: '^a' }",
-                "`city` is string in the input_schema, and this fits only object; did you mean the operator `matches`?",
+                "`city` is string in the input_schema, and this matches only object; did you mean the operator `matches`?",
             ),
-            ("city: 5", "the input_schema refuses this value of `city`: "),
-            ("unit: k", "the input_schema refuses this value of `unit`: "),
-            ("unit: { exact: k }", "the input_schema refuses this value of `unit`: "),
-            ("days: { matches: x }", "`days` is integer in the input_schema, and this fits only string; change one"),
-            ("days: [1]", "`days` is integer in the input_schema, and this fits only array"),
-            ("city: { gte: 1 }", "`city` is string in the input_schema, and this fits only number"),
-            ("at: { n: x }", "the input_schema refuses this value of `n`: "),
-            ("city: { type: boolean }", "`city` is string in the input_schema, and this fits only boolean"),
+            ("city: 5", "the input_schema does not accept this value of `city`: "),
+            ("unit: k", "the input_schema does not accept this value of `unit`: "),
+            ("unit: { exact: k }", "the input_schema does not accept this value of `unit`: "),
+            ("days: { matches: x }", "`days` is integer in the input_schema, and this matches only string; change one"),
+            ("days: [1]", "`days` is integer in the input_schema, and this matches only array"),
+            ("city: { gte: 1 }", "`city` is string in the input_schema, and this matches only number"),
+            ("at: { n: x }", "the input_schema does not accept this value of `n`: "),
+            ("city: { type: boolean }", "`city` is string in the input_schema, and this matches only boolean"),
         ] {
             let found = check_answer(&format!("{{ when: {{ {when} }}, text: a }}"));
             assert!(found.contains(expected), "{when}: {found}");
@@ -302,8 +309,8 @@ mod tests {
     #[test]
     fn a_version_or_method_that_does_not_exist_is_a_problem() {
         let version = |version: &str| check_answer(&format!("{{ given: {{ version: {version} }}, text: a }}"));
-        assert!(version("'2025-06-19'").contains("no protocol version fits this; known are "));
-        assert!(version("{ matches: '^2023' }").contains("no protocol version fits this"));
+        assert!(version("'2025-06-19'").contains("no protocol version matches this; the known versions are "));
+        assert!(version("{ matches: '^2023' }").contains("no protocol version matches this"));
         assert_eq!(version("'2025-06-18'") + &version("{ matches: '^2025' }"), "");
         let fault = |method: &str| {
             check(&format!(
@@ -319,8 +326,8 @@ mod tests {
     }
 
     #[test]
-    fn a_text_beside_content_is_a_problem() {
+    fn a_text_in_addition_to_content_is_a_problem() {
         let found = check_answer("{ text: a, content: [b] }");
-        assert!(found.contains("`text` beside `content` is never sent; `content` is the whole content"), "{found}");
+        assert!(found.contains("`text` is not sent, because there is `content`; move the text into"), "{found}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a rule wants of everything but the arguments.
+//! The conditions of a rule on everything except the arguments.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::answer::request_context::IncomingRequest;
 use crate::matcher::{Matcher, Mismatch};
 use crate::script::{Located, ParseValue, Parsed, ScriptProblem, When, mock};
 
-/// What the conditions of a rule may look at.
+/// The values that conditions are evaluated on.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::answer) struct RuleInput<'a> {
     pub(in crate::answer) request: &'a IncomingRequest,
@@ -16,13 +16,13 @@ pub(in crate::answer) struct RuleInput<'a> {
     pub(in crate::answer) state: &'a Map<String, Value>,
 }
 
-/// Matchers for everything but the arguments.
+/// The conditions of a rule, compiled.
 #[derive(Clone, Debug, Default)]
 pub(in crate::answer) struct CompiledConditions {
-    wanted: Vec<(ConditionKey, Matcher)>,
+    matchers: Vec<(ConditionKey, Matcher)>,
 }
 
-/// What can be looked at.
+/// The key of a condition in `given`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConditionKey {
     Headers,
@@ -49,7 +49,7 @@ impl ConditionKey {
 }
 
 impl CompiledConditions {
-    /// Compiles what was written; problems go to the list.
+    /// Compiles conditions; adds problems to the list.
     pub(in crate::answer) fn compile(
         written: Option<&mock::Conditions>,
         problems: &mut Vec<ScriptProblem>,
@@ -64,51 +64,51 @@ impl CompiledConditions {
             (ConditionKey::Version, &written.version),
             (ConditionKey::State, &written.state),
         ];
-        let wanted = all.into_iter().filter_map(|(fact, written)| {
-            let matcher = meant(written.as_ref()?, problems)?;
-            Some((fact, if fact == ConditionKey::Headers { in_lower_case(matcher) } else { matcher }))
+        let matchers = all.into_iter().filter_map(|(key, written)| {
+            let matcher = parsed_or_report(written.as_ref()?, problems)?;
+            Some((key, if key == ConditionKey::Headers { in_lower_case(matcher) } else { matcher }))
         });
-        CompiledConditions { wanted: wanted.collect() }
+        CompiledConditions { matchers: matchers.collect() }
     }
 
-    /// Whether nothing is wanted.
+    /// Whether there are no conditions.
     pub(in crate::answer) fn is_empty(&self) -> bool {
-        self.wanted.is_empty()
+        self.matchers.is_empty()
     }
 
-    /// Whether it looks at headers.
+    /// Whether a condition reads headers.
     pub(in crate::answer) fn reads_headers(&self) -> bool {
-        self.wanted.iter().any(|(fact, _)| *fact == ConditionKey::Headers)
+        self.matchers.iter().any(|(key, _)| *key == ConditionKey::Headers)
     }
 
-    /// Whether everything is as wanted.
+    /// Whether all conditions hold.
     pub(in crate::answer) fn holds(&self, input: &RuleInput<'_>) -> bool {
-        self.wanted.iter().all(|(fact, matcher)| with_value(*fact, input, |value| matcher.matches_optional(value)))
+        self.matchers.iter().all(|(key, matcher)| with_value(*key, input, |value| matcher.matches_optional(value)))
     }
 
-    /// How far it is from what is wanted.
+    /// How far the values are from the conditions.
     pub(in crate::answer) fn distance(&self, input: &RuleInput<'_>) -> usize {
-        let distances = self.wanted.iter();
-        distances.map(|(fact, matcher)| with_value(*fact, input, |value| matcher.distance_optional(value))).sum()
+        let distances = self.matchers.iter();
+        distances.map(|(key, matcher)| with_value(*key, input, |value| matcher.distance_optional(value))).sum()
     }
 
-    /// What is not as wanted: `headers: $.x: expected …`
+    /// The mismatches: `headers $.x: expected …`
     pub(in crate::answer) fn mismatches(&self, input: &RuleInput<'_>) -> Vec<String> {
-        let said = |(fact, matcher): &(ConditionKey, Matcher)| {
-            let mismatches: Vec<Mismatch> = with_value(*fact, input, |value| matcher.check_optional(value));
-            mismatches.into_iter().map(|mismatch| format!("{} {mismatch}", fact.name())).collect::<Vec<_>>()
+        let of_condition = |(key, matcher): &(ConditionKey, Matcher)| {
+            let mismatches: Vec<Mismatch> = with_value(*key, input, |value| matcher.check_optional(value));
+            mismatches.into_iter().map(|mismatch| format!("{} {mismatch}", key.name())).collect::<Vec<_>>()
         };
-        self.wanted.iter().flat_map(said).collect()
+        self.matchers.iter().flat_map(of_condition).collect()
     }
 
     /// `call: 2`, for the names of rules.
-    pub(in crate::answer) fn in_words(&self) -> String {
-        let words = self.wanted.iter().map(|(fact, matcher)| format!("{} {matcher}", fact.name()));
-        words.collect::<Vec<_>>().join(", ")
+    pub(in crate::answer) fn describe(&self) -> String {
+        let conditions = self.matchers.iter().map(|(key, matcher)| format!("{} {matcher}", key.name()));
+        conditions.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// A matcher for headers, whose names have no case; they are known by those in lower case.
+/// A matcher for headers with their names in lower case, as in `IncomingRequest`.
 fn in_lower_case(matcher: Matcher) -> Matcher {
     let all = |matchers: Vec<Matcher>| matchers.into_iter().map(in_lower_case).collect();
     match matcher {
@@ -122,26 +122,26 @@ fn in_lower_case(matcher: Matcher) -> Matcher {
     }
 }
 
-fn with_value<T>(fact: ConditionKey, input: &RuleInput<'_>, judge: impl FnOnce(Option<&Value>) -> T) -> T {
-    match fact {
-        ConditionKey::Headers => judge(Some(&input.request.headers)),
-        ConditionKey::Client => judge(Some(&input.request.context.client)),
-        ConditionKey::Capabilities => judge(Some(&input.request.context.capabilities)),
-        ConditionKey::Meta => judge(Some(input.request.meta()).filter(|meta| !meta.is_null())),
-        ConditionKey::Call => judge(Some(&input.call.into())),
-        ConditionKey::Version => judge(Some(&input.request.context.revision.as_str().into())),
-        // A copy, for the few rules that look at it.
-        ConditionKey::State => judge(Some(&Value::Object(input.state.clone()))),
+fn with_value<T>(key: ConditionKey, input: &RuleInput<'_>, evaluate: impl FnOnce(Option<&Value>) -> T) -> T {
+    match key {
+        ConditionKey::Headers => evaluate(Some(&input.request.headers)),
+        ConditionKey::Client => evaluate(Some(&input.request.context.client)),
+        ConditionKey::Capabilities => evaluate(Some(&input.request.context.capabilities)),
+        ConditionKey::Meta => evaluate(Some(input.request.meta()).filter(|meta| !meta.is_null())),
+        ConditionKey::Call => evaluate(Some(&input.call.into())),
+        ConditionKey::Version => evaluate(Some(&input.request.context.revision.as_str().into())),
+        // Few rules read the state, so it is copied here.
+        ConditionKey::State => evaluate(Some(&Value::Object(input.state.clone()))),
     }
 }
 
-/// What something that was written means; why it means nothing goes to the list.
-pub(in crate::answer) fn meant<T: ParseValue + Clone>(
+/// The parsed form of a value; adds the problem to the list if it is invalid.
+pub(in crate::answer) fn parsed_or_report<T: ParseValue + Clone>(
     written: &Located<Parsed<T>>,
     problems: &mut Vec<ScriptProblem>,
 ) -> Option<T> {
     match written.parsed() {
-        Ok(meaning) => Some(meaning.clone()),
+        Ok(parsed) => Some(parsed.clone()),
         Err(error) => {
             problems.push(ScriptProblem::new(written.at, error.to_string()));
             None
@@ -154,7 +154,7 @@ pub(in crate::answer) fn when(
     written: Option<&Located<Parsed<When>>>,
     problems: &mut Vec<ScriptProblem>,
 ) -> Option<Matcher> {
-    meant(written?, problems).map(|When(matcher)| matcher)
+    parsed_or_report(written?, problems).map(|When(matcher)| matcher)
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_names_of_headers_have_no_case() {
+    fn header_names_are_case_insensitive() {
         for written in [json!({"X-Tenant": "acme"}), json!({"any_of": [{"X-TENANT": "acme"}, {"x-b": 1}]})] {
             let matcher = in_lower_case(Matcher::parse(&written).unwrap());
             assert!(matcher.matches(&json!({"x-tenant": "acme"})) && !matcher.matches(&json!({"x-tenant": "Acme"})));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::draft::OfferKind;
 use crate::matcher::Schema;
-use crate::script::mock::names::{has_scheme, is_tool_name};
+use crate::script::mock::identifiers::{has_scheme, is_tool_name};
 
 /// The type of a key's value, and how it is written.
 #[derive(Clone, Copy)]
@@ -114,36 +114,36 @@ const IMPLEMENTATION: [(&str, &str, FieldType); 6] = [
 
 /// The server info in mock-file syntax, without members that a file cannot have.
 pub(super) fn implementation(info: &Value) -> Value {
-    let mut said = Map::new();
+    let mut entry = Map::new();
     for (key, value) in info.as_object().into_iter().flatten() {
         if let Some((name, value)) = renamed(key, value, &IMPLEMENTATION) {
-            said.insert(name.to_owned(), value);
+            entry.insert(name.to_owned(), value);
         }
     }
-    if !said.contains_key("name") {
-        said.insert("name".to_owned(), "mock".into());
+    if !entry.contains_key("name") {
+        entry.insert("name".to_owned(), "mock".into());
     }
-    said.into()
+    entry.into()
 }
 
-/// An item in mock-file syntax; `None` if the file would not be exact.
-pub(super) fn in_words(element: &Value, kind: OfferKind) -> Option<Map<String, Value>> {
-    let said = fields(element, keys(kind))?;
+/// An item in mock-file syntax; `None` if that would change its wire form.
+pub(super) fn item_keys(element: &Value, kind: OfferKind) -> Option<Map<String, Value>> {
+    let entry = fields(element, keys(kind))?;
     let fits = match kind {
         OfferKind::Tool => {
-            let input = said.get("input_schema")?;
-            let takes_object = input.get("type").is_none_or(|kind| kind == "object");
-            let schemas = [Some(input), said.get("output_schema")];
+            let input = entry.get("input_schema")?;
+            let accepts_object = input.get("type").is_none_or(|kind| kind == "object");
+            let schemas = [Some(input), entry.get("output_schema")];
             let usable = schemas.into_iter().flatten().all(|schema| Schema::compile(schema).is_ok());
-            is_tool_name(said.get("name")?.as_str()?) && takes_object && usable
+            is_tool_name(entry.get("name")?.as_str()?) && accepts_object && usable
         }
-        OfferKind::Resource => said.contains_key("name") && has_scheme(said.get("uri")?.as_str()?),
-        OfferKind::ResourceTemplate => said.contains_key("name"),
+        OfferKind::Resource => entry.contains_key("name") && has_scheme(entry.get("uri")?.as_str()?),
+        OfferKind::ResourceTemplate => entry.contains_key("name"),
         OfferKind::Prompt => true,
         // Requests are never listed.
         OfferKind::Request => false,
     };
-    (fits && said.contains_key(kind.name_in_file())).then_some(said)
+    (fits && entry.contains_key(kind.file_name_key())).then_some(entry)
 }
 
 /// The keys of a mock file in addition to an item in its wire form: whether it may be a task, and the completions for
@@ -167,30 +167,30 @@ pub(super) fn extra_keys(
 /// The fields of an object in the order of a file, its name first; `None` if some are unknown.
 fn fields(value: &Value, known: &[(&str, &str, FieldType)]) -> Option<Map<String, Value>> {
     let object = value.as_object()?;
-    let mut said = Map::new();
-    for (wire, name, takes) in known {
+    let mut entry = Map::new();
+    for (wire, name, field_type) in known {
         if let Some(value) = object.get(*wire) {
-            said.insert((*name).to_owned(), convert(value, *takes)?);
+            entry.insert((*name).to_owned(), convert(value, *field_type)?);
         }
     }
-    (said.len() == object.len()).then_some(said)
+    (entry.len() == object.len()).then_some(entry)
 }
 
 /// A member in mock-file syntax; `None` if its key or its value is unknown.
 fn renamed<'n>(key: &str, value: &Value, known: &[(&str, &'n str, FieldType)]) -> Option<(&'n str, Value)> {
-    let (_, name, takes) = known.iter().find(|(wire, ..)| *wire == key)?;
-    Some((name, convert(value, *takes)?))
+    let (_, name, field_type) = known.iter().find(|(wire, ..)| *wire == key)?;
+    Some((name, convert(value, *field_type)?))
 }
 
 /// An object in mock-file syntax, in its own order; `None` if a member is unknown.
-fn in_its_order(value: &Value, known: &[(&str, &str, FieldType)]) -> Option<Value> {
+fn renamed_in_order(value: &Value, known: &[(&str, &str, FieldType)]) -> Option<Value> {
     let members = value.as_object()?.iter();
     members.map(|(key, value)| renamed(key, value, known).map(|(name, value)| (name.to_owned(), value))).collect()
 }
 
-fn convert(value: &Value, takes: FieldType) -> Option<Value> {
+fn convert(value: &Value, field_type: FieldType) -> Option<Value> {
     let all = |fits: &dyn Fn(&Value) -> bool| value.as_array().is_some_and(|all| all.iter().all(fits));
-    match takes {
+    match field_type {
         FieldType::Text => value.is_string().then(|| value.clone()),
         FieldType::Flag => value.is_boolean().then(|| value.clone()),
         FieldType::Object => value.is_object().then(|| value.clone()),
@@ -198,10 +198,10 @@ fn convert(value: &Value, takes: FieldType) -> Option<Value> {
         FieldType::Texts => all(&Value::is_string).then(|| value.clone()),
         FieldType::Audience => all(&|role| matches!(role.as_str(), Some("user" | "assistant"))).then(|| value.clone()),
         FieldType::Priority => value.as_f64().filter(|it| (0.0..=1.0).contains(it)).map(|_| value.clone()),
-        FieldType::ToolAnnotations => in_its_order(value, &TOOL_ANNOTATIONS),
+        FieldType::ToolAnnotations => renamed_in_order(value, &TOOL_ANNOTATIONS),
         FieldType::Annotations => annotations(value),
         FieldType::Icons => {
-            let icon = |icon: &Value| in_its_order(icon, &ICON).filter(|icon| icon.get("src").is_some());
+            let icon = |icon: &Value| renamed_in_order(icon, &ICON).filter(|icon| icon.get("src").is_some());
             value.as_array().filter(|elements| !elements.is_empty())?.iter().map(icon).collect()
         }
         FieldType::TaskSupport => {
@@ -212,8 +212,8 @@ fn convert(value: &Value, takes: FieldType) -> Option<Value> {
         FieldType::Arguments => {
             let elements = value.as_array().filter(|elements| !elements.is_empty())?;
             let argument = |argument: &Value| {
-                let said = fields(argument, &ARGUMENT);
-                said.filter(|said| said.contains_key("name")).map(Value::Object)
+                let entry = fields(argument, &ARGUMENT);
+                entry.filter(|entry| entry.contains_key("name")).map(Value::Object)
             };
             elements.iter().map(argument).collect()
         }
@@ -222,7 +222,7 @@ fn convert(value: &Value, takes: FieldType) -> Option<Value> {
 
 /// Annotations in mock-file syntax.
 pub(super) fn annotations(value: &Value) -> Option<Value> {
-    in_its_order(value, &ANNOTATIONS)
+    renamed_in_order(value, &ANNOTATIONS)
 }
 
 #[cfg(test)]
@@ -230,12 +230,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_comes_first_whatever_came_first_on_the_wire() {
-        let tool = json!({"inputSchema": {"type": "object"}, "description": "Says it again", "name": "echo"});
-        let words = in_words(&tool, OfferKind::Tool).unwrap();
-        assert_eq!(words.keys().collect::<Vec<_>>(), ["name", "description", "input_schema"]);
+    fn the_name_is_written_first() {
+        let tool = json!({"inputSchema": {"type": "object"}, "description": "Repeats the text", "name": "echo"});
+        let keys = item_keys(&tool, OfferKind::Tool).unwrap();
+        assert_eq!(keys.keys().collect::<Vec<_>>(), ["name", "description", "input_schema"]);
         let resource = json!({"mimeType": "text/plain", "name": "a", "uri": "note://a"});
-        let words = in_words(&resource, OfferKind::Resource).unwrap();
-        assert_eq!(words.keys().collect::<Vec<_>>(), ["uri", "name", "mime_type"]);
+        let keys = item_keys(&resource, OfferKind::Resource).unwrap();
+        assert_eq!(keys.keys().collect::<Vec<_>>(), ["uri", "name", "mime_type"]);
     }
 }

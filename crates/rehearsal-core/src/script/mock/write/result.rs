@@ -3,20 +3,20 @@
 use serde_json::{Map, Value, json};
 
 use super::draft::OfferKind;
-use super::listed::annotations;
+use super::items::annotations;
 use crate::protocol::meta;
 
 /// The keys of an answer for a result: `text`, `content`, `contents`, `messages` and similar, or `result` if those
-/// would not be exact. Its texts are templates.
+/// would change its wire form. Its texts are templates.
 pub(super) fn result(result: &Value, kind: OfferKind, listed: &Value) -> Map<String, Value> {
     let bare = without_envelope(result);
-    let said = match kind {
+    let keys = match kind {
         OfferKind::Tool => tool_result(&bare),
         OfferKind::Prompt => prompt_result(&bare, listed),
-        OfferKind::Resource | OfferKind::ResourceTemplate => read(&bare, listed),
+        OfferKind::Resource | OfferKind::ResourceTemplate => read_result(&bare, listed),
         OfferKind::Request => None,
     };
-    said.unwrap_or_else(|| {
+    keys.unwrap_or_else(|| {
         let whole = if bare.is_object() { bare } else { json!({}) };
         Map::from_iter([("result".to_owned(), whole)])
     })
@@ -43,7 +43,7 @@ fn without_envelope(result: &Value) -> Value {
 }
 
 fn tool_result(result: &Value) -> Option<Map<String, Value>> {
-    let mut said = Map::new();
+    let mut keys = Map::new();
     let structured = result.get("structuredContent");
     // A mock adds the text of structured content itself.
     result.get("content")?;
@@ -57,21 +57,21 @@ fn tool_result(result: &Value) -> Option<Map<String, Value>> {
                 let blocks: Vec<_> = value.as_array()?.iter().map(block).collect::<Option<_>>()?;
                 match &blocks[..] {
                     [only] if only.get("type") == Some(&json!("text")) && only.as_object()?.len() == 2 => {
-                        said.insert("text".to_owned(), only["text"].clone());
+                        keys.insert("text".to_owned(), only["text"].clone());
                     }
-                    _ => drop(said.insert("content".to_owned(), blocks.into())),
+                    _ => drop(keys.insert("content".to_owned(), blocks.into())),
                 }
             }
             // In a mock file, null means an absent value.
             "structuredContent" if value.is_null() => return None,
-            "structuredContent" => drop(said.insert("structured_content".to_owned(), value.clone())),
-            "isError" => drop(value.is_boolean().then(|| said.insert("is_error".to_owned(), value.clone()))?),
-            "_meta" => drop(value.is_object().then(|| said.insert("meta".to_owned(), value.clone()))?),
+            "structuredContent" => drop(keys.insert("structured_content".to_owned(), value.clone())),
+            "isError" => drop(value.is_boolean().then(|| keys.insert("is_error".to_owned(), value.clone()))?),
+            "_meta" => drop(value.is_object().then(|| keys.insert("meta".to_owned(), value.clone()))?),
             _ => return None,
         }
     }
-    let speaks = ["text", "content", "structured_content"].iter().any(|key| said.contains_key(*key));
-    speaks.then_some(said)
+    let has_content = ["text", "content", "structured_content"].iter().any(|key| keys.contains_key(*key));
+    has_content.then_some(keys)
 }
 
 fn prompt_result(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
@@ -90,7 +90,7 @@ fn prompt_result(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
     Some(Map::from_iter([("messages".to_owned(), messages.into())]))
 }
 
-fn read(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
+fn read_result(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
     let object = result.as_object().filter(|object| object.len() == 1)?;
     let all = object.get("contents")?.as_array()?;
     let own = |one: &Value| {
@@ -102,28 +102,28 @@ fn read(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
     if let [only] = &all[..]
         && own(only)
     {
-        let said = match (only.get("text"), only.get("blob")) {
+        let keys = match (only.get("text"), only.get("blob")) {
             (Some(Value::String(text)), None) => ("text", text.clone()),
             // Valid base64 contains no braces.
             (None, Some(Value::String(blob))) if is_base64(blob) => ("blob", blob.clone()),
             _ => return None,
         };
-        return Some(Map::from_iter([(said.0.to_owned(), said.1.into())]));
+        return Some(Map::from_iter([(keys.0.to_owned(), keys.1.into())]));
     }
     if all.is_empty() {
         return None;
     }
     let contents = |one: &Value| {
-        let said = contents(one)?;
-        // Without a type they would get that of the resource.
-        (said.get("mime_type").is_some() || listed.get("mimeType").is_none()).then_some(said)
+        let keys = contents(one)?;
+        // Contents without a media type would get that of the resource.
+        (keys.get("mime_type").is_some() || listed.get("mimeType").is_none()).then_some(keys)
     };
     let contents: Vec<_> = all.iter().map(contents).collect::<Option<_>>()?;
     Some(Map::from_iter([("contents".to_owned(), contents.into())]))
 }
 
 fn contents(one: &Value) -> Option<Value> {
-    let mut said = Map::new();
+    let mut keys = Map::new();
     for (key, value) in one.as_object()? {
         let (name, value) = match key.as_str() {
             "uri" => ("uri", value.as_str()?.into()),
@@ -133,10 +133,10 @@ fn contents(one: &Value) -> Option<Value> {
             "_meta" => ("meta", value.is_object().then(|| value.clone())?),
             _ => return None,
         };
-        said.insert(name.to_owned(), value);
+        keys.insert(name.to_owned(), value);
     }
-    let one_of = said.contains_key("text") != said.contains_key("blob");
-    (one_of && said.contains_key("uri")).then(|| said.into())
+    let one_of = keys.contains_key("text") != keys.contains_key("blob");
+    (one_of && keys.contains_key("uri")).then(|| keys.into())
 }
 
 /// A content block in mock-file syntax.
@@ -151,7 +151,7 @@ fn block(block: &Value) -> Option<Value> {
         _ => return None,
     };
     needs.iter().all(|key| object.contains_key(*key)).then_some(())?;
-    let mut said = Map::new();
+    let mut keys = Map::new();
     for (key, value) in object {
         let known = key == "type" || needs.contains(&key.as_str()) || may.contains(&key.as_str());
         let (name, value) = match key.as_str() {
@@ -163,12 +163,12 @@ fn block(block: &Value) -> Option<Value> {
             "resource" => ("resource", contents(value)?),
             "size" => ("size", value.is_u64().then(|| value.clone())?),
             "text" | "uri" | "name" => (key.as_str(), value.as_str()?.into()),
-            // This key is no template in a file, though it is one in `result`.
+            // In a file this key is not a template, but in `result` it is.
             _ => (key.as_str(), value.as_str().filter(|text| !text.contains("{%") && !text.contains("{{"))?.into()),
         };
-        said.insert(name.to_owned(), value);
+        keys.insert(name.to_owned(), value);
     }
-    Some(said.into())
+    Some(keys.into())
 }
 
 fn is_base64(text: &str) -> bool {
@@ -222,12 +222,12 @@ pub fn with_expressions(text: &str, marks: &[(String, String)]) -> String {
 mod tests {
     use super::*;
 
-    fn said(kind: OfferKind, listed: Value, said: Value) -> Value {
-        result(&said, kind, &listed).into()
+    fn keys_of(kind: OfferKind, listed: Value, recorded: Value) -> Value {
+        result(&recorded, kind, &listed).into()
     }
 
     #[test]
-    fn an_answer_is_written_in_the_shortest_words_that_mean_it() {
+    fn a_result_is_written_in_its_shortest_form() {
         let text = |text: &str| json!([{"type": "text", "text": text}]);
         let table = [
             (json!({"content": text("hi")}), json!({"text": "hi"})),
@@ -253,31 +253,31 @@ mod tests {
             (json!({"content": text("hi"), "odd": 1}), json!({"result": {"content": text("hi"), "odd": 1}})),
         ];
         for (result, expected) in table {
-            assert_eq!(said(OfferKind::Tool, json!({}), result.clone()), expected, "{result}");
+            assert_eq!(keys_of(OfferKind::Tool, json!({}), result.clone()), expected, "{result}");
         }
     }
 
     #[test]
-    fn a_prompt_whose_description_is_another_is_written_whole() {
+    fn a_prompt_result_with_another_description_is_written_whole() {
         let messages = json!([{"role": "user", "content": {"type": "text", "text": "Hello"}}]);
         let listed = json!({"name": "greet", "description": "Greets"});
         let same = json!({"description": "Greets", "messages": messages});
-        assert_eq!(said(OfferKind::Prompt, listed.clone(), same), json!({"messages": messages}));
+        assert_eq!(keys_of(OfferKind::Prompt, listed.clone(), same), json!({"messages": messages}));
         let other = json!({"description": "Greets Ada", "messages": messages});
-        assert_eq!(said(OfferKind::Prompt, listed, other.clone()), json!({"result": other}));
+        assert_eq!(keys_of(OfferKind::Prompt, listed, other.clone()), json!({"result": other}));
     }
 
     #[test]
-    fn contents_that_are_of_another_type_say_so() {
+    fn contents_of_another_type_have_their_media_type() {
         let listed = json!({"uri": "a://b", "name": "b", "mimeType": "text/plain"});
         let contents = |mime: &str| json!({"contents": [{"uri": "a://b", "mimeType": mime, "text": "x"}]});
-        assert_eq!(said(OfferKind::Resource, listed.clone(), contents("text/plain")), json!({"text": "x"}));
+        assert_eq!(keys_of(OfferKind::Resource, listed.clone(), contents("text/plain")), json!({"text": "x"}));
         let other = json!({"contents": [{"uri": "a://b", "mime_type": "text/html", "text": "x"}]});
-        assert_eq!(said(OfferKind::Resource, listed, contents("text/html")), other);
+        assert_eq!(keys_of(OfferKind::Resource, listed, contents("text/html")), other);
     }
 
     #[test]
-    fn only_what_looks_like_a_template_is_put_in_raw() {
+    fn only_text_that_looks_like_a_template_is_escaped() {
         assert_eq!(escape_template("plain { text }"), "plain { text }");
         assert_eq!(escape_template("use {{ x }}"), "{% raw %}use {{ x }}{% endraw %}");
         assert_eq!(escape_template("{% endraw %}"), "{{ '{' }}% endraw %}");

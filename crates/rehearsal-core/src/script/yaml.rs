@@ -11,11 +11,11 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 /// Maximum length of a line; a longer value gets lines of its own.
-const WIDTH: usize = 120;
+const MAX_LINE_LENGTH: usize = 120;
 /// Maximum length of a list or an object on one line.
-const ON_ONE_LINE: usize = 88;
+const MAX_INLINE_LENGTH: usize = 88;
 /// Maximum length of a key before a colon, in bytes. YAML parsers search at most 1024 characters for the colon.
-const SIMPLE_KEY: usize = 1000;
+const MAX_SIMPLE_KEY: usize = 1000;
 
 /// A value of a file with its layout.
 #[derive(Clone, Debug)]
@@ -60,9 +60,9 @@ impl<T: Into<Value>> From<T> for YamlNode {
 
 /// Writes the text of a file of these keys.
 pub(crate) fn to_yaml(keys: &[YamlKey]) -> String {
-    let mut page = YamlWriter { text: String::new(), names: Anchors::of(keys) };
-    page.keys(keys, 0, LineStart::No);
-    page.text
+    let mut writer = YamlWriter { text: String::new(), anchors: Anchors::from_keys(keys) };
+    writer.keys(keys, 0, LineStart::No);
+    writer.text
 }
 
 /// Whether the first key is on a line that already has its indentation.
@@ -74,7 +74,7 @@ enum LineStart {
 
 struct YamlWriter {
     text: String,
-    names: Anchors,
+    anchors: Anchors,
 }
 
 impl YamlWriter {
@@ -91,9 +91,9 @@ impl YamlWriter {
         }
     }
 
-    fn keys(&mut self, keys: &[YamlKey], depth: usize, begun: LineStart) {
+    fn keys(&mut self, keys: &[YamlKey], depth: usize, start: LineStart) {
         for (at, key) in keys.iter().enumerate() {
-            if at > 0 || begun == LineStart::No {
+            if at > 0 || start == LineStart::No {
                 self.comment(&key.comment, depth);
                 self.indent(depth);
             }
@@ -102,9 +102,9 @@ impl YamlWriter {
         }
     }
 
-    fn fields(&mut self, fields: &Map<String, Value>, depth: usize, begun: LineStart) {
+    fn fields(&mut self, fields: &Map<String, Value>, depth: usize, start: LineStart) {
         for (at, (name, value)) in fields.iter().enumerate() {
-            if at > 0 || begun == LineStart::No {
+            if at > 0 || start == LineStart::No {
                 self.indent(depth);
             }
             self.key(name, depth);
@@ -120,7 +120,7 @@ impl YamlWriter {
     /// ```
     fn key(&mut self, name: &str, depth: usize) {
         let name = key_text(name);
-        if name.len() > SIMPLE_KEY {
+        if name.len() > MAX_SIMPLE_KEY {
             self.text.push_str("? ");
             self.text.push_str(&name);
             self.text.push('\n');
@@ -163,7 +163,7 @@ impl YamlWriter {
     /// Writes a value behind the `-` of a list at `depth`.
     fn element(&mut self, value: &Value, depth: usize) {
         match value {
-            Value::Object(fields) if !self.has_room(value) && !self.names.has(value) => {
+            Value::Object(fields) if !self.has_room(value) && !self.anchors.has(value) => {
                 self.text.push(' ');
                 self.fields(fields, depth + 2, LineStart::Yes);
             }
@@ -172,12 +172,12 @@ impl YamlWriter {
     }
 
     fn value(&mut self, value: &Value, depth: usize) {
-        match self.names.take(value) {
-            Some(AnchorUse::Again(name)) => {
+        match self.anchors.take(value) {
+            Some(AnchorUse::Alias(name)) => {
                 self.text.push_str(&format!(" *{name}\n"));
                 return;
             }
-            Some(AnchorUse::First(name)) => self.text.push_str(&format!(" &{name}")),
+            Some(AnchorUse::Define(name)) => self.text.push_str(&format!(" &{name}")),
             None => {}
         }
         match value {
@@ -221,18 +221,19 @@ impl YamlWriter {
 
     /// Whether a list or an object fits on the current line.
     fn has_room(&self, value: &Value) -> bool {
-        let begun = self.text.rsplit('\n').next().map_or(0, |line| line.chars().count());
-        let room = WIDTH.saturating_sub(begun + 1).min(ON_ONE_LINE);
+        let start = self.text.rsplit('\n').next().map_or(0, |line| line.chars().count());
+        let room = MAX_LINE_LENGTH.saturating_sub(start + 1).min(MAX_INLINE_LENGTH);
         // A long value is not rendered for this check.
         is_short(value, room) && flow(value).chars().count() <= room
     }
 }
 
 /// Minimum length of a duplicate value that is written as an alias.
-const WORTH_NAMING: usize = 160;
-/// Maximum number of aliased values, and of values that aliases repeat; YAML readers have limits.
-const NAMES: usize = 200;
-const BROUGHT_IN: usize = 50_000;
+const MIN_ALIASED_LENGTH: usize = 160;
+/// Maximum number of aliased values. YAML readers limit the use of aliases.
+const MAX_ANCHORS: usize = 200;
+/// Maximum number of values that aliases repeat.
+const MAX_REPEATED_VALUES: usize = 50_000;
 
 /// The long values that occur more than once, and their anchors.
 #[derive(Debug)]
@@ -244,32 +245,32 @@ pub(super) struct Anchors {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AnchorUse {
     /// The first occurrence, with its anchor: `&same-1`.
-    First(String),
+    Define(String),
     /// A later occurrence, as an alias: `*same-1`.
-    Again(String),
+    Alias(String),
 }
 
 impl Anchors {
     /// Finds the values that occur more than once under these keys.
-    pub(super) fn of(keys: &[YamlKey]) -> Anchors {
+    pub(super) fn from_keys(keys: &[YamlKey]) -> Anchors {
         let mut seen = ValueCounts::default();
         keys.iter().for_each(|key| seen.node(&key.node));
         let ValueCounts { counts, order } = seen;
-        let mut left = BROUGHT_IN;
+        let mut left = MAX_REPEATED_VALUES;
         let affordable = |(text, nodes): &(String, usize)| {
             let again = counts.get(text).map_or(0, |count| count - 1);
             let rest = left.checked_sub(again * nodes).filter(|_| again > 0);
             left = rest.unwrap_or(left);
             rest.is_some()
         };
-        let named = order.into_iter().filter(affordable).take(NAMES).enumerate();
+        let named = order.into_iter().filter(affordable).take(MAX_ANCHORS).enumerate();
         let named = named.map(|(at, (text, _))| (text, (format!("same-{}", at + 1), false)));
         Anchors { names: named.collect() }
     }
 
     /// Whether a value has an anchor.
     pub(super) fn has(&self, value: &Value) -> bool {
-        !self.names.is_empty() && known_by(value).is_some_and(|key| self.names.contains_key(&key))
+        !self.names.is_empty() && alias_key(value).is_some_and(|key| self.names.contains_key(&key))
     }
 
     /// The anchor or alias of a value that is about to be written, if it has one.
@@ -277,11 +278,11 @@ impl Anchors {
         if self.names.is_empty() {
             return None;
         }
-        let (name, written) = self.names.get_mut(&known_by(value)?)?;
+        let (name, written) = self.names.get_mut(&alias_key(value)?)?;
         if std::mem::replace(written, true) {
-            return Some(AnchorUse::Again(name.clone()));
+            return Some(AnchorUse::Alias(name.clone()));
         }
-        Some(AnchorUse::First(name.clone()))
+        Some(AnchorUse::Define(name.clone()))
     }
 }
 
@@ -303,7 +304,7 @@ impl ValueCounts {
     /// Counts a value that is long enough for an alias. The contents of a value that was counted before are skipped,
     /// because they are not written again.
     fn value(&mut self, value: &Value) {
-        if let Some(key) = known_by(value) {
+        if let Some(key) = alias_key(value) {
             let seen = self.counts.entry(key.clone()).or_insert(0);
             *seen += 1;
             if *seen > 1 {
@@ -328,12 +329,12 @@ fn nodes(value: &Value) -> usize {
 }
 
 /// The key of a value, if it is long enough for an alias.
-fn known_by(value: &Value) -> Option<String> {
+fn alias_key(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => (text.len() >= WORTH_NAMING).then(|| format!("\"{text}")),
+        Value::String(text) => (text.len() >= MIN_ALIASED_LENGTH).then(|| format!("\"{text}")),
         Value::Array(_) | Value::Object(_) => {
             let text = value.to_string();
-            (text.len() >= WORTH_NAMING).then_some(text)
+            (text.len() >= MIN_ALIASED_LENGTH).then_some(text)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
@@ -379,7 +380,7 @@ pub(super) fn is_short(value: &Value, room: usize) -> bool {
 pub(super) fn key_text(name: &str) -> String {
     let legal = |c: char| c.is_ascii_alphanumeric() || "_-./$".contains(c);
     let first = |c: char| c.is_ascii_alphabetic() || "_$".contains(c);
-    if name.starts_with(first) && name.chars().all(legal) && !means_something(name) {
+    if name.starts_with(first) && name.chars().all(legal) && !is_ambiguous(name) {
         name.to_owned()
     } else {
         quoted(name)
@@ -387,22 +388,22 @@ pub(super) fn key_text(name: &str) -> String {
 }
 
 /// Writes a text without quotes if it is unambiguous, and otherwise in quotes.
-pub(super) fn scalar(text: &str, place: ScalarContext) -> String {
+pub(super) fn scalar(text: &str, context: ScalarContext) -> String {
     let quiet = |c: char| c.is_alphanumeric() || " _-./()'+=;!@".contains(c);
-    let loud = |c: char| place == ScalarContext::Block && ",?$&*".contains(c);
+    let loud = |c: char| context == ScalarContext::Block && ",?$&*".contains(c);
     let plain = text.starts_with(|c: char| c.is_alphabetic() || "_/".contains(c))
         && !text.ends_with(' ')
         && text.chars().all(|c| quiet(c) || loud(c));
-    if plain && !means_something(text) || is_time(text) { text.to_owned() } else { quoted(text) }
+    if plain && !is_ambiguous(text) || is_time(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// Whether a word is a duration such as `20ms`, which is no number in any version of YAML.
+/// Whether a word is a duration such as `20ms`, which is not a number in any version of YAML.
 fn is_time(text: &str) -> bool {
     text.strip_suffix("ms").is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()))
 }
 
 /// Whether a word without quotes would not be a text, in this version of YAML or in an older one.
-fn means_something(word: &str) -> bool {
+fn is_ambiguous(word: &str) -> bool {
     let words = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity", "none"];
     words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
@@ -453,11 +454,11 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn short_things_stand_on_one_line_and_long_ones_in_blocks() {
+    fn short_values_are_on_one_line_and_long_ones_in_blocks() {
         let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
         let long = json!({"type": "object", "properties": {"city": {"type": "string", "description": "x".repeat(60)}, "no": {"enum": [1, 2.5, "yes", "1"]}}});
         let keys = [
-            YamlKey { comment: "Two lines\n\nof words".to_owned(), ..YamlKey::new("input_schema", schema) },
+            YamlKey { comment: "Two lines\n\nof text".to_owned(), ..YamlKey::new("input_schema", schema) },
             YamlKey::new("output_schema", long),
             YamlKey::new("text", "one\n\n  two\n"),
             YamlKey::new(
@@ -474,7 +475,7 @@ mod tests {
         insta::assert_snapshot!(to_yaml(&keys), @r#"
         # Two lines
         #
-        # of words
+        # of text
         input_schema: { type: object, properties: { city: { type: string } }, required: [city] }
         output_schema:
           type: object
@@ -495,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_any_length_is_read_again() {
+    fn a_key_of_any_length_survives_a_round_trip() {
         let long = "x".repeat(5000);
         let marks = ["", "a", "\n", "\"", "'", ": ", " #", "- ", "? ", "-", "?", ":", "😀", "&a", "*", "{", "[", "%"];
         for mark in marks {
@@ -534,7 +535,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(value in any_json(), text in "(\\PC|[ \n\t#:'\"-])*") {
+        fn any_value_survives_a_round_trip(value in any_json(), text in "(\\PC|[ \n\t#:'\"-])*") {
             let keys = [
                 YamlKey::new("value", value.clone()),
                 YamlKey::new("text", text.as_str()),
@@ -547,10 +548,10 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_twice_is_written_once() {
-        let picture = "iVBORw0KGgo".repeat(20);
+    fn a_long_duplicate_value_is_written_as_an_alias() {
+        let image = "iVBORw0KGgo".repeat(20);
         let schema = json!({"type": "object", "properties": {"a": {"description": "word ".repeat(40)}}});
-        let list = json!([{"n": 1, "data": picture, "schema": schema}, {"n": 2, "data": picture, "schema": schema}]);
+        let list = json!([{"n": 1, "data": image, "schema": schema}, {"n": 2, "data": image, "schema": schema}]);
         let text = to_yaml(&[YamlKey::new("list", list.clone())]);
         assert_eq!(text.matches("iVBORw0KGgo").count(), 20, "{text}");
         assert!(text.contains("data: &same-1 ") && text.contains("data: *same-1\n"), "{text}");
@@ -558,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_comes_back_as_it_was() {
+    fn any_text_survives_a_round_trip() {
         let marks =
             ["", " ", "\n", "\t", "a", "- ", ": ", "#", "'", "\"", "\\", "{{ x }}", "%", "&a", "*", "|", ">", "!"];
         let more =

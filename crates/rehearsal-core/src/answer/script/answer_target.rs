@@ -1,4 +1,4 @@
-//! Tools, resources, prompts and methods of a mock, and what completes their arguments.
+//! The targets of a mock: its tools, resources, prompts and methods; and the completions of their arguments.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::matcher::{Matcher, Schema};
 use crate::message::ErrorReply;
 use crate::script::mock::{TaskSupport, Validate};
 
-/// What a request names: a tool, resource, resource template, prompt or method, and the rules that answer it.
+/// The target of a request: a tool, resource, resource template, prompt or method, with the rules that answer it.
 #[derive(Debug)]
 pub(in crate::answer) struct AnswerTarget {
     /// Its name, URI, URI template or method.
     pub(in crate::answer) id: String,
     /// `tool get_forecast`
     pub(in crate::answer) label: Arc<str>,
-    /// Its number among the targets of the mock; its requests are counted by it.
+    /// Its number among the targets of the mock. The state counts its requests under this number.
     pub(in crate::answer) number: usize,
     pub(super) listed: ListedForm,
     /// The capabilities of the clients that it is listed for.
@@ -33,7 +33,7 @@ pub(in crate::answer) struct AnswerTarget {
     pub(super) details: Details,
 }
 
-/// What only targets of one kind have.
+/// The properties that only targets of one kind have.
 #[derive(Debug)]
 pub(super) enum Details {
     Tool(CompiledTool),
@@ -44,7 +44,7 @@ pub(super) enum Details {
     Method,
 }
 
-/// What only a tool has.
+/// The properties of a tool.
 #[derive(Debug)]
 pub(super) struct CompiledTool {
     /// `None` accepts any object.
@@ -53,7 +53,7 @@ pub(super) struct CompiledTool {
     pub(super) task_support: Option<TaskSupport>,
 }
 
-/// What only a resource template has.
+/// The properties of a resource template.
 #[derive(Debug)]
 pub(super) struct CompiledTemplate {
     pub(super) pattern: UriTemplate,
@@ -80,8 +80,8 @@ pub(super) enum TargetKind {
 }
 
 impl TargetKind {
-    /// What the targets of a method are, and the param that names them.
-    pub(super) fn of_method(method: &str) -> Option<(TargetKind, &'static str)> {
+    /// The kind of target that a method requests, and the param that names it.
+    pub(super) fn from_method(method: &str) -> Option<(TargetKind, &'static str)> {
         match method {
             "tools/call" => Some((TargetKind::Tool, "name")),
             "prompts/get" => Some((TargetKind::Prompt, "name")),
@@ -134,12 +134,12 @@ impl AnswerTarget {
     pub(super) fn has_tasks(&self) -> bool {
         self.as_tool().is_some_and(|tool| {
             let supports = matches!(tool.task_support, Some(TaskSupport::Optional | TaskSupport::Required));
-            supports || self.rules.answers().any(|turn| turn.answer.any(&|answer| answer.task.is_some()))
+            supports || self.rules.answers().any(|answer| answer.answer.any(&|answer| answer.task.is_some()))
         })
     }
 
     /// Why a result of a tool breaks its output schema, unless the mock validates nothing.
-    pub(in crate::answer) fn objection(&self, result: &Value) -> Option<String> {
+    pub(in crate::answer) fn output_mismatch(&self, result: &Value) -> Option<String> {
         let output = self.as_tool()?.output.as_ref().filter(|_| self.validate != Validate::Off)?;
         if result.get("isError") == Some(&Value::Bool(true)) {
             return None;
@@ -147,15 +147,16 @@ impl AnswerTarget {
         let Some(structured) = result.get("structuredContent") else {
             return Some("the answer has no structured_content, but the tool has an output_schema".to_owned());
         };
-        let wrong = output.objections(structured);
-        (!wrong.is_empty()).then(|| format!("structured_content does not fit the output_schema: {}", wrong.join("; ")))
+        let mismatches = output.objections(structured);
+        (!mismatches.is_empty())
+            .then(|| format!("structured_content does not fit the output_schema: {}", mismatches.join("; ")))
     }
 }
 
-/// The most values that a client gets.
-const LIMIT: usize = 100;
+/// Maximum number of values in a completion.
+const MAX_COMPLETIONS: usize = 100;
 
-/// The values that begin with what was typed.
+/// The result of `completion/complete`: the values that begin with the typed text.
 pub(in crate::answer) fn complete(mock: &Mock, request: &IncomingRequest) -> Result<Value, ErrorReply> {
     let (reference, argument) = (&request.params["ref"], &request.params["argument"]);
     let (Some(name), Some(typed)) = (argument["name"].as_str(), argument["value"].as_str()) else {
@@ -187,8 +188,8 @@ pub(in crate::answer) fn complete(mock: &Mock, request: &IncomingRequest) -> Res
     };
     let typed = typed.to_lowercase();
     let fitting: Vec<_> = values.iter().filter(|value| value.to_lowercase().starts_with(&typed)).collect();
-    let (total, shown) = (fitting.len(), &fitting[..fitting.len().min(LIMIT)]);
-    Ok(json!({"completion": {"values": shown, "total": total, "hasMore": total > LIMIT}}))
+    let (total, shown) = (fitting.len(), &fitting[..fitting.len().min(MAX_COMPLETIONS)]);
+    Ok(json!({"completion": {"values": shown, "total": total, "hasMore": total > MAX_COMPLETIONS}}))
 }
 
 /// Whether a prompt is listed with an argument that has no completions.

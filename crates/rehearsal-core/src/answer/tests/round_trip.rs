@@ -1,10 +1,10 @@
-//! A message that is written as a mock file is sent unchanged.
+//! Recorded elements and results that are written to a mock file are sent unchanged by its mock.
 
 use std::time::Duration;
 
 use super::*;
 use crate::message::ErrorReply;
-use crate::script::mock::write::{DraftAnswer, DraftBody, DraftItem, DraftQuestion, DraftStep, MockDraft};
+use crate::script::mock::write::{DraftAnswer, DraftBody, DraftInputRequest, DraftItem, DraftStep, MockDraft};
 
 fn offer(listed: Value, result: Value) -> DraftItem {
     DraftItem::new(listed, vec![DraftAnswer::new(DraftBody::Result(result))])
@@ -32,7 +32,7 @@ fn unusual() -> Vec<Value> {
 }
 
 #[test]
-fn whatever_is_listed_is_listed_again_byte_for_byte() {
+fn a_generated_mock_lists_every_element_byte_for_byte() {
     let draft = MockDraft {
         server: Some(json!({"version": "1", "name": "n", "title": "N"})),
         tools: unusual().into_iter().map(|listed| offer(listed, text("x"))).collect(),
@@ -62,8 +62,8 @@ fn whatever_is_listed_is_listed_again_byte_for_byte() {
     let capabilities =
         json!({"prompts": {}, "tools": {"listChanged": false}, "resources": {}, "experimental": {"x": {}}});
     for revision in Revision::ALL {
-        let faithful = keep_listed_forms(draft.clone(), capabilities.as_object().unwrap(), revision).unwrap();
-        let mock = mock(&faithful.written());
+        let verbatim = keep_listed_forms(draft.clone(), capabilities.as_object().unwrap(), revision).unwrap();
+        let mock = mock(&verbatim.to_text());
         let lists = [
             (ListKind::Tools, &draft.tools),
             (ListKind::Resources, &draft.resources),
@@ -72,26 +72,29 @@ fn whatever_is_listed_is_listed_again_byte_for_byte() {
         ];
         for (key, offers) in lists {
             let expected: Vec<_> = offers.iter().map(|offer| offer.listed.to_string()).collect();
-            assert_eq!(mock.lists().listed(key, revision), expected, "{revision}\n{}", faithful.written());
+            assert_eq!(mock.lists().listed(key, revision), expected, "{revision}\n{}", verbatim.to_text());
         }
         assert_eq!(mock.capabilities(revision).to_string(), capabilities.to_string(), "{revision}");
-        crate::script::mock::parse("m.yaml", &faithful.written(), crate::script::mock::MissingAnswers::Refused)
+        crate::script::mock::parse("m.yaml", &verbatim.to_text(), crate::script::mock::MissingAnswers::Refused)
             .unwrap();
     }
 }
 
 #[test]
-fn a_capability_that_looks_like_a_slip_is_written_as_a_comment() {
+fn a_misspelled_capability_is_written_as_a_comment() {
     let capabilities = json!({"tols": {}, "sampling": {}});
     let latest = Revision::ALL[Revision::ALL.len() - 1];
     let draft = MockDraft { server: Some(json!({"name": "n", "version": "1"})), ..MockDraft::default() };
-    let written = keep_listed_forms(draft, capabilities.as_object().unwrap(), latest).unwrap().written();
-    assert!(written.contains("# It also declares, in words that are nearly the protocol's: $.tols\n"), "{written}");
+    let written = keep_listed_forms(draft, capabilities.as_object().unwrap(), latest).unwrap().to_text();
+    assert!(
+        written.contains("# It also declares these, which look like misspelled capabilities: $.tols\n"),
+        "{written}"
+    );
     assert_eq!(mock(&written).capabilities(latest), json!({"sampling": {}}), "{written}");
 }
 
 #[test]
-fn whatever_was_said_is_said_again() {
+fn a_generated_mock_returns_the_recorded_result() {
     let results = [
         text("plain"),
         text("{{ arguments.x }} and {% endraw %}\n"),
@@ -108,16 +111,16 @@ fn whatever_was_said_is_said_again() {
     for result in results {
         let listed = json!({"name": "t", "inputSchema": {"type": "object"}});
         let draft = MockDraft { tools: vec![offer(listed, result.clone())], ..MockDraft::default() };
-        let file = draft.written();
+        let file = draft.to_text();
         let mut fixture = Fixture::legacy(&file, Revision::V2025_11_25);
         assert_eq!(fixture.result("tools/call", json!({"name": "t", "arguments": {}})), result, "{file}");
     }
 }
 
 #[test]
-fn everything_that_an_answer_can_have_is_written() {
+fn every_part_of_a_draft_answer_is_written() {
     let step = |method: &str, params: Value| DraftStep::Notify { method: method.to_owned(), params };
-    let question = |name: &str, method: &str, params: Value| DraftQuestion {
+    let request = |name: &str, method: &str, params: Value| DraftInputRequest {
         name: name.to_owned(),
         method: method.to_owned(),
         params,
@@ -137,21 +140,17 @@ fn everything_that_an_answer_can_have_is_written() {
             step("notifications/tools/list_changed", json!({})),
             step("notifications/vendor", json!({"x": 1})),
             DraftStep::Ask(vec![
-                question(
+                request(
                     "form",
                     "elicitation/create",
                     json!({"message": "who?", "requestedSchema": {"type": "object"}}),
                 ),
-                question(
-                    "words",
-                    "sampling/createMessage",
-                    json!({"messages": [], "maxTokens": 5, "temperature": 0.5}),
-                ),
-                question("folders", "roots/list", json!({})),
-                question("vendor", "vendor/ask", json!({"about": "{{"})),
+                request("words", "sampling/createMessage", json!({"messages": [], "maxTokens": 5, "temperature": 0.5})),
+                request("folders", "roots/list", json!({})),
+                request("vendor", "vendor/ask", json!({"about": "{{"})),
             ]),
         ],
-        says: DraftBody::Template(text("{{ answers.form.action }}")),
+        body: DraftBody::Template(text("{{ answers.form.action }}")),
     };
     let error = DraftAnswer::new(DraftBody::Error(ErrorReply::new(-32000, "no").with_data(&json!({"why": "{{"}))));
     let listed = json!({"name": "t", "inputSchema": {"type": "object"}});
@@ -172,23 +171,23 @@ fn everything_that_an_answer_can_have_is_written() {
         prompts: vec![prompt],
         ..MockDraft::default()
     };
-    let file = draft.written();
+    let file = draft.to_text();
     insta::assert_snapshot!(file);
     crate::script::mock::parse("m.yaml", &file, crate::script::mock::MissingAnswers::Refused).unwrap();
     let mut fixture = Fixture::legacy(&file, Revision::V2025_11_25);
     let call = json!({"name": "t", "arguments": {"city": "Oslo"}, "_meta": {"progressToken": 7}});
-    assert_eq!(fixture.ask("tools/call", call.clone(), &json!({})), ["-32000: no"]);
+    assert_eq!(fixture.run("tools/call", call.clone(), &json!({})), ["-32000: no"]);
     let answers = json!({
         "form": {"action": "accept", "content": {}},
         "words": {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"},
         "folders": {"roots": []},
         "vendor": {},
     });
-    insta::assert_snapshot!(fixture.ask("tools/call", call, &answers).join("\n"));
+    insta::assert_snapshot!(fixture.run("tools/call", call, &answers).join("\n"));
 }
 
 #[test]
-fn bytes_of_a_resource_are_an_answer_like_any_other() {
+fn a_generated_mock_returns_the_bytes_of_a_resource() {
     for listed in [json!({"uri": "a:b", "name": "n", "mimeType": "image/png"}), json!({"uri": "a:b", "name": "n"})] {
         let mut contents = json!({"uri": "a:b", "blob": "aGk="});
         if let Some(kind) = listed.get("mimeType") {
@@ -196,16 +195,16 @@ fn bytes_of_a_resource_are_an_answer_like_any_other() {
         }
         let result = json!({"contents": [contents]});
         let named = DraftAnswer { name: Some("first".into()), ..DraftAnswer::new(DraftBody::Result(result.clone())) };
-        let in_turn = DraftAnswer::new(DraftBody::InTurn(vec![
+        let several = DraftAnswer::new(DraftBody::InTurn(vec![
             DraftAnswer::new(DraftBody::Result(result.clone())),
             named.clone(),
         ]));
-        for answer in [DraftAnswer::new(DraftBody::Result(result.clone())), named, in_turn] {
+        for answer in [DraftAnswer::new(DraftBody::Result(result.clone())), named, several] {
             let draft =
                 MockDraft { resources: vec![DraftItem::new(listed.clone(), vec![answer])], ..MockDraft::default() };
-            let mut fixture = Fixture::new(&draft.written());
-            let said = fixture.result("resources/read", json!({"uri": "a:b"}));
-            assert_eq!(said["contents"], result["contents"], "{}", draft.written());
+            let mut fixture = Fixture::new(&draft.to_text());
+            let read = fixture.result("resources/read", json!({"uri": "a:b"}));
+            assert_eq!(read["contents"], result["contents"], "{}", draft.to_text());
         }
     }
 }

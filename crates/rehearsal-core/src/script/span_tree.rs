@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::read::parse;
+use super::read;
 use super::{Located, Span};
 use crate::json::{Path, Segment};
 
@@ -22,8 +22,8 @@ pub(super) enum SpanNode {
 
 impl SpanTree {
     /// Fails if the file cannot be parsed.
-    pub(super) fn of(text: &str) -> Result<SpanTree, serde_saphyr::Error> {
-        parse(text).map(SpanTree)
+    pub(super) fn parse(text: &str) -> Result<SpanTree, serde_saphyr::Error> {
+        read::parse(text).map(SpanTree)
     }
 
     /// The place of the value whose key is at this place.
@@ -154,9 +154,9 @@ mod tests {
         let mock: MockFile = read("m.yaml", text).unwrap();
         let when = mock.tools[0].answers[0].when.as_ref().unwrap().at;
         let path = Path::root().join("city").join("matches");
-        let found = SpanTree::of(text).unwrap().find(when, &path);
+        let found = SpanTree::parse(text).unwrap().find(when, &path);
         assert_eq!((found.line, found.column), (5, 28));
-        let nowhere = SpanTree::of(text).unwrap().find(when, &Path::root().join("country"));
+        let nowhere = SpanTree::parse(text).unwrap().find(when, &Path::root().join("country"));
         assert_eq!(nowhere, when);
     }
 }

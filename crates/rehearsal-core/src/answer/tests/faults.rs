@@ -14,7 +14,7 @@ fn a_fault_of_the_tool_comes_before_one_of_the_file_and_both_count() {
     assert_eq!(fault("a"), Some(FaultKind::MalformedJson));
     assert_eq!(fault("a"), Some(FaultKind::WrongId), "the second of all calls");
     assert_eq!(fault("a"), None);
-    assert_eq!(fault("b"), Some(FaultKind::InvalidUtf8), "as its own rule says");
+    assert_eq!(fault("b"), Some(FaultKind::InvalidUtf8), "the fault of its answer");
     assert_eq!(fixture.answer("tools/list", json!({})).fault, None);
 }
 
@@ -29,7 +29,7 @@ fn a_request_that_hangs_reaches_no_source() {
 }
 
 #[test]
-fn the_universal_tool_answers_in_the_shape_of_every_version() {
+fn the_harness_answers_in_the_form_of_every_version() {
     for revision in Revision::ALL {
         let harness = Arc::new(Harness::default());
         let responses = br#"[{"content": [{"type": "audio", "data": "AA==", "mime_type": "audio/wav"}],

@@ -13,31 +13,31 @@ use crate::matcher::{Matcher, MatcherError, Schema};
 pub struct Parsed<T> {
     /// The written value.
     pub written: Value,
-    meaning: OnceLock<Result<T, Box<MatcherError>>>,
+    result: OnceLock<Result<T, Box<MatcherError>>>,
 }
 
 impl<T: ParseValue> Parsed<T> {
     /// The parsed form, or the error.
     pub fn parsed(&self) -> Result<&T, &MatcherError> {
-        let meaning = self.meaning.get_or_init(|| T::of(&self.written).map_err(Box::new));
-        meaning.as_ref().map_err(|error| &**error)
+        let result = self.result.get_or_init(|| T::parse_value(&self.written).map_err(Box::new));
+        result.as_ref().map_err(|error| &**error)
     }
 }
 
 /// The parsed form of a value.
 pub trait ParseValue: Sized {
     /// Parses a value.
-    fn of(written: &Value) -> Result<Self, MatcherError>;
+    fn parse_value(written: &Value) -> Result<Self, MatcherError>;
 }
 
 impl ParseValue for Matcher {
-    fn of(written: &Value) -> Result<Matcher, MatcherError> {
+    fn parse_value(written: &Value) -> Result<Matcher, MatcherError> {
         Matcher::parse(written)
     }
 }
 
 impl ParseValue for Schema {
-    fn of(written: &Value) -> Result<Schema, MatcherError> {
+    fn parse_value(written: &Value) -> Result<Schema, MatcherError> {
         Schema::compile(written)
     }
 }
@@ -48,7 +48,7 @@ impl ParseValue for Schema {
 pub struct When(pub Matcher);
 
 impl ParseValue for When {
-    fn of(written: &Value) -> Result<When, MatcherError> {
+    fn parse_value(written: &Value) -> Result<When, MatcherError> {
         match written {
             Value::Object(fields) => Matcher::parse_arguments(fields, |_| false).map(When),
             _ => Matcher::parse(written).map(When),
@@ -57,21 +57,21 @@ impl ParseValue for When {
 }
 
 impl Parsed<When> {
-    /// Sets which words are names of arguments, before the matcher is first parsed.
+    /// Sets which keys are names of arguments, before the matcher is first parsed.
     pub(super) fn set_argument_names(&self, is_name: impl Fn(&str) -> bool) {
         if let Value::Object(fields) = &self.written
             && fields.keys().any(|key| is_name(key))
         {
-            let meaning = Matcher::parse_arguments(fields, is_name).map(When).map_err(Box::new);
+            let result = Matcher::parse_arguments(fields, is_name).map(When).map_err(Box::new);
             // Another thread may have set the same.
-            let _ = self.meaning.set(meaning);
+            let _ = self.result.set(result);
         }
     }
 }
 
 impl<'de, T: ParseValue> Deserialize<'de> for Parsed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Parsed<T>, D::Error> {
-        Ok(Parsed { written: Value::deserialize(deserializer)?, meaning: OnceLock::new() })
+        Ok(Parsed { written: Value::deserialize(deserializer)?, result: OnceLock::new() })
     }
 }
 
@@ -85,26 +85,26 @@ mod tests {
     use crate::script::read;
 
     thread_local! {
-        static WORKED_OUT: Cell<usize> = const { Cell::new(0) };
+        static PARSED: Cell<usize> = const { Cell::new(0) };
     }
 
     #[derive(Debug)]
     struct Counted;
 
     impl ParseValue for Counted {
-        fn of(_: &Value) -> Result<Counted, MatcherError> {
-            WORKED_OUT.set(WORKED_OUT.get() + 1);
+        fn parse_value(_: &Value) -> Result<Counted, MatcherError> {
+            PARSED.set(PARSED.get() + 1);
             Ok(Counted)
         }
     }
 
     #[test]
-    fn what_a_value_means_is_worked_out_once_and_not_while_the_file_is_read() {
-        let meant: Vec<Parsed<Counted>> = read("m.yaml", "[{ a: 1 }, 2]").unwrap();
-        assert_eq!((WORKED_OUT.get(), &meant[1].written), (0, &2.into()));
+    fn a_value_is_parsed_once_and_not_while_the_file_is_read() {
+        let values: Vec<Parsed<Counted>> = read("m.yaml", "[{ a: 1 }, 2]").unwrap();
+        assert_eq!((PARSED.get(), &values[1].written), (0, &2.into()));
         for _ in 0..3 {
-            assert!(meant.iter().all(|it| it.parsed().is_ok()));
+            assert!(values.iter().all(|it| it.parsed().is_ok()));
         }
-        assert_eq!(WORKED_OUT.get(), 2);
+        assert_eq!(PARSED.get(), 2);
     }
 }

@@ -22,7 +22,7 @@ pub struct RecordedExchange {
     /// The recorded call.
     pub call: RecordedCall,
     /// The related events, in order.
-    pub things: Vec<ReplayEvent>,
+    pub events: Vec<ReplayEvent>,
     /// The version of the recording, if known.
     pub revision: Option<Revision>,
     /// The reply in other versions, for the clients that requested it.
@@ -33,9 +33,9 @@ pub struct RecordedExchange {
 #[derive(Clone, Debug)]
 pub struct ReplayEvent {
     /// The event.
-    pub what: RelatedEvent,
+    pub event: RelatedEvent,
     /// Whether it happened before or after the response.
-    pub place: EventPhase,
+    pub phase: EventPhase,
 }
 
 /// When a related event happened.
@@ -50,7 +50,7 @@ pub enum EventPhase {
 impl ReplayEvent {
     /// The notification, if the event is one of the server's.
     pub fn notification(&self) -> Option<&Notification> {
-        match &self.what {
+        match &self.event {
             RelatedEvent::Entry(Entry { what: EntryBody::Message { from: Side::Server, message, .. }, .. }) => {
                 message.as_notification()
             }
@@ -140,6 +140,6 @@ impl RecordedExchange {
 
     /// Whether the exchange has a reply and no related events.
     pub(super) fn is_plain(&self) -> bool {
-        self.things.is_empty() && self.reply().is_some()
+        self.events.is_empty() && self.reply().is_some()
     }
 }

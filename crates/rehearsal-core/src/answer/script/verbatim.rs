@@ -1,4 +1,4 @@
-//! A draft whose mock lists exactly what it was made from.
+//! Drafts of mock files whose mocks list and declare exactly what was recorded.
 
 use serde_json::{Map, Value};
 
@@ -9,48 +9,46 @@ use crate::script::ScriptError;
 use crate::script::mock::write::{DraftItem, MockDraft};
 use crate::script::mock::{MissingAnswers, parse};
 
-/// The same draft, but a mock of it lists for clients of this version exactly what is in it, byte for byte, and says that
-/// it can do what `capabilities` say.
+/// Changes a draft so that its mock lists every element byte for byte, and declares these capabilities, to clients of
+/// this version.
 ///
-/// The words of a file, and what a version knows, cannot say everything that a server may list; where they do not, the
-/// file has the element as it was on the wire.
+/// Mock-file syntax cannot express every element that a server may list. Such an element is written in its wire form.
 pub fn keep_listed_forms(
     mut draft: MockDraft,
     capabilities: &Map<String, Value>,
     revision: Revision,
 ) -> Result<MockDraft, Vec<ScriptError>> {
     draft.capabilities = capabilities.clone();
-    // What cannot be read again in the words of the file is written as it was.
+    // If the file of the draft is invalid, every element is written in its wire form.
     let mock = match compiled(&draft) {
         Ok(mock) => mock,
         Err(_) => {
-            lists(&mut draft).into_iter().flat_map(|(_, offers)| offers).for_each(|offer| offer.exactly = true);
+            lists(&mut draft).into_iter().flat_map(|(_, offers)| offers).for_each(|offer| offer.verbatim = true);
             compiled(&draft)?
         }
     };
     for (key, offers) in lists(&mut draft) {
         for (offer, listed) in offers.iter_mut().filter(|offer| !offer.hidden).zip(mock.lists().listed(key, revision)) {
-            let wanted = offer.listed.to_string();
-            offer.exactly |= wanted != listed;
+            offer.verbatim |= offer.listed.to_string() != listed;
         }
     }
     let mock = compiled(&draft)?;
-    let said = mock.capabilities(revision);
-    let more = said.as_object().into_iter().flat_map(Map::keys).filter(|key| !capabilities.contains_key(*key));
+    let declared = mock.capabilities(revision);
+    let more = declared.as_object().into_iter().flat_map(Map::keys).filter(|key| !capabilities.contains_key(*key));
     draft.capabilities.extend(more.map(|key| (key.clone(), Value::Null)));
-    // What goes without saying is not said.
+    // Capabilities that follow from the rest of the file are left out.
     let without = MockDraft { capabilities: Map::new(), ..draft.clone() };
-    let [wanted, follows] = [Value::Object(capabilities.clone()), compiled(&without)?.capabilities(revision)];
-    let [wanted, follows] = [wanted, follows].map(|it| it.to_string());
-    Ok(if wanted == follows { without } else { draft })
+    let [expected, inferred] = [Value::Object(capabilities.clone()), compiled(&without)?.capabilities(revision)];
+    let [expected, inferred] = [expected, inferred].map(|it| it.to_string());
+    Ok(if expected == inferred { without } else { draft })
 }
 
-/// The same draft, but a mock of it declares these capabilities: the draft names those that do not follow from what it offers.
+/// Changes a draft so that its mock declares these capabilities: those that differ from the inferred ones are written.
 pub fn declaring(draft: MockDraft, declared: &Map<String, Value>) -> MockDraft {
-    let follows = compiled(&draft).map(|mock| mock.capabilities).unwrap_or_default();
-    let named = declared.iter().filter(|(key, value)| follows.get(*key) != Some(value));
+    let inferred = compiled(&draft).map(|mock| mock.capabilities).unwrap_or_default();
+    let named = declared.iter().filter(|(key, value)| inferred.get(*key) != Some(value));
     let named = named.map(|(key, value)| (key.clone(), value.clone()));
-    let absent = follows.keys().filter(|key| !declared.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let absent = inferred.keys().filter(|key| !declared.contains_key(*key)).map(|key| (key.clone(), Value::Null));
     MockDraft { capabilities: named.chain(absent).collect(), ..draft }
 }
 
@@ -64,7 +62,7 @@ fn lists(draft: &mut MockDraft) -> [(ListKind, &mut Vec<DraftItem>); 4] {
 }
 
 fn compiled(draft: &MockDraft) -> Result<Mock, Vec<ScriptError>> {
-    let file = parse("the draft", &draft.written(), MissingAnswers::Refused).map_err(|error| vec![error])?;
+    let file = parse("the draft", &draft.to_text(), MissingAnswers::Refused).map_err(|error| vec![error])?;
     let no_files = |_: &str, _: &str| Err("a draft has no files".to_owned());
     Mock::compile(&[MockSource { file: "the draft", mock: &file }], &no_files)
 }
