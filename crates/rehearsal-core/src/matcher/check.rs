@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde_json::{Number, Value};
 
-use super::judge::{MismatchSink, MismatchText, PathTrail, Walk};
 use super::matcher::{JsonPathMatcher, Matcher, leaves};
+use super::mismatch_sink::{MismatchSink, MismatchText, PathTrail, Walk};
 use super::parse;
 use super::pattern::{Contains, SearchText};
 use super::range::Range;
@@ -14,7 +14,7 @@ use super::schema::Schema;
 use crate::json::{DEFAULT_EXCERPT, compare, difference, excerpt};
 
 impl Matcher {
-    /// Reports every mismatch to the judge. One walk serves [`Matcher::check`], [`Matcher::matches`] and
+    /// Reports every mismatch to the sink. One walk serves [`Matcher::check`], [`Matcher::matches`] and
     /// [`Matcher::distance`], so they cannot disagree.
     pub(super) fn walk(&self, actual: Option<&Value>, trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
         let holds = match (self, actual) {
@@ -342,10 +342,10 @@ mod tests {
     use serde_json::json;
 
     use super::super::arbitrary::{json_object, json_value, matcher};
-    use super::super::judge::Mismatch;
+    use super::super::mismatch_sink::Mismatch;
     use super::*;
 
-    fn said(written: Value, actual: Value) -> Vec<String> {
+    fn mismatches_of(written: Value, actual: Value) -> Vec<String> {
         let matcher = Matcher::parse(&written).unwrap();
         let mismatches = matcher.check(&actual);
         mismatches.iter().map(Mismatch::to_string).collect()
@@ -365,7 +365,7 @@ mod tests {
         let written = json!({"name": "weather", "args": {"city": "Oslo", "days": [1, 2]}, "id": 7});
         let actual = json!({"name": "wether", "args": {"days": [1, 3]}, "id": 7, "more": true});
         assert_eq!(
-            said(written, actual),
+            mismatches_of(written, actual),
             [
                 "$.name: expected \"weather\", got \"wether\"",
                 "$.args.city: missing, expected \"Oslo\"",
@@ -375,23 +375,26 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_alternative_speaks_if_it_got_something_right() {
+    fn the_closest_alternative_is_reported_if_it_matched_partly() {
         let written = json!({"any_of": [{"a": 1, "b": 2, "c": 3}, {"a": 9, "b": 9}, "x"]});
-        assert_eq!(said(written.clone(), json!({"a": 1, "b": 2, "c": 4})), ["$.c: expected 3, got 4"]);
-        assert_eq!(said(written.clone(), json!({"a": 9})), ["$.b: missing, expected 9"]);
+        assert_eq!(mismatches_of(written.clone(), json!({"a": 1, "b": 2, "c": 4})), ["$.c: expected 3, got 4"]);
+        assert_eq!(mismatches_of(written.clone(), json!({"a": 9})), ["$.b: missing, expected 9"]);
         assert_eq!(
-            said(written, json!(5)),
+            mismatches_of(written, json!(5)),
             ["$: expected an object with {a: 1, b: 2, c: 3} or an object with {a: 9, b: 9} or \"x\", got 5"]
         );
     }
 
     #[test]
-    fn the_closest_element_speaks_if_it_got_something_right() {
+    fn the_closest_element_is_reported_if_it_matched_partly() {
         let written = json!({"contains": {"type": "text", "text": {"contains": "rain"}}});
         let actual = json!([{"type": "image"}, {"type": "text", "text": "sun"}]);
-        assert_eq!(said(written.clone(), actual), ["$[1].text: expected something containing \"rain\", got \"sun\""]);
         assert_eq!(
-            said(written, json!([])),
+            mismatches_of(written.clone(), actual),
+            ["$[1].text: expected something containing \"rain\", got \"sun\""]
+        );
+        assert_eq!(
+            mismatches_of(written, json!([])),
             [
                 "$: expected something containing an object with {type: \"text\", text: something containing \"rain\"}, got []"
             ]
@@ -399,9 +402,9 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelled_operator_comes_to_light_when_it_is_compared() {
+    fn a_misspelled_operator_is_suggested_in_the_mismatch() {
         assert_eq!(
-            said(json!({"city": {"contians": "x"}}), json!({"city": "Oslo"})),
+            mismatches_of(json!({"city": {"contians": "x"}}), json!({"city": "Oslo"})),
             ["$.city: expected an object with {contians: \"x\"} (did you mean the operator `contains`?), got \"Oslo\""]
         );
     }
@@ -439,7 +442,7 @@ mod tests {
     #[test]
     fn alternatives_inside_alternatives_take_no_longer_than_they_are_long() {
         let written = (0..60).fold(json!(1), |inner, _| json!({"any_of": [inner, {"a": 1, "b": 2}]}));
-        assert_eq!(said(written, json!({"a": 1})).len(), 1);
+        assert_eq!(mismatches_of(written, json!({"a": 1})).len(), 1);
     }
 
     proptest! {

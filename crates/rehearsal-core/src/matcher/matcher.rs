@@ -4,7 +4,7 @@ use std::ops::Not;
 
 use serde_json::Value;
 
-use super::judge::{Mismatch, MismatchSink, PathTrail};
+use super::mismatch_sink::{Mismatch, MismatchSink, PathTrail};
 use super::parse::{MatcherError, MatcherProblem};
 use super::pattern::{Contains, Pattern, SearchText, TextCase};
 use super::range::Range;

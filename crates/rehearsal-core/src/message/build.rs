@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_write_is_what_we_would_read() {
+    fn built_messages_are_parsed_to_the_same_message() {
         let params = json!({"name": "echo", "arguments": {"b": 1.5, "a": "\n"}});
         let messages = [
             Message::request(1.into(), Method::TOOLS_CALL, Some(&params)).unwrap(),

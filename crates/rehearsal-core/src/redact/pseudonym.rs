@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_taken_out_of_a_text_is_seen() {
+    fn a_redacted_text_is_recognized() {
         assert!(has_pseudonym(&format!(r#"{{"password":"Bearer {}"}}"#, pseudonym("hunter2"))));
         assert!(!has_pseudonym("[redacted:none]"));
         assert!(has_pseudonym(&format!(r#"{{"pin":{}}}"#, number("4711"))));

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::header::{header, is_clean};
-use super::hit::{RedactedSecret, SecretKind};
 use super::pseudonym::apply;
+use super::redacted::{RedactedSecret, SecretKind};
 use super::rule::{RedactionRule, RuleTarget};
-use super::scan::{RuleSet, SecretScan};
+use super::secret_scan::{RuleSet, SecretScan};
 use super::token::key_material;
 use crate::message::{Body, Message};
 use crate::trace::{Entry, EntryBody, HttpHead, Part, PlacedMessage, RecordedCall, SessionEnd, SessionStart};
@@ -208,7 +208,7 @@ impl Redaction {
     fn bytes(&self, bytes: &[u8], place: &str, hits: &mut Vec<RedactedSecret>) -> Option<Vec<u8>> {
         let mut clean = self.once(bytes, place, hits)?;
         // A pseudonym may change how the text around it is parsed, so the search is repeated until nothing changes.
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_PASSES {
             match self.once(&clean, place, hits) {
                 Some(cleaner) => clean = cleaner,
                 None => break,
@@ -244,7 +244,7 @@ impl Redaction {
 }
 
 /// Maximum number of searches of a text with secrets.
-const ROUNDS: usize = 8;
+const MAX_PASSES: usize = 8;
 
 fn finish(mut scan: SecretScan<'_>, text: String, hits: &mut Vec<RedactedSecret>) -> String {
     if scan.edits.is_empty() {
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_the_command_line_and_the_url_of_a_server_have_no_secrets() {
+    fn session_metadata_has_no_secrets() {
         let server_info = json!({
             "command": "npx", "arguments": ["-y", "server", "--api-key", "k-123", "--token=t-456", "-e", "DB_PASSWORD=p-789", "https://me:u-012@host/x?sig=s-345"],
             "env": {"GITHUB_TOKEN": "g-678", "PWD": "/home/me", "OLDPWD": "/tmp", "PATH": "/bin", "MYSQL_PWD": "m-901"},
@@ -601,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_may_tell_a_secret_without_a_sign() {
+    fn a_secret_in_a_sentence_is_found_without_a_separator() {
         let secret = "9aF2kQ71xVb0LmZe4tRw";
         for sentence in ["login failed with token @: expired", "invalid API_KEY '@'.", "your password is @", "token @."]
         {
@@ -639,7 +639,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_the_protocol_is_never_touched() {
+    fn members_of_the_protocol_are_never_redacted() {
         let jwt = BY_LOOKS[17];
         let schema = json!({"type": "object", "properties": {"password": {"type": "string", "default": "hunter2"}, "token": {"type": "string"}}});
         for text in [
@@ -693,7 +693,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_of_the_user_count_beside_the_standard_or_alone() {
+    fn user_rules_apply_with_or_without_the_standard_rules() {
         let text =
             call(&json!({"ssn": "123-45-6789", "list": [{"iban": 42}], "note": "id 987-65-4321", "password": "x"}));
         let rule = |text: &str| RedactionRule::parse(text).unwrap();
@@ -714,7 +714,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_say_what_and_where() {
+    fn each_redacted_secret_has_a_kind_and_a_place() {
         let text = call(&json!({"user": {"password": "x"}, "rows": [{"t": "Bearer abcdef123456"}]}));
         let (_, hits) = Redaction::standard().redact_entry_body(message(&text));
         let expected = [
@@ -784,7 +784,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn json_stays_json_of_the_same_shape_and_twice_is_once(arguments in value()) {
+        fn redacted_json_keeps_its_shape_and_redaction_is_idempotent(arguments in value()) {
             let text = call(&arguments);
             let redaction = Redaction::standard().with(RedactionRule::parse("z+").unwrap());
             if let Some(clean) = redaction.message(&Message::parse(text.clone())) {
@@ -797,14 +797,14 @@ mod tests {
         }
 
         #[test]
-        fn text_of_any_kind_makes_nothing_panic_and_twice_is_once(text in "([a-z]{0,4}(password|token|Bearer |://|secret|-----BEGIN |eyJ|\"|'|\\\\|=|:|@|\\{|\\[|\\}|[?&#;<> \n]|[A-Za-z0-9]{1,12})){0,12}") {
+        fn no_text_panics_and_redaction_is_idempotent(text in "([a-z]{0,4}(password|token|Bearer |://|secret|-----BEGIN |eyJ|\"|'|\\\\|=|:|@|\\{|\\[|\\}|[?&#;<> \n]|[A-Za-z0-9]{1,12})){0,12}") {
             let redaction = Redaction::standard();
             let once = redaction.text(&text).into_owned();
             prop_assert_eq!(redaction.text(&once).into_owned(), once);
         }
 
         #[test]
-        fn what_has_no_secret_comes_back_as_it_was(words in prop::collection::vec("[a-fh-z]{1,8}", 0..20), number: i64) {
+        fn data_without_secrets_stays_unchanged(words in prop::collection::vec("[a-fh-z]{1,8}", 0..20), number: i64) {
             let text = call(&json!({"query": words.join(" "), "limit": number, "items": words}));
             prop_assert_eq!(Redaction::standard().message(&Message::parse(text)), None);
         }

@@ -5,7 +5,7 @@ use std::io::{BufRead, Seek};
 
 use serde_json::Map;
 
-use super::journal::VerbatimRun;
+use super::journal_reader::VerbatimRun;
 use super::{JournalFold, JournalLine, JournalReader, Part, ReadError, SessionStart};
 
 /// The parts of a journal: its sessions one after the other, though their lines may be mixed.

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_says_only_what_is_unusual() {
+    fn a_layout_contains_only_the_unusual() {
         let table = [
             (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":[1,"}"]}}"#, None),
             (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, None),

@@ -30,7 +30,7 @@ pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, TextEncoding)> {
     } else {
         loop {
             let start = scan.byte(at, b'"')?;
-            at = scan.string(start, Escapes::GiveUp)?;
+            at = scan.string(start, Escapes::Stop)?;
             let key = EnvelopeKey::read(&bytes[start..at - 1]);
             let start = scan.colon(at)?;
             at = scan.value(start)?;
@@ -67,7 +67,7 @@ pub(super) enum TextEncoding {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Escapes {
     Skip,
-    GiveUp,
+    Stop,
 }
 
 /// The scanner. Each function takes the position where an element begins, and returns the position after it.
@@ -324,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_found_in_any_text_is_what_the_judge_finds(text: String) {
+        fn any_text_is_read_like_serde_reads_it(text: String) {
             agree(&text)?;
             agree(format!("{{{text}}}"))?;
             agree(format!(r#"{{"id":{text}}}"#))?;
@@ -332,13 +332,13 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_found_in_any_bytes_is_what_the_judge_finds(bytes: Vec<u8>) {
+        fn any_bytes_are_read_like_serde_reads_them(bytes: Vec<u8>) {
             agree(&bytes)?;
             agree([br#"{"id":""#, &bytes[..], br#""}"#].concat())?;
         }
 
         #[test]
-        fn whatever_is_found_in_any_mixture_is_what_the_judge_finds(
+        fn any_mixture_is_read_like_serde_reads_it(
             pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..14),
         ) {
             let text = pieces.concat();
