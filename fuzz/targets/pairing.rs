@@ -43,7 +43,7 @@ fn step(event: PairingEvent<()>, found: &mut Vec<TimedMessage>) {
         }
         PairingEvent::Completed { exchange: ended, tag: () } => exchange(ended, found),
         PairingEvent::Attached { .. } => {}
-        PairingEvent::Loose { message, .. } => found.push(message),
+        PairingEvent::Unpaired { message, .. } => found.push(message),
         PairingEvent::Batch(events) => events.into_iter().for_each(|event| step(event, found)),
     }
 }

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_counts_more_than_a_trigger_a_trigger_more_than_a_tag_and_a_tag_more_than_the_text() {
+    fn title_trigger_tag_and_text_have_decreasing_weight() {
         let same = "Nothing about it here, only words of the same number.";
         let instructions = [
             instruction("body", "tags: [filler]", "A rollback is mentioned, beside words of the same number."),

@@ -139,7 +139,7 @@ async fn the_rust_sdk_gets_change_notices_of_a_mock_and_can_cancel() {
 }
 
 #[tokio::test]
-async fn concurrent_calls_of_the_rust_sdk_get_their_own_answers_from_a_mock() {
+async fn a_mock_answers_concurrent_calls_of_the_rust_sdk() {
     let server = over_http().await;
     for era in [Era::Legacy, Era::Modern] {
         for client in

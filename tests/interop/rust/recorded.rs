@@ -232,7 +232,7 @@ async fn the_time_server_is_recorded_in_both_eras() {
 }
 
 #[tokio::test]
-async fn the_python_and_typescript_sdks_see_no_difference_when_they_are_recorded() {
+async fn a_recorder_changes_nothing_for_the_python_and_typescript_sdks() {
     let (python, node) = (python("python"), node());
     // The TypeScript SDK probes the era of a server in one process, ends it, and starts another process for the session.
     for (program, script, era, version, starts) in [

@@ -224,7 +224,7 @@ async fn servers_on_every_sdk_in_both_eras() {
 }
 
 #[tokio::test]
-async fn clients_on_every_sdk_see_what_they_see_without_a_recorder() {
+async fn a_recorder_changes_nothing_for_clients_on_every_sdk() {
     let server = mocked::over_http().await;
     let recorded = Recorded::before(&server.url).await;
     let (url, sse) = (recorded.url(), recorded.url().replace("/mcp", "/sse"));

@@ -80,7 +80,7 @@ async fn tours(trace_file: &TraceFile, program: &Path, script: &str, eras: &[(&s
 }
 
 #[tokio::test]
-async fn a_modern_recording_of_the_python_sdk_replays_to_other_sdks_in_both_eras() {
+async fn a_modern_python_recording_replays_to_other_sdks_in_both_eras() {
     let trace_file = TraceFile::new();
     // The script would parse `--` as its own option.
     let start = trace_file.0.path().join("start.sh");

@@ -128,7 +128,7 @@ async fn the_reference_server_over_http_replays_to_other_sdks_on_every_transport
 }
 
 #[tokio::test]
-async fn a_modern_fastmcp_server_over_http_replays_to_other_sdks_in_both_eras() {
+async fn a_modern_fastmcp_recording_replays_to_other_sdks_in_both_eras() {
     let trace_file = TraceFile::new();
     let server = sdk_server(&python("python"), "fastmcp_server.py", "http").await;
     let mut expected = recorded(&trace_file, &server.url, "python_client.py", "modern", &[]).await;

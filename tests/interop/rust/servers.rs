@@ -24,7 +24,7 @@ pub(crate) fn in_both_eras(builder: impl Fn() -> ClientBuilder) -> [(ClientBuild
 }
 
 #[tokio::test]
-async fn filesystem_reads_what_is_there_and_refuses_what_is_not_its_own() {
+async fn filesystem_reads_its_folder_and_refuses_other_paths() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("note.txt"), "a note").unwrap();
     let command = Client::command(node()).arguments([npm_server("server-filesystem").as_path(), folder.path()]);
@@ -142,7 +142,7 @@ async fn a_server_of_one_era_is_used_in_that_era() {
 }
 
 #[tokio::test]
-async fn a_server_of_the_other_era_refuses_and_its_code_is_shown() {
+async fn the_error_code_of_a_server_of_the_other_era_is_reported() {
     let program = env!("CARGO_BIN_EXE_tiny");
     for (eras, method) in [("legacy", "server/discover"), ("modern", "initialize")] {
         let http = listening(Command::new(program).args(["--http", "--only", eras])).await;

@@ -81,7 +81,7 @@ pub enum PairingEvent<T> {
         tag: T,
     },
     /// The message belongs to no request.
-    Loose {
+    Unpaired {
         /// The message.
         message: TimedMessage,
         /// The reason.
@@ -222,9 +222,10 @@ impl<T: Default> Pairing<T> {
                 // one.
                 None => match self.only_open(channel, from.other()) {
                     Some(key) => self.answer(key, TimedMessage { at, message }),
-                    None => {
-                        PairingEvent::Loose { message: TimedMessage { at, message }, why: Unpaired::UnexpectedResponse }
-                    }
+                    None => PairingEvent::Unpaired {
+                        message: TimedMessage { at, message },
+                        why: Unpaired::UnexpectedResponse,
+                    },
                 },
             },
             Body::Notification(notification) => {
@@ -238,7 +239,7 @@ impl<T: Default> Pairing<T> {
                 let key = named.or_else(|| self.only_open(channel, from.other()).filter(|_| is_cut_answer(&message)));
                 match key.filter(|key| self.open.get(key).is_some()) {
                     Some(key) => self.answer(key, TimedMessage { at, message }),
-                    None => PairingEvent::Loose { message: TimedMessage { at, message }, why: Unpaired::Garbled },
+                    None => PairingEvent::Unpaired { message: TimedMessage { at, message }, why: Unpaired::Garbled },
                 }
             }
             Body::Batch(messages) => {
@@ -257,14 +258,14 @@ impl<T: Default> Pairing<T> {
                 }
                 PairingEvent::Completed { exchange, tag }
             }
-            None => PairingEvent::Loose { message: answer, why: Unpaired::UnexpectedResponse },
+            None => PairingEvent::Unpaired { message: answer, why: Unpaired::UnexpectedResponse },
         }
     }
 
     fn attach(&mut self, key: Option<ExchangeKey>, message: TimedMessage, is_cancellation: bool) -> PairingEvent<T> {
         let open = key.as_ref().and_then(|key| self.open.get_mut(key));
         let (Some(key), Some(open)) = (key, open) else {
-            return PairingEvent::Loose { message, why: Unpaired::Notification };
+            return PairingEvent::Unpaired { message, why: Unpaired::Notification };
         };
         if is_cancellation && !open.is_cancelled() {
             open.exchange.outcome = Outcome::Cancelled { at: message.at, late: None };
@@ -276,7 +277,7 @@ impl<T: Default> Pairing<T> {
         let extra = open.extra.get_or_insert_default();
         let bytes = extra.bytes.saturating_add(message.message.raw().len());
         if open.exchange.notifications.len() >= self.limit.notifications || bytes > self.limit.bytes {
-            return PairingEvent::Loose { message, why: Unpaired::Notification };
+            return PairingEvent::Unpaired { message, why: Unpaired::Notification };
         }
         open.exchange.notifications.push(message);
         extra.bytes = bytes;
@@ -472,7 +473,7 @@ mod tests {
     #[track_caller]
     fn unpaired(step: PairingEvent<()>) -> Unpaired {
         match step {
-            PairingEvent::Loose { why, .. } => why,
+            PairingEvent::Unpaired { why, .. } => why,
             other => panic!("not unpaired: {other:?}"),
         }
     }
@@ -661,7 +662,7 @@ mod tests {
             [
                 PairingEvent::Opened { .. },
                 PairingEvent::Opened { .. },
-                PairingEvent::Loose { why: Unpaired::Garbled, .. }
+                PairingEvent::Unpaired { why: Unpaired::Garbled, .. }
             ]
         ));
         let PairingEvent::Batch(steps) = fixture.server(&format!("[{},{}]", result("2"), result("1"))) else {
@@ -754,7 +755,7 @@ mod tests {
             }
             PairingEvent::Completed { exchange, tag: () } => collect_exchange(*exchange, paired),
             PairingEvent::Attached { .. } => {}
-            PairingEvent::Loose { message, .. } => paired.push(message),
+            PairingEvent::Unpaired { message, .. } => paired.push(message),
             PairingEvent::Batch(steps) => steps.into_iter().for_each(|step| collect(step, paired)),
         }
     }
@@ -779,7 +780,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_map(steps in prop::collection::vec((any::<bool>(), key()), 0..40)) {
+        fn a_recent_map_behaves_like_a_btree_map(steps in prop::collection::vec((any::<bool>(), key()), 0..40)) {
             let (mut ours, mut plain) = (RecentMap::default(), BTreeMap::new());
             for (number, (insert, key)) in steps.into_iter().enumerate() {
                 match insert {

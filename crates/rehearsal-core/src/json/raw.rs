@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn any_depth_is_kept_though_a_value_cannot_hold_it() {
+    fn json_deeper_than_a_value_allows_is_kept() {
         let deep = [b"[".repeat(100_000), b"]".repeat(100_000)].concat();
         let raw = RawJson::parse(&deep).unwrap();
         assert_eq!(raw.bytes().len(), 200_000);

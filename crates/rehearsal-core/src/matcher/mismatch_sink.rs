@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_made_only_for_a_judge_that_keeps_them() {
+    fn text_is_built_only_for_a_sink_that_keeps_it() {
         let no_text = || -> MismatchText { panic!("this sink keeps no text") };
         assert!(MismatchSink::First.report(&PathTrail::Root, || 1, no_text).is_break());
         let mut count = MismatchSink::Count(0);

@@ -167,7 +167,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn ids_methods_and_words_are_text_whatever_they_look_like() {
+    fn ids_methods_and_messages_are_written_as_strings() {
         let text = "\u{fdd0}0";
         let request = Message::request(text.into(), text.into(), None::<&()>).unwrap();
         let error = Message::error(Some(text.into()), &ErrorReply::new(-1, text));

@@ -270,7 +270,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ordinary_messages_need_no_judge() {
+    fn ordinary_messages_are_scanned_without_serde() {
         for text in [
             r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a \"b\" \u00e9 é"}],"isError":false}}"#,
             r#" { "jsonrpc" : "2.0" , "id" : "x" , "method" : "tools/call" , "params" : { } , "more" : [ ] } "#,
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unusual_is_left_to_the_judge() {
+    fn unusual_messages_are_left_to_serde() {
         let deep = format!(r#"{{"result":{}{}}}"#, "[".repeat(66), "]".repeat(66));
         for text in [
             r#"{"i\u0064":1}"#,
@@ -315,8 +315,8 @@ mod tests {
         if let Some((found, letters)) = envelope(bytes) {
             prop_assert!(letters == TextEncoding::Any || bytes.is_ascii());
             if let Ok(text) = std::str::from_utf8(bytes) {
-                let judged: Result<Envelope<'_>, _> = serde_json::from_str(text);
-                prop_assert_eq!(judged.ok(), Some(found), "{}", text);
+                let parsed: Result<Envelope<'_>, _> = serde_json::from_str(text);
+                prop_assert_eq!(parsed.ok(), Some(found), "{}", text);
             }
         }
         Ok(())

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_has_a_reason() {
+    fn every_garbled_message_has_a_reason() {
         let table = [
             ("", "a blank line"),
             (" \r", "a blank line"),
@@ -362,7 +362,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_parse_and_stay_what_they_were(bytes: Vec<u8>) {
+        fn any_bytes_parse_and_stay_unchanged(bytes: Vec<u8>) {
             let message = Message::parse(bytes.clone());
             prop_assert_eq!(&message.raw()[..], &bytes[..]);
         }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_known_by_what_stands_around_its_secrets() {
+    fn a_redacted_text_has_the_parts_around_its_secrets() {
         let parts = |value: Value| match RedactedValue::of(&value) {
             Some(RedactedValue::Text(parts)) => Some(parts.join("·")),
             Some(RedactedValue::Number) | None => None,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn another_secret_is_another_pseudonym_and_never_shown() {
+    fn another_secret_gets_another_pseudonym() {
         let recorded = recorded(&json!({"hidden": {"pin": 4711, "name": "x"}, "shown": 1}));
         let mut live = json!({"hidden": {"pin": 4712, "name": "y"}, "shown": 2});
         PseudonymMap::redact_same_places(&recorded, &mut live);

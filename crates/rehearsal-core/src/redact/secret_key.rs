@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_known_however_they_are_spelled() {
+    fn names_of_secrets_are_recognized_in_every_spelling() {
         for key in [
             "password",
             "Password",

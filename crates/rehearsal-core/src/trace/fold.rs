@@ -203,7 +203,7 @@ impl JournalFold {
                 }
             }
             // A batch inside a batch is garbled, so there is none here.
-            PairingEvent::Attached { .. } | PairingEvent::Loose { .. } | PairingEvent::Batch(_) => {
+            PairingEvent::Attached { .. } | PairingEvent::Unpaired { .. } | PairingEvent::Batch(_) => {
                 self.loose(from, channel, at, message, place, parts);
             }
         }

@@ -305,7 +305,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_header_is_found_however_it_is_spelled() {
+    fn header_names_are_case_insensitive() {
         let headers: Headers = [("Accept", "a"), ("x", ""), ("aCCept", "b")].into_iter().collect();
         assert_eq!((headers.get("accept"), headers.get("X"), headers.get("")), (Some("a"), Some(""), None));
         assert_eq!(headers.all("ACCEPT").collect::<Vec<_>>(), ["a", "b"]);

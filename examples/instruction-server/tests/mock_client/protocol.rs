@@ -40,7 +40,7 @@ in_every_setting! {
         assert!(client.instructions().unwrap().contains("route_instructions"));
     }
 
-    async fn a_call_can_have_a_time_limit_of_its_own(client) {
+    async fn a_call_can_have_its_own_timeout(client) {
         let hurried = client.route_instructions("anything").call().timeout(Duration::ZERO).await;
         assert!(matches!(hurried, Err(ClientError::TimedOut { .. })), "{hurried:?}");
         assert!(client.route_instructions("anything").await.is_ok());

@@ -54,7 +54,7 @@ in_every_setting! {
         assert_eq!(names(&one), ["retrospective"]);
     }
 
-    async fn another_engine_ranks_in_another_way_until_it_is_switched_back(client) {
+    async fn another_engine_ranks_differently_until_it_is_switched_back(client) {
         let before = client.route_instructions("/pongogo-retro").await.unwrap();
         assert_eq!(names(&before)[0], "retrospective");
 

@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_may_stand_anywhere_in_its_object() {
+    fn the_list_may_be_at_any_position_in_its_object() {
         let head = |text: &str| Ok(Record::Head(JsonTree::known(text)));
         let item = |text: &str| Ok(Record::Item(JsonTree::known(text)));
         for text in [

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_may_stand_wherever_python_puts_them() {
+    fn arguments_are_found_at_every_place_that_python_uses() {
         let expected = r#"tools/call {"name":"t","arguments":{"a":1}}"#;
         for request in [
             r#"{"method":"call_tool","args":["t"],"kwargs":{"arguments":{"a":1}}}"#,
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_in_a_log_find_their_request_by_whatever_names_it() {
+    fn responses_in_a_log_are_paired_by_any_shared_id() {
         for (name, expected) in
             [("sessions.log", [("b", "of b"), ("a", "of a")]), ("ids.log", [("b", "2"), ("a", "1")])]
         {
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_found_wherever_an_exception_keeps_it() {
+    fn an_error_is_found_at_every_place_in_an_exception() {
         let parts = read(Format::PythonTrace, fixture("python/errors.jsonl").as_bytes());
         let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
         let replies: Vec<String> = calls
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_survives_every_format_that_can_hold_it() {
+    fn a_session_is_converted_without_loss_to_formats_that_support_it() {
         let cassette = fixture("mcp-cassette-0.4.json");
         let ours = read(Format::McpCassette, cassette.as_bytes());
         for format in [Format::Trace, Format::Journal, Format::PythonTrace] {
@@ -636,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_python_file_counts_more_than_what_we_kept_in_it() {
+    fn edits_of_a_python_file_override_our_metadata() {
         let ours = read(Format::McpCassette, fixture("mcp-cassette-0.4.json").as_bytes());
         let text = write(Format::PythonTrace, &ours).replacen("12:30", "13:30", 1);
         let parts = read(Format::PythonTrace, text.as_bytes());
