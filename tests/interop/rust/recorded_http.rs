@@ -38,7 +38,7 @@ struct Recorded {
 type SeenMessages = Arc<Mutex<Vec<(Side, String)>>>;
 
 /// A session of the trace.
-pub(crate) struct Session {
+pub(crate) struct RecordedSession {
     start: SessionStart,
     pub(crate) calls: Vec<RecordedCall>,
     entries: Vec<EntryBody>,
@@ -76,7 +76,7 @@ impl Recorded {
     }
 
     /// Ends the recorder; its sessions.
-    async fn sessions(self) -> Vec<Session> {
+    async fn sessions(self) -> Vec<RecordedSession> {
         let Recorded { recording, recorder, directory, seen } = self;
         recording.stop().await;
         assert!(!recorder.summary().failed);
@@ -84,7 +84,7 @@ impl Recorded {
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "a journal is left");
         let seen = std::mem::take(&mut *seen.lock().unwrap());
         if !seen.is_empty() {
-            let recorded = sessions.iter().flat_map(Session::messages);
+            let recorded = sessions.iter().flat_map(RecordedSession::messages);
             let recorded = recorded.map(|(side, message)| (side, message.text().into_owned()));
             assert_eq!(counted(recorded), counted(seen.into_iter()), "what was recorded is what the client saw");
         }
@@ -99,12 +99,12 @@ fn counted(messages: impl Iterator<Item = (Side, String)>) -> BTreeMap<(Side, St
     counts
 }
 
-pub(crate) fn read(trace: &Path) -> Vec<Session> {
-    let mut sessions: Vec<Session> = Vec::new();
+pub(crate) fn read(trace: &Path) -> Vec<RecordedSession> {
+    let mut sessions: Vec<RecordedSession> = Vec::new();
     for part in TraceReader::new(BufReader::new(File::open(trace).unwrap())) {
         match part.unwrap() {
             Part::Start(start) => {
-                sessions.push(Session { start, calls: Vec::new(), entries: Vec::new(), end: None });
+                sessions.push(RecordedSession { start, calls: Vec::new(), entries: Vec::new(), end: None });
             }
             Part::Call(call) => sessions.last_mut().unwrap().calls.push(*call),
             Part::Entry(entry) => sessions.last_mut().unwrap().entries.push(entry.what),
@@ -114,7 +114,7 @@ pub(crate) fn read(trace: &Path) -> Vec<Session> {
     sessions
 }
 
-impl Session {
+impl RecordedSession {
     /// All messages.
     fn messages(&self) -> Vec<(Side, &Message)> {
         let requests = self.calls.iter().map(|call| (call.asker, &call.request.message));
@@ -194,7 +194,7 @@ async fn toured(
     let builder = recorded.watched(change(Client::url(recorded.url())));
     sdk_tour(builder, era, unknown).await;
     let sessions = recorded.sessions().await;
-    sessions.iter().for_each(Session::assert_whole);
+    sessions.iter().for_each(RecordedSession::assert_whole);
     let tour = sessions.iter().find(|session| session.methods(Side::Client).contains(&"tools/call")).unwrap();
     assert!(tour.methods(Side::Client).len() >= 12, "{:?}", tour.methods(Side::Client));
     let server_requests = tour.methods(Side::Server);
@@ -245,7 +245,7 @@ async fn a_recorder_changes_nothing_for_clients_on_every_sdk() {
         clients += usize::from(matches!(era, Era::Legacy));
     }
     let sessions = recorded.sessions().await;
-    sessions.iter().for_each(Session::assert_whole);
+    sessions.iter().for_each(RecordedSession::assert_whole);
     let handshakes = sessions.iter().filter(|session| session.methods(Side::Client).contains(&"initialize")).count();
     assert_eq!(handshakes, clients, "a session for each client with a handshake");
     let stateless: Vec<_> =
@@ -352,11 +352,11 @@ async fn a_server_that_exits_is_reported_and_recorded() {
     assert!(refused.contains("502 Bad Gateway: rehearse: cannot connect to 127.0.0.1:"), "{refused}");
     let sessions = recorded.sessions().await;
     let of = |method: &str| sessions.iter().find(|session| session.methods(Side::Client).contains(&method)).unwrap();
-    let unanswered = |session: &Session| {
+    let unanswered = |session: &RecordedSession| {
         let open = session.calls.iter().filter(|call| call.response.is_none());
         open.map(|call| call.request.message.method().unwrap().to_string()).collect::<Vec<_>>()
     };
-    let why = |session: &Session| {
+    let why = |session: &RecordedSession| {
         let ended = session.entries.iter().filter_map(|what| match what {
             EntryBody::ChannelEnded { why, .. } => why.clone(),
             _ => None,
