@@ -57,7 +57,7 @@ impl Redaction {
     /// Redacts an event, and returns it with the replaced secrets. An event without secrets is returned unchanged,
     /// without a copy.
     ///
-    /// A [`What::Piece`] is checked alone. So a caller that splits a line passes each piece together with all earlier
+    /// A [`EntryBody::Piece`] is checked alone. So a caller that splits a line passes each piece together with all earlier
     /// bytes of its line, so that no secret is split.
     pub fn redact_entry_body(&self, what: EntryBody) -> (EntryBody, Vec<RedactedSecret>) {
         let mut hits = Vec::new();
