@@ -4,7 +4,7 @@
 //! are never called: their answers are made up.
 
 use rehearsal_core::answer::keep_listed_forms;
-use rehearsal_core::protocol::tool::PromptArgument;
+use rehearsal_core::protocol::list_item::PromptArgument;
 use rehearsal_core::protocol::{Era, Prompt, Resource, ResourceTemplate, Revision, Tool};
 use rehearsal_core::schema::example;
 use rehearsal_core::script::ScriptError;

@@ -22,7 +22,7 @@ impl Lists {
     ///
     /// ```text
     /// tool slow
-    ///   Takes its time and tells how far it is; can be cancelled
+    ///   Takes its time and shows how far it is; can be cancelled
     ///
     ///   steps=integer       How many steps
     ///   [delay_ms=integer]  How long a step takes

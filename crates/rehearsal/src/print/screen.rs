@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn prose_ends_where_the_room_does() {
-        let text = "Takes its time and tells how far it is";
-        assert_eq!(shortened(text, 20, 3), ["Takes its time and", "tells how far it is"]);
+        let text = "Takes its time and shows how far it is";
+        assert_eq!(shortened(text, 20, 3), ["Takes its time and", "shows how far it is"]);
         assert_eq!(shortened(text, 10, 2), ["Takes its", "time and …"]);
         assert_eq!(shortened("unbreakable", 6, 2), ["unbre…"]);
         assert_eq!(shortened("  ", 6, 2), Vec::<String>::new());

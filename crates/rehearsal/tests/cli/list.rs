@@ -10,7 +10,7 @@ fn everything_that_a_server_declares_is_listed() {
     TOOL     ARGUMENTS                                               DESCRIPTION
     echo     message=string                                          Says what you say
     add      a=number b=number                                       Adds two numbers
-    slow     steps=integer [delay_ms=integer]                        Takes its time and tells how far it is; can be cancelled
+    slow     steps=integer [delay_ms=integer]                        Takes its time and shows how far it is; can be cancelled
     log      level=debug|info|notice|warning|error|… message=string  Sends you a log message, if you want to hear messages of that level
     fail     message=string                                          Fails, with your words
     ask      question=string                                         Asks the person at your end for a name (elicitation)
@@ -38,7 +38,7 @@ fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
 exit: 0
 ----- stdout -----
 tool slow
-  Takes its time and tells how far it is; can be cancelled
+  Takes its time and shows how far it is; can be cancelled
 
   steps=integer       How many steps
   [delay_ms=integer]  How long a step takes
@@ -63,7 +63,7 @@ tiny-server [VERSION], protocol 2026-07-28
     exit: 0
     ----- stdout -----
     tool slow^M
-      Takes its time and tells how far it^M
+      Takes its time and shows how far it^M
       is; can be cancelled^M
     ^M
       steps=integer       How many steps^M

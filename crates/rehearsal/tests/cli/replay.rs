@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A server that asks, counts and tells how far it is.
+/// A server that asks, counts and shows how far it is.
 const WEATHER: &str = r#"
 server: { name: weather, version: "1.0" }
 tools:

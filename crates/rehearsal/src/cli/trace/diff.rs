@@ -70,7 +70,7 @@ impl Diff {
         let (before, after) = (self.reading.open(&self.before, context)?, self.reading.open(&self.after, context)?);
         let sketches = |recording, file| -> Result<Vec<CallDigest>, Failure> {
             let mut sketches = Vec::new();
-            self.calls(recording, file, context, true, |call| sketches.push(compare.sketch(&call)))?;
+            self.calls(recording, file, context, true, |call| sketches.push(compare.digest(&call)))?;
             Ok(sketches)
         };
         let pairs = CallPairs::find(&sketches(&before, &self.before)?, &sketches(&after, &self.after)?);

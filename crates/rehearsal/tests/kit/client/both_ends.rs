@@ -109,7 +109,7 @@ async fn tour(client: Client, revision: Revision) {
     assert_eq!((slow.content().as_str(), *seen.lock().unwrap()), ("done in 3 steps", 3));
 
     let sampled = client.call_tool("sample", json!({"prompt": "?"})).await.unwrap();
-    assert_eq!(sampled.content(), "model said: to be or not to be", "{}", sampled.raw());
+    assert_eq!(sampled.content(), "model answered: to be or not to be", "{}", sampled.raw());
     assert_eq!(client.call_tool("roots", json!({})).await.unwrap().content(), "file:///stage");
     if revision.has_elicitation() {
         assert_eq!(client.call_tool("ask", json!({"question": "?"})).await.unwrap().content(), "Hello, Ada!");

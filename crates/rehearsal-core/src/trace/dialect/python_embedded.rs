@@ -8,10 +8,10 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use sha2::{Digest, Sha256};
 
 use super::super::{Part, ReadError, TraceReader};
+use super::json_records::{ByteSpan, Record, Records};
+use super::json_tree::JsonTree;
 use super::python_trace::{EMBEDDED_KEY, call, head};
-use super::records::{ByteSpan, Record, Records};
-use super::session::SessionInfo;
-use super::tree::JsonTree;
+use super::session_info::SessionInfo;
 
 /// The path of our session in a session of Python's.
 pub(super) const PLACE: [&str; 2] = ["metadata", EMBEDDED_KEY];

@@ -21,7 +21,7 @@ struct Ignored {
 }
 
 impl PathSet {
-    /// Adds a path. `Err` describes what is wrong with it.
+    /// Adds a path. `Err` describes new is wrong with it.
     pub fn and(mut self, path: &str) -> Result<PathSet, String> {
         let path = PathQuery::parse(path).map_err(|error| error.to_string())?;
         self.paths.push(Ignored { path, is_met: Arc::default() });
@@ -47,7 +47,7 @@ impl PathSet {
     pub fn remove_from(&self, value: &mut Value) {
         for path in &self.paths {
             // From the last to the first, so that the other indexes stay valid.
-            path.located(value).into_iter().rev().for_each(|place| remove(value, place));
+            path.find_all(value).into_iter().rev().for_each(|place| remove(value, place));
         }
     }
 
@@ -55,23 +55,23 @@ impl PathSet {
     pub fn remove_members_from(&self, value: &mut Value) {
         for path in &self.paths {
             let is_element = |place: &Path| matches!(place.segments().last(), Some(Segment::Index(_)));
-            let members = path.located(value).into_iter().rev().filter(|place| !is_element(place));
+            let members = path.find_all(value).into_iter().rev().filter(|place| !is_element(place));
             members.for_each(|place| remove(value, place));
         }
     }
 
     /// Finds the paths of the matched values.
-    pub fn located(&self, value: &Value) -> Vec<Path> {
-        self.paths.iter().flat_map(|path| path.located(value)).collect()
+    pub fn find_all(&self, value: &Value) -> Vec<Path> {
+        self.paths.iter().flat_map(|path| path.find_all(value)).collect()
     }
 
     /// Copies the values at these paths from another value, and removes those that the other does not have. If the
     /// arrays around a path differ in length, an index does not identify an element: then a value that both have stays.
     pub fn copy_values(&self, from: &Value, to: &mut Value) {
         for path in &self.paths {
-            let new: Vec<Path> = path.located(to).into_iter().filter(|it| it.lookup(from).is_none()).collect();
+            let new: Vec<Path> = path.find_all(to).into_iter().filter(|it| it.lookup(from).is_none()).collect();
             new.into_iter().rev().for_each(|place| remove(to, place));
-            for place in path.located(from) {
+            for place in path.find_all(from) {
                 if let Some(value) = place.lookup(from)
                     && (place.lookup(to).is_none() || !is_moved(from, to, &place))
                 {
@@ -83,7 +83,7 @@ impl PathSet {
 }
 
 impl Ignored {
-    fn located(&self, value: &Value) -> Vec<Path> {
+    fn find_all(&self, value: &Value) -> Vec<Path> {
         let places = self.path.find_all(value);
         if !places.is_empty() {
             self.is_met.store(true, Ordering::Relaxed);
@@ -114,16 +114,16 @@ fn remove(value: &mut Value, mut place: Path) {
 }
 
 /// Sets the value at a path, if its parent exists.
-fn put(value: &mut Value, mut place: Path, what: Value) {
+fn put(value: &mut Value, mut place: Path, new: Value) {
     let Some(last) = place.pop() else {
-        *value = what;
+        *value = new;
         return;
     };
     match (place.lookup_mut(value), last) {
-        (Some(Value::Object(object)), Segment::Key(key)) => drop(object.insert(key, what)),
+        (Some(Value::Object(object)), Segment::Key(key)) => drop(object.insert(key, new)),
         (Some(Value::Array(array)), Segment::Index(index)) => match array.get_mut(index) {
-            Some(element) => *element = what,
-            None => array.push(what),
+            Some(element) => *element = new,
+            None => array.push(new),
         },
         (Some(_) | None, _) => {}
     }
@@ -135,7 +135,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_in_a_list_is_taken_out_from_the_back() {
+    fn remove_from_removes_array_elements_from_the_end() {
         let places = PathSet::default().and("$.list[0,1,3]").unwrap().and("$..t").unwrap();
         let mut value = json!({"list": [0, 1, 2, 3, {"t": 1}], "t": 2, "a/b": 1});
         places.remove_from(&mut value);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_carried_over_is_all_that_changes() {
+    fn copy_values_changes_only_the_values_at_the_paths() {
         let places = PathSet::default().and("$..t").unwrap().and("$.list[2]").unwrap().and("$.more[1]").unwrap();
         let from = json!({"list": [{"t": 1}, 2, 3], "gone": {"t": 1}, "a": {"t": 5}, "more": [1]});
         let mut to = json!({"list": [{"t": 9, "x": 9}, 9], "b": {"t": 9}, "a": {}, "more": [8, 9]});
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_nowhere_is_known() {
+    fn unmatched_lists_the_paths_that_matched_nothing() {
         let places = PathSet::default().and("$.a").unwrap().and("$.b").unwrap();
         assert_eq!(places.unmatched().collect::<Vec<_>>(), ["$.a", "$.b"]);
         places.clone().remove_from(&mut json!({"b": 1}));
@@ -161,11 +161,11 @@ mod tests {
     }
 
     #[test]
-    fn members_are_taken_out_and_elements_are_found() {
+    fn remove_members_from_keeps_array_elements() {
         let places = PathSet::default().and("$.list[0]").unwrap().and("$..t").unwrap();
         let mut value = json!({"list": [{"t": 1, "u": 2}, 3], "t": 2});
-        let located: Vec<_> = places.located(&value).iter().map(ToString::to_string).collect();
-        assert_eq!(located, ["$.list[0]", "$.t", "$.list[0].t"]);
+        let find_all: Vec<_> = places.find_all(&value).iter().map(ToString::to_string).collect();
+        assert_eq!(find_all, ["$.list[0]", "$.t", "$.list[0].t"]);
         places.remove_members_from(&mut value);
         assert_eq!(value, json!({"list": [{"u": 2}, 3]}));
         let mut moved = json!({"list": [8, 9, 3]});

@@ -5,7 +5,7 @@ use std::io::{BufRead, Seek};
 
 use serde_json::Map;
 
-use super::journal::VerbatimRun;
+use super::journal_reader::VerbatimRun;
 use super::{JournalFold, JournalLine, JournalReader, Part, ReadError, SessionStart};
 
 /// The parts of a journal: its sessions one after the other, though their lines may be mixed.
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_of_one_session_need_not_name_it_on_every_line() {
+    fn session_ids_are_optional_in_a_journal_of_one_session() {
         let mut journal = Vec::new();
         write_start(&mut journal, &start("a"));
         for text in ["1", "2"] {

@@ -50,9 +50,9 @@ impl SessionCheck {
     }
 
     /// Checks the next event, and returns what is wrong with it.
-    pub fn check(&mut self, moment: &TimelineItem) -> Vec<LocatedFinding> {
+    pub fn check(&mut self, item: &TimelineItem) -> Vec<LocatedFinding> {
         let mut found = Vec::new();
-        match moment {
+        match item {
             TimelineItem::Start(_) => *self = SessionCheck::default(),
             TimelineItem::Call { call, inside } => self.call(call, inside, &mut found),
             TimelineItem::Entry(entry) => self.entry(entry, None, &mut found),
@@ -66,13 +66,13 @@ impl SessionCheck {
         let revision = self.version_of(call, request, inside);
         let about = MessageContext { method: Some(&request.method), revision };
         self.messages += 1;
-        about.tell(&call.request, call.asker, check_request(request, call.asker, revision), found);
+        about.report(&call.request, call.asker, check_request(request, call.asker, revision), found);
         batch(&about, &call.request, call.asker, found);
         for (sequence, from, finding) in check_heads(call, request, inside, revision) {
-            about.tell_at(sequence, from, finding, found);
+            about.report_at(sequence, from, finding, found);
         }
-        for thing in inside {
-            match thing {
+        for event in inside {
+            match event {
                 RelatedEvent::Call(call) => self.call(call, &[], found),
                 RelatedEvent::Entry(entry) => self.entry(entry, Some(revision), found),
             }
@@ -84,16 +84,16 @@ impl SessionCheck {
             match response.message.body() {
                 Body::Response(answer) => {
                     let findings = check_response(answer, request, call.asker, revision);
-                    about.tell(response, from, findings, found);
+                    about.report(response, from, findings, found);
                     if let Reply::Result(result) = &answer.reply
                         && request.method == Method::INITIALIZE
                     {
                         let version = result.field("protocolVersion").and_then(|version| version.text());
-                        about.tell(response, from, self.agree(version.as_deref()), found);
+                        about.report(response, from, self.agree(version.as_deref()), found);
                     }
                 }
                 Body::Garbled(_) | Body::Request(_) | Body::Notification(_) | Body::Batch(_) => {
-                    about.tell(response, from, vec![garbled(&response.message)], found);
+                    about.report(response, from, vec![garbled(&response.message)], found);
                 }
             }
         }
@@ -140,7 +140,7 @@ impl SessionCheck {
                 vec![garbled(message)]
             }
         };
-        about.tell(place, from, findings, found);
+        about.report(place, from, findings, found);
     }
 
     /// The version of a call.
@@ -162,8 +162,8 @@ impl SessionCheck {
             let legacy = |text: String| text.parse().ok().filter(|it: &Revision| it.has_handshake());
             return agreed.and_then(legacy).or_else(|| wanted.and_then(legacy)).unwrap_or(Revision::LATEST_LEGACY);
         }
-        let said = || version_header(inside, call.channel())?.parse().ok();
-        self.agreed.or_else(said).or_else(|| self.revision()).unwrap_or(Revision::LATEST_LEGACY)
+        let sent = || version_header(inside, call.channel())?.parse().ok();
+        self.agreed.or_else(sent).or_else(|| self.revision()).unwrap_or(Revision::LATEST_LEGACY)
     }
 
     /// Stores the version that `initialize` negotiated.
@@ -192,11 +192,11 @@ struct MessageContext<'a> {
 }
 
 impl MessageContext<'_> {
-    fn tell(&self, place: &PlacedMessage, from: Side, findings: Vec<Finding>, found: &mut Vec<LocatedFinding>) {
-        findings.into_iter().for_each(|finding| self.tell_at(place.seq, from, finding, found));
+    fn report(&self, place: &PlacedMessage, from: Side, findings: Vec<Finding>, found: &mut Vec<LocatedFinding>) {
+        findings.into_iter().for_each(|finding| self.report_at(place.seq, from, finding, found));
     }
 
-    fn tell_at(&self, sequence: u64, from: Side, finding: Finding, found: &mut Vec<LocatedFinding>) {
+    fn report_at(&self, sequence: u64, from: Side, finding: Finding, found: &mut Vec<LocatedFinding>) {
         let finding = finding.at(Location::Message { sequence });
         let method = self.method.map(ToString::to_string);
         found.push(LocatedFinding { from, method, revision: self.revision, sequence, finding });
@@ -206,7 +206,7 @@ impl MessageContext<'_> {
 /// Reports a batch in a version without batches, once for its first message.
 fn batch(about: &MessageContext<'_>, place: &PlacedMessage, from: Side, found: &mut Vec<LocatedFinding>) {
     if place.item == Some(0) {
-        about.tell(place, from, refused_batch(about.revision).into_iter().collect(), found);
+        about.report(place, from, refused_batch(about.revision).into_iter().collect(), found);
     }
 }
 
@@ -225,7 +225,7 @@ fn garbled(message: &Message) -> Finding {
 }
 
 fn version_header(inside: &[RelatedEvent], on: Channel) -> Option<String> {
-    let mut heads = inside.iter().filter_map(|thing| match thing {
+    let mut heads = inside.iter().filter_map(|event| match event {
         RelatedEvent::Entry(Entry { what: EntryBody::Http { from: Side::Client, channel, head }, .. })
             if *channel == on =>
         {
@@ -254,14 +254,14 @@ mod tests {
         let half = || parts.iter().cloned().map(Ok);
         let mut conversation = SessionCheck::default();
         let mut found = Vec::new();
-        for moment in Timeline::new(half(), half()) {
-            found.extend(conversation.check(&moment.unwrap()));
+        for item in Timeline::new(half(), half()) {
+            found.extend(conversation.check(&item.unwrap()));
         }
         (found, conversation)
     }
 
     /// The version and the text of each finding.
-    fn told(said: &[(Side, &str)]) -> Vec<String> {
+    fn findings_of(sent: &[(Side, &str)]) -> Vec<String> {
         let entry = |(seq, (from, members)): (u64, &(Side, &str))| {
             let text =
                 if members.starts_with('"') { format!(r#"{{"jsonrpc":"2.0",{members}}}"#) } else { (*members).into() };
@@ -273,47 +273,47 @@ mod tests {
             };
             Entry::new(seq, Duration::from_millis(seq), what)
         };
-        let (found, _) = located((0..).zip(said).map(entry).collect());
+        let (found, _) = located((0..).zip(sent).map(entry).collect());
         found.into_iter().map(|it| format!("{} {}: {}", it.sequence, it.revision, it.finding.message)).collect()
     }
 
-    const ASK: &str = r#""id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
+    const INITIALIZE: &str = r#""id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
     const OLDEST: &str =
         r#""id":0,"result":{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
     const NEWER: &str =
         r#""id":0,"result":{"protocolVersion":"2026-07-28","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
-    const UNHEARD_OF: &str =
+    const UNKNOWN: &str =
         r#""id":0,"result":{"protocolVersion":"2024-10-07","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
     const CALL: &str = r#""id":1,"method":"tools/call","params":{"name":"a"}"#;
-    const SOUND: &str = r#""id":1,"result":{"content":[{"type":"audio","data":"","mimeType":"audio/wav"}]}"#;
+    const AUDIO: &str = r#""id":1,"result":{"content":[{"type":"audio","data":"","mimeType":"audio/wav"}]}"#;
     const STATELESS: &str = r#""id":2,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}"#;
     const PLAIN: &str = r#""id":2,"result":{"content":[]}"#;
 
     #[test]
-    fn the_version_that_was_agreed_on_counts_not_the_one_that_was_wanted() {
-        let said = [(Client, ASK), (Server, OLDEST), (Client, CALL), (Server, SOUND)];
-        assert_eq!(told(&said), ["3 2024-11-05: wrong result of tools/call in 2024-11-05"]);
+    fn messages_are_checked_against_the_negotiated_version() {
+        let sent = [(Client, INITIALIZE), (Server, OLDEST), (Client, CALL), (Server, AUDIO)];
+        assert_eq!(findings_of(&sent), ["3 2024-11-05: wrong result of tools/call in 2024-11-05"]);
     }
 
     #[test]
-    fn a_request_that_names_its_version_speaks_it_whatever_was_agreed_on() {
-        let said = [(Client, ASK), (Server, OLDEST), (Client, STATELESS), (Server, PLAIN)];
-        assert_eq!(told(&said), ["3 2026-07-28: wrong result of tools/call in 2026-07-28"]);
+    fn a_request_is_checked_against_the_version_in_its_meta() {
+        let sent = [(Client, INITIALIZE), (Server, OLDEST), (Client, STATELESS), (Server, PLAIN)];
+        assert_eq!(findings_of(&sent), ["3 2026-07-28: wrong result of tools/call in 2026-07-28"]);
     }
 
     #[test]
-    fn a_handshake_agrees_on_a_version_that_has_one() {
-        let newer = told(&[(Client, ASK), (Server, NEWER)]);
+    fn a_handshake_that_negotiates_an_unsupported_version_is_reported() {
+        let newer = findings_of(&[(Client, INITIALIZE), (Server, NEWER)]);
         assert_eq!(newer, ["1 2025-11-25: initialize agrees on version \"2026-07-28\""]);
-        let unheard_of = told(&[(Client, ASK), (Server, UNHEARD_OF)]);
-        assert_eq!(unheard_of, ["1 2025-11-25: initialize agrees on version \"2024-10-07\""]);
+        let unknown = findings_of(&[(Client, INITIALIZE), (Server, UNKNOWN)]);
+        assert_eq!(unknown, ["1 2025-11-25: initialize agrees on version \"2024-10-07\""]);
     }
 
     #[test]
-    fn noise_answers_to_nobody_and_batches_are_told() {
+    fn noise_unexpected_responses_and_batches_are_reported() {
         let ping = r#"[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","id":8,"method":"ping"}]"#;
-        let said = [
-            (Client, ASK),
+        let sent = [
+            (Client, INITIALIZE),
             (Server, OLDEST),
             (Server, "Server running on stdio"),
             (Server, r#""id":99,"result":{}"#),
@@ -321,7 +321,7 @@ mod tests {
             (Client, ping),
         ];
         assert_eq!(
-            told(&said),
+            findings_of(&sent),
             [
                 "2 2024-11-05: not a message: not JSON: expected value at line 1 column 1",
                 "3 2024-11-05: an answer to 99, which is no open request",
@@ -332,7 +332,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_was_recorded_can_be_checked_and_every_finding_has_its_place(entries in arbitrary::entries()) {
+        fn any_session_can_be_checked_and_every_finding_has_a_location(entries in arbitrary::entries()) {
             let (found, _) = located(entries);
             let placed = |it: &LocatedFinding| it.finding.place == Some(Location::Message { sequence: it.sequence });
             prop_assert!(found.iter().all(placed));

@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused_with_its_place() {
+    fn invalid_json_is_refused_with_its_position() {
         for (text, at, expected) in [
             ("{\"a\" 1}", 5, "`:`"),
             ("[1 2]", 3, "`,` or `]`"),

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_says_only_what_is_unusual() {
+    fn a_layout_contains_only_the_unusual() {
         let table = [
             (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":[1,"}"]}}"#, None),
             (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, None),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_whose_place_is_known_is_not_looked_at() {
+    fn a_value_with_a_known_position_is_not_scanned() {
         let raw = br#"{"jsonrpc":"2.0","id":1,"result":[[[[,"method":"x"}"#;
         assert!(EnvelopeSpans::scan(raw, None).is_none());
         let envelope = EnvelopeSpans::scan(raw, Some(33..37)).unwrap();

@@ -9,11 +9,11 @@ use crate::json::excerpt;
 use crate::message::Method;
 
 /// How many bytes of an unusable element are shown.
-const SHOWN: usize = 200;
+const EXCERPT_BYTES: usize = 200;
 
 /// Why an element of a list is unusable.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{what} without a text `{key}`: {}", excerpt(found, SHOWN))]
+#[error("{what} without a text `{key}`: {}", excerpt(found, EXCERPT_BYTES))]
 pub struct UnnamedItem {
     /// The kind of element, such as `a tool`.
     pub what: &'static str,

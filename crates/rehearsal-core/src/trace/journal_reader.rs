@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::fields::{Fields, LineKind};
 use super::format::JOURNAL_FORMAT;
-use super::journal_parts::LinePosition;
+use super::journal_sessions::LinePosition;
 use super::{Entry, EntryBody, ReadError, SessionStart};
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
@@ -265,7 +265,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    fn said(text: &str) -> Entry {
+    fn client_message(text: &str) -> Entry {
         let what = EntryBody::Message {
             from: Side::Client,
             channel: Channel::MAIN,
@@ -275,14 +275,14 @@ mod tests {
         Entry::new(4, Duration::from_micros(12_500), what)
     }
 
-    fn written(entry: &Entry) -> String {
+    fn to_line(entry: &Entry) -> String {
         let mut out = Vec::new();
         write_entry(&mut out, entry, None);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn a_line_has_the_members_of_the_message_as_they_came() {
+    fn a_line_has_the_members_of_the_message_in_their_order() {
         let table = [
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"b":1.0,"a":12345678901234567890}}"#,
@@ -303,7 +303,7 @@ mod tests {
             ("[5]", r#"{"type":"batch","seq":4,"at_ms":12.5,"from":"client","batch":[5]}"#),
         ];
         for (text, line) in table {
-            assert_eq!(written(&said(text)), format!("{line}\n"));
+            assert_eq!(to_line(&client_message(text)), format!("{line}\n"));
         }
     }
 
@@ -315,16 +315,16 @@ mod tests {
             message: Message::parse(&b"\xff\xfe"[..]),
             event_id: None,
         };
-        let line = written(&Entry::new(0, Duration::ZERO, what));
+        let line = to_line(&Entry::new(0, Duration::ZERO, what));
         let expected = r#"{"type":"garbled","seq":0,"at_ms":0,"from":"server","channel":3,"reason":"not UTF-8 from byte 0 on","base64":"//4="}"#;
         assert_eq!(line, format!("{expected}\n"));
     }
 
     #[test]
-    fn a_line_of_a_log_says_which_session_and_when() {
+    fn a_line_of_a_shared_log_has_its_session_and_time() {
         let log = SharedLog { session_id: "a", started_at: "2026-07-28T12:00:00Z".parse().unwrap() };
         let mut out = Vec::new();
-        write_entry(&mut out, &said(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Some(&log));
+        write_entry(&mut out, &client_message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Some(&log));
         let expected = r#"{"type":"request","timestamp":"2026-07-28T12:00:00.0125Z","session_id":"a","seq":4,"at_ms":12.5,"from":"client","id":1,"method":"ping"}"#;
         assert_eq!(String::from_utf8(out.clone()).unwrap(), format!("{expected}\n"));
         let line = JournalReader::new(&out[..]).next().unwrap().unwrap();
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_torn_last_line_is_the_end() {
-        let whole = written(&said(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+        let whole = to_line(&client_message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
         for length in 1..whole.len() - 1 {
             let text = format!("{whole}{}", &whole[..length]);
             let mut reader = JournalReader::new(text.as_bytes());
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_says_where_and_what_was_expected() {
+    fn the_error_of_a_bad_line_has_its_position_and_expectation() {
         let table = [
             ("nonsense\n", "line 1, column 1: expected an object: `{`"),
             ("\n\n[1]\n", "line 3, column 1: expected an object: `{`"),
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn bad_lines_end_the_reading_or_are_skipped() {
-        let good = written(&said(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+        let good = to_line(&client_message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
         let text = format!("{good}bad\n{good}");
         let read =
             |skip| JournalReader::new(text.as_bytes()).skip_bad(skip).map(|line| line.is_ok()).collect::<Vec<_>>();
@@ -389,8 +389,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
-        let good = written(&said(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+    fn a_too_long_line_is_refused_and_the_next_is_read() {
+        let good = to_line(&client_message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
         let text = format!("{}\n{good}", "x".repeat(5000));
         let mut reader = JournalReader::new(text.as_bytes()).limit(1000).skip_bad(true);
         assert_eq!(
@@ -401,11 +401,11 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_stand_as_they_came_are_read_like_any() {
+    fn messages_in_verbatim_lines_are_read_like_others() {
         let mut journal = Vec::new();
         let lines = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\r\nnoise\n";
         write_lines(&mut journal, 4, Duration::from_micros(12_500), Side::Client, Channel::MAIN, lines);
-        write_entry(&mut journal, &Entry { seq: 7, ..said("{}") }, None);
+        write_entry(&mut journal, &Entry { seq: 7, ..client_message("{}") }, None);
         let read = |journal: &[u8]| {
             let mut reader = JournalReader::new(journal);
             let mut found = Vec::new();
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_of_lines_can_be_come_back_to() {
+    fn a_reader_can_seek_back_into_verbatim_lines() {
         let mut journal = Vec::new();
         write_lines(&mut journal, 0, Duration::ZERO, Side::Server, Channel(7), b"one\ntwo\nthree\n");
         let mut reader = JournalReader::new(std::io::Cursor::new(journal));
@@ -455,7 +455,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(start in arbitrary::start(), entries in arbitrary::entries()) {
+        fn written_entries_are_read_back(start in arbitrary::start(), entries in arbitrary::entries()) {
             let mut out = Vec::new();
             write_start(&mut out, &start);
             entries.iter().for_each(|entry| write_entry(&mut out, entry, None));

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use aho_corasick::packed::{Config, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use super::key::{KEY_WORDS, SECRET_NAMES, SEPARATORS};
+use super::secret_key::{KEY_WORDS, SECRET_NAMES, SEPARATORS};
 use super::token::{TOKENS, Token};
 
 /// A kind of text that may indicate a secret.
@@ -260,7 +260,7 @@ fn places<'t>(signs: &'t Searcher, text: &'t [u8]) -> impl Iterator<Item = usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::key;
+    use crate::redact::secret_key;
     use proptest::prelude::*;
 
     proptest! {
@@ -274,7 +274,7 @@ mod tests {
             separators in prop::collection::vec(prop::sample::select(vec!["", "_", "-", " ", ".", "__"]), 3),
         ) {
             let name: String = words.iter().zip(separators).map(|(word, separator)| format!("{separator}{word}")).collect();
-            if key::secret(&name).is_some() {
+            if secret_key::secret(&name).is_some() {
                 prop_assert!(suspicious(format!("\"{name}\"").as_bytes()), "{}", name);
             }
         }

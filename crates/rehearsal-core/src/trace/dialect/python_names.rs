@@ -1,6 +1,6 @@
 //! The names of Python's client library, and the wire's names for the same.
 
-use super::tree::JsonTree;
+use super::json_tree::JsonTree;
 
 /// A method of Python's `ClientSession`.
 pub(super) struct PythonMethod {
@@ -137,7 +137,7 @@ const DATA: &[&str] = &[
 ];
 
 /// Keys whose values have member names that a server made up, and member values that the protocol defines.
-const NAMED: &[&str] = &["inputRequests", "inputResponses"];
+const MAPS_BY_NAME: &[&str] = &["inputRequests", "inputResponses"];
 
 /// A result in its wire form: without class names and explicit nulls, keys as the protocol spells them.
 pub(super) fn wire(tree: &JsonTree) -> JsonTree {
@@ -157,7 +157,7 @@ pub(super) fn wire(tree: &JsonTree) -> JsonTree {
                 let is_data = is_data || key == "content" && tree.get("action").is_some() || key == "input";
                 let value = match key {
                     _ if is_data => value.clone(),
-                    _ if NAMED.contains(&key) => named(value),
+                    _ if MAPS_BY_NAME.contains(&key) => named(value),
                     "uri" => uri(value),
                     _ => wire(value),
                 };

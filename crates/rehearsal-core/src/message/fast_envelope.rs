@@ -30,7 +30,7 @@ pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, TextEncoding)> {
     } else {
         loop {
             let start = scan.byte(at, b'"')?;
-            at = scan.string(start, Escapes::GiveUp)?;
+            at = scan.string(start, Escapes::Stop)?;
             let key = EnvelopeKey::read(&bytes[start..at - 1]);
             let start = scan.colon(at)?;
             at = scan.value(start)?;
@@ -67,7 +67,7 @@ pub(super) enum TextEncoding {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Escapes {
     Skip,
-    GiveUp,
+    Stop,
 }
 
 /// The scanner. Each function takes the position where an element begins, and returns the position after it.
@@ -270,7 +270,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ordinary_messages_need_no_judge() {
+    fn ordinary_messages_are_scanned_without_serde() {
         for text in [
             r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a \"b\" \u00e9 é"}],"isError":false}}"#,
             r#" { "jsonrpc" : "2.0" , "id" : "x" , "method" : "tools/call" , "params" : { } , "more" : [ ] } "#,
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unusual_is_left_to_the_judge() {
+    fn unusual_messages_are_left_to_serde() {
         let deep = format!(r#"{{"result":{}{}}}"#, "[".repeat(66), "]".repeat(66));
         for text in [
             r#"{"i\u0064":1}"#,
@@ -315,8 +315,8 @@ mod tests {
         if let Some((found, letters)) = envelope(bytes) {
             prop_assert!(letters == TextEncoding::Any || bytes.is_ascii());
             if let Ok(text) = std::str::from_utf8(bytes) {
-                let judged: Result<Envelope<'_>, _> = serde_json::from_str(text);
-                prop_assert_eq!(judged.ok(), Some(found), "{}", text);
+                let parsed: Result<Envelope<'_>, _> = serde_json::from_str(text);
+                prop_assert_eq!(parsed.ok(), Some(found), "{}", text);
             }
         }
         Ok(())
@@ -324,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_found_in_any_text_is_what_the_judge_finds(text: String) {
+        fn any_text_is_read_like_serde_reads_it(text: String) {
             agree(&text)?;
             agree(format!("{{{text}}}"))?;
             agree(format!(r#"{{"id":{text}}}"#))?;
@@ -332,13 +332,13 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_found_in_any_bytes_is_what_the_judge_finds(bytes: Vec<u8>) {
+        fn any_bytes_are_read_like_serde_reads_them(bytes: Vec<u8>) {
             agree(&bytes)?;
             agree([br#"{"id":""#, &bytes[..], br#""}"#].concat())?;
         }
 
         #[test]
-        fn whatever_is_found_in_any_mixture_is_what_the_judge_finds(
+        fn any_mixture_is_read_like_serde_reads_it(
             pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..14),
         ) {
             let text = pieces.concat();

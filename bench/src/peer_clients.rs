@@ -1,6 +1,6 @@
-//! A replay beside what other people use for it, on the sizes that they can load.
+//! A replay compared with the replays of other projects, on the sizes that they can load.
 //!
-//! `bench/peers` installs them and says in the environment where they are; without that there is nothing to measure.
+//! `bench/peers` installs them and sets environment variables with their paths; without these nothing is measured.
 
 use std::error::Error;
 use std::io::{BufWriter, Write};
@@ -19,7 +19,7 @@ use crate::mock::{Folder, first_answer, first_answer_of, over_stdio};
 use crate::replay::{ARGUMENT, calls, scattered, trace};
 use crate::table::{Contest, Table};
 
-/// Where the programs are.
+/// Environment variables with the paths of the programs.
 const CASSETTE: &str = "BENCH_MCP_CASSETTE";
 const RECORDER: &str = "BENCH_MCP_RECORDER";
 
@@ -27,8 +27,8 @@ const RECORDER: &str = "BENCH_MCP_RECORDER";
 const SIZES: [u32; 3] = [1_000, 10_000, 100_000];
 /// How many calls one turn makes.
 const CALLS: u32 = 50;
-/// How long a peer may take to start.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Maximum time for a peer to start.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn measure(table: &mut Table, runtime: &Runtime, folder: &Folder) -> Result<(), Box<dyn Error>> {
     for size in SIZES {
@@ -42,14 +42,14 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime, folder: &Folder) -> 
         trace(ours[1], size)?;
         if let Some(program) = cassette {
             let cassette = folder.path(&format!("{size}.cassette.json"));
-            written(&cassette, &cassette_of(size))?;
+            write_json(&cassette, &cassette_of(size))?;
             let serve = || {
                 let mut command = Command::new(&program);
                 command.args(["serve", "--ordering", "none"]).arg(&cassette).stderr(Stdio::null());
                 command
             };
             let client = Client::command(&program).arguments(["serve", "--ordering", "none"]).arguments([&cassette]);
-            let client = client.timeout(PATIENCE).protocol(Protocol::Legacy(Revision::LATEST_LEGACY));
+            let client = client.timeout(START_TIMEOUT).protocol(Protocol::Legacy(Revision::LATEST_LEGACY));
             let theirs = runtime.block_on(client.connect())?;
             contest(table, runtime, size, [&call, &start], &ours, &theirs, "mcp-cassette 0.4 on stdio", || {
                 first_answer_of(&mut serve())
@@ -58,7 +58,7 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime, folder: &Folder) -> 
         }
         if let Some(program) = recorder {
             let cassette = folder.path(&format!("{size}.recorder.json"));
-            written(&cassette, &recorder_of(size))?;
+            write_json(&cassette, &recorder_of(size))?;
             let serving = Serving::start(Path::new(&program), &cassette)?;
             let (theirs, _) = serving.client(runtime)?;
             contest(table, runtime, size, [&call, &start], &ours, &theirs, "mcp-recorder 0.5 over HTTP", || {
@@ -86,7 +86,7 @@ fn contest(
     mut started: impl FnMut() -> Result<Duration, Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let client = runtime.block_on(over_stdio(ours))?;
-    // One of them answers each recording once and never again.
+    // One of the peers answers each recording only once.
     let turn = |turn: &mut u32| {
         *turn += CALLS;
         *turn - CALLS..*turn
@@ -116,15 +116,15 @@ impl Serving {
         Ok(Serving { child, url: format!("http://127.0.0.1:{port}/mcp") })
     }
 
-    /// A client, as soon as it answers, and when that was.
+    /// Connects a client as soon as the peer answers, and returns the time of that.
     fn client(&self, runtime: &Runtime) -> Result<(Client, Instant), Box<dyn Error>> {
-        let give_up = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + START_TIMEOUT;
         loop {
             let client = Client::url(&self.url).transport(HttpTransport::Streamable);
             let client = client.protocol(Protocol::Legacy(Revision::LATEST_LEGACY)).client_info("bench", "1");
             match runtime.block_on(client.connect()) {
                 Ok(client) => return Ok((client, Instant::now())),
-                Err(error) if Instant::now() > give_up => return Err(error.into()),
+                Err(error) if Instant::now() > deadline => return Err(error.into()),
                 Err(_) => std::thread::sleep(Duration::from_millis(10)),
             }
         }
@@ -133,29 +133,29 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // The only errors are that it is gone already.
+        // An error means that it has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn written(path: &PathBuf, value: &Value) -> Result<(), Box<dyn Error>> {
+fn write_json(path: &PathBuf, value: &Value) -> Result<(), Box<dyn Error>> {
     let mut out = BufWriter::with_capacity(1 << 20, std::fs::File::create(path)?);
     serde_json::to_writer(&mut out, value)?;
     Ok(out.flush()?)
 }
 
-/// Method, params and result of everything that was recorded, the handshake of our client first.
+/// Method, params and result of the recorded calls, first the handshake of our client.
 fn exchanges(count: u32) -> impl Iterator<Item = (&'static str, Value, Value)> {
     let version = Revision::LATEST_LEGACY.as_str();
     let info = json!({"name": "bench", "version": "1"});
-    let asked = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
-    let answered = json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info});
+    let request = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
+    let result = json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info});
     let calls = calls(count).map(|(message, text)| {
         let params = json!({"name": "echo", "arguments": {"message": message}});
         ("tools/call", params, json!({"content": [{"type": "text", "text": text}]}))
     });
-    std::iter::once(("initialize", asked, answered)).chain(calls)
+    std::iter::once(("initialize", request, result)).chain(calls)
 }
 
 fn cassette_of(count: u32) -> Value {

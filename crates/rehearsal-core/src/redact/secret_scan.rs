@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use regex::Regex;
 
-use super::hit::{RedactedSecret, SecretKind};
 use super::pseudonym::Edit;
 use super::pseudonym::{is_number, is_pseudonym, number, pseudonym};
-use super::{needle, token};
+use super::redacted::{RedactedSecret, SecretKind};
+use super::{prefilter, token};
 use crate::json::{Segment, Step, Unescaped};
 
 /// The rules of a search.
@@ -24,7 +24,7 @@ pub(super) struct RuleSet {
 impl RuleSet {
     /// Whether a text may contain a secret; if not, no search is needed.
     pub(super) fn suspect(&self, text: &[u8]) -> bool {
-        !self.places.is_empty() || !self.patterns.is_empty() || (self.standard && needle::suspicious(text))
+        !self.places.is_empty() || !self.patterns.is_empty() || (self.standard && prefilter::suspicious(text))
     }
 }
 

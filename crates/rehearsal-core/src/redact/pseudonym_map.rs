@@ -134,15 +134,15 @@ impl PseudonymMap {
                 }
             }
             (recorded, live) => {
-                let was_taken_out = ScalarSecret::of(recorded).is_some_and(|secret| secret.is_pseudonym());
-                let secret = ScalarSecret::of(live).filter(|secret| was_taken_out && !secret.is_pseudonym());
-                let stand_in = match secret {
+                let was_redacted = ScalarSecret::of(recorded).is_some_and(|secret| secret.is_pseudonym());
+                let secret = ScalarSecret::of(live).filter(|secret| was_redacted && !secret.is_pseudonym());
+                let pseudonym = match secret {
                     Some(ScalarSecret::Text(text)) => Some(Value::from(pseudonym(text))),
                     Some(ScalarSecret::Number(digits)) => read(&number(&digits)),
                     None => None,
                 };
-                if let Some(stand_in) = stand_in {
-                    *live = stand_in;
+                if let Some(pseudonym) = pseudonym {
+                    *live = pseudonym;
                 }
             }
         }
@@ -170,22 +170,22 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_out_is_known_again_text_and_number_alike() {
+    fn redacted_strings_and_numbers_are_recognized_in_live_values() {
         let live = json!({"hidden": [{"a": 4711, "b": "x", "c": true, "d": null, "e": -0.5}], "shown": 4711});
         let recorded = recorded(&live);
         assert_eq!(recorded["hidden"][0]["c"], true);
-        let stand_ins = PseudonymMap::of(&recorded);
-        assert!(!stand_ins.is_empty());
-        let mut taken_out = live.clone();
-        stand_ins.redact(&mut taken_out);
-        assert_eq!(taken_out["hidden"], recorded["hidden"]);
+        let pseudonyms = PseudonymMap::of(&recorded);
+        assert!(!pseudonyms.is_empty());
+        let mut redacted = live.clone();
+        pseudonyms.redact(&mut redacted);
+        assert_eq!(redacted["hidden"], recorded["hidden"]);
         let mut both = recorded.clone();
-        stand_ins.redact(&mut both);
-        assert_eq!(taken_out, both, "what is shown elsewhere is the same on both sides");
+        pseudonyms.redact(&mut both);
+        assert_eq!(redacted, both, "what is shown elsewhere is the same on both sides");
     }
 
     #[test]
-    fn a_text_is_known_by_what_stands_around_its_secrets() {
+    fn a_redacted_text_has_the_parts_around_its_secrets() {
         let parts = |value: Value| match RedactedValue::of(&value) {
             Some(RedactedValue::Text(parts)) => Some(parts.join("·")),
             Some(RedactedValue::Number) | None => None,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn another_secret_is_another_pseudonym_and_never_shown() {
+    fn another_secret_gets_another_pseudonym() {
         let recorded = recorded(&json!({"hidden": {"pin": 4711, "name": "x"}, "shown": 1}));
         let mut live = json!({"hidden": {"pin": 4712, "name": "y"}, "shown": 2});
         PseudonymMap::redact_same_places(&recorded, &mut live);

@@ -17,7 +17,7 @@ const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-0
 /// The members that every list result of 2026-07-28 has.
 const CACHED: &str = r#""resultType":"complete","ttlMs":0,"cacheScope":"private""#;
 
-fn told(from: Side, revision: Revision, members: &str) -> Vec<Finding> {
+fn message_findings(from: Side, revision: Revision, members: &str) -> Vec<Finding> {
     let message = Message::parse(format!(r#"{{"jsonrpc":"2.0",{members}}}"#).replace("META", META));
     match message.body() {
         Body::Request(request) => check_request(request, from, revision),
@@ -26,7 +26,7 @@ fn told(from: Side, revision: Revision, members: &str) -> Vec<Finding> {
     }
 }
 
-fn answered(method: &str, revision: Revision, reply: &str) -> Vec<Finding> {
+fn response_findings(method: &str, revision: Revision, reply: &str) -> Vec<Finding> {
     let from = if method.starts_with("sampling") || method.starts_with("elicit") { Side::Server } else { Side::Client };
     let request = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#));
     let response = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,{reply}}}"#).replace("CACHED", CACHED));
@@ -39,7 +39,7 @@ fn lines(findings: &[Finding]) -> String {
 }
 
 #[test]
-fn what_is_right_has_no_findings() {
+fn valid_messages_have_no_findings() {
     let client = [
         (
             OLDEST,
@@ -66,7 +66,7 @@ fn what_is_right_has_no_findings() {
         (TASKS, r#""method":"notifications/cancelled","params":{"requestId":"x","reason":"y"}"#),
     ];
     for (revision, members) in client {
-        assert_eq!(told(Side::Client, revision, members), [], "{members}");
+        assert_eq!(message_findings(Side::Client, revision, members), [], "{members}");
     }
     let server = [
         (
@@ -91,7 +91,7 @@ fn what_is_right_has_no_findings() {
         ),
     ];
     for (revision, members) in server {
-        assert_eq!(told(Side::Server, revision, members), [], "{members}");
+        assert_eq!(message_findings(Side::Server, revision, members), [], "{members}");
     }
     let answers = [
         ("tools/call", OLDEST, r#""result":{"content":[{"type":"text","text":""}],"vendor":1}"#),
@@ -131,14 +131,14 @@ fn what_is_right_has_no_findings() {
         ("tools/call", OLDEST, r#""error":{"code":7,"message":"an error of its own"}"#),
     ];
     for (method, revision, reply) in answers {
-        assert_eq!(answered(method, revision, reply), [], "{method} {reply}");
+        assert_eq!(response_findings(method, revision, reply), [], "{method} {reply}");
     }
 }
 
 #[test]
 fn each_wrong_message_has_its_finding() {
-    let client = |revision, members: &str| lines(&told(Side::Client, revision, members));
-    let server = |revision, members: &str| lines(&told(Side::Server, revision, members));
+    let client = |revision, members: &str| lines(&message_findings(Side::Client, revision, members));
+    let server = |revision, members: &str| lines(&message_findings(Side::Server, revision, members));
     let table = [
         client(OLDEST, r#""id":1,"method":"tools/call""#),
         client(TASKS, r#""id":1,"method":"tools/call","params":{"name":7,"arguments":[]}"#),
@@ -232,15 +232,15 @@ fn each_wrong_answer_has_its_finding() {
             r#""error":{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","message":"m","url":"https://a"}]}}"#,
         ),
     ];
-    let told: Vec<String> =
-        table.iter().map(|(method, revision, reply)| lines(&answered(method, *revision, reply))).collect();
-    insta::assert_snapshot!(told.join("\n\n"));
+    let message_findings: Vec<String> =
+        table.iter().map(|(method, revision, reply)| lines(&response_findings(method, *revision, reply))).collect();
+    insta::assert_snapshot!(message_findings.join("\n\n"));
 }
 
 #[test]
-fn a_message_that_is_wrong_everywhere_is_told_about_in_part() {
+fn findings_beyond_the_limit_are_counted() {
     let blocks = vec![r#"{"type":"text"}"#; 50].join(",");
-    let findings = answered("tools/call", TASKS, &format!(r#""result":{{"content":[{blocks}]}}"#));
+    let findings = response_findings("tools/call", TASKS, &format!(r#""result":{{"content":[{blocks}]}}"#));
     assert_eq!(findings.len(), super::MAX_FINDINGS + 1);
     assert_eq!(
         findings.last().unwrap().to_string(),
@@ -249,10 +249,10 @@ fn a_message_that_is_wrong_everywhere_is_told_about_in_part() {
 }
 
 #[test]
-fn what_is_nested_too_deep_is_not_judged_and_a_long_number_is() {
-    assert_eq!(answered("tools/call", TASKS, r#""result":{"content":[],"x":1e400}"#), []);
+fn a_too_deep_result_is_not_checked_but_a_huge_number_is() {
+    assert_eq!(response_findings("tools/call", TASKS, r#""result":{"content":[],"x":1e400}"#), []);
     let deep = format!(r#""result":{{"content":[],"x":{}{}}}"#, "[".repeat(200), "]".repeat(200));
-    let findings = answered("tools/call", TASKS, &deep);
+    let findings = response_findings("tools/call", TASKS, &deep);
     assert_eq!(findings.len(), 1);
     assert!(findings[0].message.starts_with("result of tools/call cannot be checked"), "{findings:?}");
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::{Entry, EntryBody, Part, PlacedMessage, RecordedCall, SessionEnd, SessionStart};
+use super::external_sort::SortKey;
+use super::json_tree::JsonTree;
 use super::patch::{self, IMPORTED};
-use super::sorter::SortKey;
-use super::tree::JsonTree;
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message};
 
@@ -34,7 +34,7 @@ pub(super) struct SessionMessage<'s> {
     pub(super) channel: Channel,
     pub(super) message: &'s Message,
     /// The request, if this is its response.
-    pub(super) question: Option<&'s Message>,
+    pub(super) request: Option<&'s Message>,
 }
 
 impl SessionInfo {
@@ -92,7 +92,7 @@ pub(super) fn messages(part: &Part) -> impl Iterator<Item = SessionMessage<'_>> 
         }
         Part::Entry(Entry { seq, item, at, what: EntryBody::Message { from, channel, message, .. } }) => {
             let (seq, item, at, from, channel) = (*seq, *item, *at, *from, *channel);
-            (Some(SessionMessage { seq, item, at, from, channel, message, question: None }), None)
+            (Some(SessionMessage { seq, item, at, from, channel, message, request: None }), None)
         }
         Part::Entry(_) | Part::Start(_) | Part::Finish { .. } => (None, None),
     };
@@ -111,9 +111,9 @@ pub(super) fn place(seq: u64, item: Option<u32>) -> SortKey {
     [seq, item.map_or(0, |item| u64::from(item) + 1), 0, 0]
 }
 
-fn placed<'s>(placed: &'s PlacedMessage, from: Side, question: Option<&'s Message>) -> SessionMessage<'s> {
+fn placed<'s>(placed: &'s PlacedMessage, from: Side, request: Option<&'s Message>) -> SessionMessage<'s> {
     let PlacedMessage { seq, item, at, channel, message, event_id: _ } = placed;
-    SessionMessage { seq: *seq, item: *item, at: *at, from, channel: *channel, message, question }
+    SessionMessage { seq: *seq, item: *item, at: *at, from, channel: *channel, message, request }
 }
 
 /// The text of a message as a document, without the patch in it; a garbled message is a string.

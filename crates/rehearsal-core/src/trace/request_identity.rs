@@ -101,16 +101,16 @@ impl RequestIdentity {
         RequestKey::of_text(&text)
     }
 
-    /// Of several views, the one with the fewest differences from `asked`; of several such, the first.
-    pub fn closest<T>(asked: &Value, recorded: impl IntoIterator<Item = (T, Value)>) -> Option<ClosestRequest<T>> {
+    /// Of several views, the one with the fewest differences from `request`; of several such, the first.
+    pub fn closest<T>(request: &Value, recorded: impl IntoIterator<Item = (T, Value)>) -> Option<ClosestRequest<T>> {
         let measured = recorded.into_iter().map(|(which, view)| {
             let matcher = Matcher::exact(view);
-            let distance = matcher.distance(asked);
+            let distance = matcher.distance(request);
             // Of views with as many differences, the one with more equal values.
             ((distance, Reverse(matcher.weight().saturating_sub(distance))), which, matcher)
         });
         let (_, which, matcher) = measured.min_by_key(|(closeness, ..)| *closeness)?;
-        Some(ClosestRequest { which, mismatches: matcher.check(asked) })
+        Some(ClosestRequest { which, mismatches: matcher.check(request) })
     }
 
     /// A hash of the settings, for callers that store keys.
@@ -120,7 +120,7 @@ impl RequestIdentity {
 }
 
 impl RequestKey {
-    /// The key of a [view](Likeness::view).
+    /// The key of a [view](RequestIdentity::view).
     pub fn of(view: &Value) -> RequestKey {
         let mut text = String::with_capacity(256);
         canonical(view, &mut text);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_one_conversation_from_another_does_not_count() {
+    fn session_specific_members_are_ignored() {
         let plain = call(json!({"name": "rain", "arguments": {"a": 1, "b": [2]}}));
         let meta =
             json!({"progressToken": 7, "io.modelcontextprotocol/protocolVersion": "2026-07-28", "traceparent": "00"});
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_key_is_that_of_the_view() {
-        let likeness = RequestIdentity::default();
+        let identity = RequestIdentity::default();
         for params in [
             json!({}),
             json!({"_meta": {}, "requestState": "x", "arguments": {}, "x": null}),
@@ -200,50 +200,50 @@ mod tests {
             json!([1]),
         ] {
             for method in [Method::TOOLS_CALL, Method::INITIALIZE] {
-                let key = RequestKey::of(&likeness.view(&method, Some(&params)));
-                assert_eq!(likeness.key(&method, Some(&params)), key, "{method} {params}");
+                let key = RequestKey::of(&identity.view(&method, Some(&params)));
+                assert_eq!(identity.key(&method, Some(&params)), key, "{method} {params}");
             }
         }
     }
 
     #[test]
-    fn no_arguments_are_written_in_many_ways() {
+    fn absent_null_and_empty_arguments_have_one_key() {
         let none = call(json!({"name": "now"}));
         assert_eq!(call(json!({"name": "now", "arguments": {}})), none);
         assert_eq!(call(json!({"name": "now", "arguments": null, "_meta": null})), none);
         assert_ne!(call(json!({"name": "now", "arguments": {"a": null}})), none);
-        let likeness = RequestIdentity::default();
-        assert_eq!(likeness.key(&"tools/list".into(), None), likeness.key(&"tools/list".into(), Some(&json!({}))));
+        let identity = RequestIdentity::default();
+        assert_eq!(identity.key(&"tools/list".into(), None), identity.key(&"tools/list".into(), Some(&json!({}))));
     }
 
     #[test]
-    fn every_client_opens_a_conversation_alike() {
-        let likeness = RequestIdentity::default();
+    fn all_handshakes_have_one_key() {
+        let identity = RequestIdentity::default();
         let one = json!({"protocolVersion": "2025-06-18", "clientInfo": {"name": "a"}});
-        assert_eq!(likeness.key(&Method::INITIALIZE, Some(&one)), likeness.key(&Method::INITIALIZE, None));
-        assert_ne!(likeness.key(&Method::INITIALIZE, None), likeness.key(&Method::DISCOVER, None));
+        assert_eq!(identity.key(&Method::INITIALIZE, Some(&one)), identity.key(&Method::INITIALIZE, None));
+        assert_ne!(identity.key(&Method::INITIALIZE, None), identity.key(&Method::DISCOVER, None));
     }
 
     #[test]
-    fn what_is_ignored_does_not_count() {
-        let likeness = RequestIdentity::default().ignore("$.params.arguments.now").unwrap();
+    fn ignored_paths_do_not_change_the_key() {
+        let identity = RequestIdentity::default().ignore("$.params.arguments.now").unwrap();
         let key = |arguments: Value| {
-            likeness.key(&"tools/call".into(), Some(&json!({"name": "rain", "arguments": arguments})))
+            identity.key(&"tools/call".into(), Some(&json!({"name": "rain", "arguments": arguments})))
         };
         assert_eq!(key(json!({"city": "Oslo", "now": 1})), key(json!({"city": "Oslo", "now": 2})));
         assert_ne!(key(json!({"city": "Oslo", "now": 1})), key(json!({"city": "Bergen", "now": 1})));
-        let none = likeness.key(&"tools/call".into(), Some(&json!({"name": "rain"})));
+        let none = identity.key(&"tools/call".into(), Some(&json!({"name": "rain"})));
         assert_eq!([key(json!({"now": 1})), key(json!({}))], [none, none]);
-        assert_ne!(likeness.fingerprint(), RequestIdentity::default().fingerprint());
+        assert_ne!(identity.fingerprint(), RequestIdentity::default().fingerprint());
         assert!(RequestIdentity::default().ignore("now").is_err());
     }
 
     #[test]
-    fn the_closest_says_where_it_differs() {
-        let likeness = RequestIdentity::default();
+    fn the_closest_request_has_its_differences() {
+        let identity = RequestIdentity::default();
         let view = |city: &str, days: u64| {
             let params = json!({"name": "rain", "arguments": {"city": city, "days": days}});
-            likeness.view(&"tools/call".into(), Some(&params))
+            identity.view(&"tools/call".into(), Some(&params))
         };
         let recorded = [("far", view("Bergen", 3)), ("near", view("Oslo", 3)), ("also near", view("Oslo", 4))];
         let closest = RequestIdentity::closest(&view("Oslo", 5), recorded).unwrap();

@@ -22,17 +22,17 @@ pub fn strip_unknown(type_name: &str, value: &mut Value, revision: Revision) {
 
 /// Removes these fields from the result of a client request. A method that no version defines is left unchanged.
 pub(crate) fn strip_result(method: &str, result: &mut Value, revision: Revision) {
-    let mut asked = TABLE.methods(method).filter(|it| it.wants == Expects::Answer);
-    if let Some(asked) = asked.find(|it| is_said(it, Side::Client, revision)) {
-        inside(&asked.result, result, revision);
+    let mut request = TABLE.methods(method).filter(|it| it.wants == Expects::Answer);
+    if let Some(request) = request.find(|it| may_send(it, Side::Client, revision)) {
+        inside(&request.result, result, revision);
     }
 }
 
 /// Removes these fields from the params of a server notification. A method that no version defines is left unchanged.
 pub(crate) fn strip_notification(method: &str, params: &mut Value, revision: Revision) {
-    let mut told = TABLE.methods(method).filter(|it| it.wants == Expects::Nothing);
-    if let Some(told) = told.find(|it| is_said(it, Side::Server, revision)) {
-        inside(&told.params, params, revision);
+    let mut notification = TABLE.methods(method).filter(|it| it.wants == Expects::Nothing);
+    if let Some(notification) = notification.find(|it| may_send(it, Side::Server, revision)) {
+        inside(&notification.params, params, revision);
     }
 }
 
@@ -40,14 +40,14 @@ pub(crate) fn strip_notification(method: &str, params: &mut Value, revision: Rev
 /// allowed.
 pub(crate) fn server_may_send(method: &str, revision: Revision) -> bool {
     let mut all = TABLE.methods(method).peekable();
-    all.peek().is_none() || all.any(|it| is_said(it, Side::Server, revision))
+    all.peek().is_none() || all.any(|it| may_send(it, Side::Server, revision))
 }
 
 /// Whether a client of a version may request this method. Methods that no version defines are extensions, which are
 /// allowed.
 pub fn client_may_request(method: &str, revision: Revision) -> bool {
     let mut all = TABLE.methods(method).filter(|it| it.wants == Expects::Answer).peekable();
-    all.peek().is_none() || all.any(|it| is_said(it, Side::Client, revision))
+    all.peek().is_none() || all.any(|it| may_send(it, Side::Client, revision))
 }
 
 /// Whether an error code has the protocol's meaning in a version. Codes that no version defines are extensions, which
@@ -57,7 +57,7 @@ pub(crate) fn has_code(code: i64, revision: Revision) -> bool {
     all.peek().is_none() || all.any(|it| it.versions.contain(revision))
 }
 
-fn is_said(method: &MethodShape, by: Side, revision: Revision) -> bool {
+fn may_send(method: &MethodShape, by: Side, revision: Revision) -> bool {
     method.from.is_none_or(|from| from == by) && method.versions.contain(revision)
 }
 
@@ -92,7 +92,7 @@ fn has_other_shape(body: &'static ObjectShape, name: &str, map: &Map<String, Val
     match (map.get(name), now) {
         (Some(value), Some(field)) if shapes > 1 && !field.required => {
             let found = check(&field.shape, Some(value), revision, Path::root());
-            found.iter().any(|misfit| misfit.severity == Severity::Error)
+            found.iter().any(|mismatch| mismatch.severity == Severity::Error)
         }
         _ => false,
     }
@@ -109,13 +109,13 @@ fn inside(shape: &'static Shape, value: &mut Value, revision: Revision) {
         }
         Shape::AllOf(all) => all.iter().for_each(|shape| inside(shape, value, revision)),
         Shape::OneOf(_) => {
-            let meant = TABLE.alternatives(shape).into_iter().find(|one| {
+            let chosen = TABLE.alternatives(shape).into_iter().find(|one| {
                 TABLE
                     .object(one)
                     .is_some_and(|(body, versions)| versions.contain(revision) && has_tag_of(body, value, revision))
             });
-            if let Some(meant) = meant {
-                inside(meant, value, revision);
+            if let Some(chosen) = chosen {
+                inside(chosen, value, revision);
             }
         }
         Shape::Named(name) => strip_unknown(name, value, revision),
@@ -136,7 +136,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_version_does_not_know_is_gone_at_any_depth_and_what_nobody_knows_stays() {
+    fn fields_of_other_versions_are_removed_at_any_depth_and_extensions_stay() {
         let newest = json!({
             "content": [
                 {"type": "text", "text": "t", "_meta": {"a/b": 1}, "annotations": {"priority": 1, "lastModified": "x"}},
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_has_nothing_that_the_version_does_not_know() {
+    fn a_stripped_value_is_valid_in_its_version() {
         let newest = json!({
             "name": "echo", "title": "Echo", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"},
             "annotations": {"readOnlyHint": true}, "icons": [{"src": "a:b"}], "_meta": {},

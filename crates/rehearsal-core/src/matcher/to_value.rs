@@ -4,8 +4,8 @@ use std::ops::Bound;
 
 use serde_json::{Map, Number, Value, json};
 
+use super::data_or_operators::ObjectKind;
 use super::matcher::Matcher;
-use super::meaning::ObjectKind;
 use super::pattern::Contains;
 use super::pattern::TextCase;
 use super::range::Range;
@@ -49,7 +49,7 @@ impl Matcher {
                 Some(length) => json!({"length": length}),
                 None => json!({"length": bounds(range)}),
             },
-            Matcher::At(at) => json!({"at": {at.as_str(): at.matcher().to_value()}}),
+            Matcher::At(json_path) => json!({"at": {json_path.as_str(): json_path.matcher().to_value()}}),
             Matcher::AnyOf(matchers) => json!({"any_of": list(matchers)}),
             Matcher::AllOf(matchers) => json!({"all_of": list(matchers)}),
             Matcher::Not(matcher) => json!({"not": matcher.to_value()}),
@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_matcher_is_written_as_it_was_read() {
+    fn a_parsed_matcher_is_written_unchanged() {
         for written in [
             json!({"city": "Oslo", "days": {"gte": 1, "lt": 8}}),
             json!({"type": "text", "text": {"contains": "x", "ignore_case": true}}),
@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_judges_like_what_was_read(matcher in matcher(), actual in json_value()) {
+        fn a_written_matcher_matches_like_the_original(matcher in matcher(), actual in json_value()) {
             let written = matcher.to_value();
             let read = Matcher::parse(&written);
             prop_assert!(read.is_ok(), "{} {:?}", written, read);

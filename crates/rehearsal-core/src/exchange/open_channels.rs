@@ -17,7 +17,7 @@ pub struct OpenChannels {
     /// The channels on which a request with this id is pending.
     open: HashMap<(Side, RequestId), BTreeSet<Channel>>,
     /// The open channels that carried a request: a response there belongs to no other channel.
-    asked: BTreeSet<(Channel, Side)>,
+    with_requests: BTreeSet<(Channel, Side)>,
 }
 
 impl OpenChannels {
@@ -25,9 +25,9 @@ impl OpenChannels {
     pub fn opened(&mut self, key: &ExchangeKey) {
         self.open.entry((key.asker, key.id.clone())).or_default().insert(key.channel);
         if key.channel != Channel::MAIN {
-            self.asked.insert((key.channel, key.asker));
-            if self.asked.len() > CHANNEL_LIMIT {
-                self.asked.pop_first();
+            self.with_requests.insert((key.channel, key.asker));
+            if self.with_requests.len() > CHANNEL_LIMIT {
+                self.with_requests.pop_first();
             }
         }
     }
@@ -45,15 +45,15 @@ impl OpenChannels {
 
     /// Removes a channel that ended.
     pub fn ended(&mut self, channel: Channel) {
-        self.asked.remove(&(channel, Side::Client));
-        self.asked.remove(&(channel, Side::Server));
+        self.with_requests.remove(&(channel, Side::Client));
+        self.with_requests.remove(&(channel, Side::Server));
     }
 
     /// The channel of the request that a response on `channel` belongs to.
     pub fn request_channel(&self, asker: Side, channel: Channel, id: Option<&RequestId>) -> Channel {
         let Some(id) = id else { return channel };
         let open = self.open.get(&(asker, id.clone()));
-        if open.is_some_and(|channels| channels.contains(&channel)) || self.asked.contains(&(channel, asker)) {
+        if open.is_some_and(|channels| channels.contains(&channel)) || self.with_requests.contains(&(channel, asker)) {
             return channel;
         }
         let only = open.filter(|channels| channels.len() == 1);
@@ -70,21 +70,21 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_about_the_only_open_request_of_its_id() {
-        let mut elsewhere = OpenChannels::default();
-        let on = |elsewhere: &OpenChannels, asker, channel, id| {
-            elsewhere.request_channel(asker, Channel(channel), Some(&RequestId::Number(id))).0
+    fn a_response_belongs_to_the_only_open_request_with_its_id() {
+        let mut channels = OpenChannels::default();
+        let on = |channels: &OpenChannels, asker, channel, id| {
+            channels.request_channel(asker, Channel(channel), Some(&RequestId::Number(id))).0
         };
-        elsewhere.opened(&key(Side::Server, 1, 7));
-        assert_eq!(on(&elsewhere, Side::Server, 9, 7), 1);
-        assert_eq!(on(&elsewhere, Side::Client, 9, 7), 9, "the other side asked nothing");
-        assert_eq!(elsewhere.request_channel(Side::Server, Channel(9), None), Channel(9));
-        elsewhere.opened(&key(Side::Server, 2, 7));
-        assert_eq!(on(&elsewhere, Side::Server, 9, 7), 9, "two of them: nobody knows which");
-        assert_eq!(on(&elsewhere, Side::Server, 2, 7), 2, "unless it comes where one of them was asked");
-        elsewhere.closed(&key(Side::Server, 2, 7));
-        assert_eq!(on(&elsewhere, Side::Server, 2, 7), 2, "a channel that is still there speaks of itself");
-        elsewhere.ended(Channel(2));
-        assert_eq!(on(&elsewhere, Side::Server, 2, 7), 1);
+        channels.opened(&key(Side::Server, 1, 7));
+        assert_eq!(on(&channels, Side::Server, 9, 7), 1);
+        assert_eq!(on(&channels, Side::Client, 9, 7), 9, "the other side with_requests nothing");
+        assert_eq!(channels.request_channel(Side::Server, Channel(9), None), Channel(9));
+        channels.opened(&key(Side::Server, 2, 7));
+        assert_eq!(on(&channels, Side::Server, 9, 7), 9, "two requests: ambiguous");
+        assert_eq!(on(&channels, Side::Server, 2, 7), 2, "unless one of them was sent on this channel");
+        channels.closed(&key(Side::Server, 2, 7));
+        assert_eq!(on(&channels, Side::Server, 2, 7), 2, "an open channel with a request keeps its responses");
+        channels.ended(Channel(2));
+        assert_eq!(on(&channels, Side::Server, 2, 7), 1);
     }
 }

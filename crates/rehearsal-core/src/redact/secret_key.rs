@@ -180,7 +180,7 @@ impl AmbiguousName {
     }
 }
 
-/// The doubt about a key that [`secret`] does not recognize, if its value may be a secret.
+/// The ambiguous about a key that [`secret`] does not recognize, if its value may be a secret.
 pub(super) fn ambiguous_name(key: &str) -> Option<AmbiguousName> {
     if key.len() > LONGEST || NEUTRAL_PREFIXES.iter().any(|first| begins_with_word(key, first)) {
         return None;
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_known_however_they_are_spelled() {
+    fn names_of_secrets_are_recognized_in_every_spelling() {
         for key in [
             "password",
             "Password",
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_other_things_are_left_alone() {
+    fn names_of_other_values_are_no_secrets() {
         for key in [
             "progressToken",
             "maxTokens",
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_under_a_name_of_two_meanings_decides() {
+    fn the_value_decides_under_an_ambiguous_name() {
         for (key, value, expected) in [
             ("pass", "hunter2", true),
             ("auth", "hunter2", true),
@@ -413,12 +413,16 @@ mod tests {
             ("tokens", "abc-123-def", true),
             ("tokens", "world", false),
         ] {
-            assert_eq!(ambiguous_name(key).is_some_and(|doubt| doubt.is_secret(value)), expected, "{key}: {value}");
+            assert_eq!(
+                ambiguous_name(key).is_some_and(|ambiguous| ambiguous.is_secret(value)),
+                expected,
+                "{key}: {value}"
+            );
         }
         for key in
             ["compass", "passed", "path", "spat", "author", "authenticated", "requiresAuthor", "has_auth", "maxTokens"]
         {
-            assert_eq!(ambiguous_name(key).filter(|doubt| *doubt != AmbiguousName::Tokens), None, "{key}");
+            assert_eq!(ambiguous_name(key).filter(|ambiguous| *ambiguous != AmbiguousName::Tokens), None, "{key}");
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::align::{ElementChange, pieces};
 use super::check::{walk_exact, words};
-use super::judge::{Mismatch, MismatchSink, MismatchText, PathTrail};
+use super::mismatch_sink::{Mismatch, MismatchSink, MismatchText, PathTrail};
 use crate::json::{DEFAULT_EXCERPT, JsonType, Path, Segment, excerpt};
 
 /// The kind of a difference.
@@ -55,14 +55,14 @@ pub struct Difference {
 }
 
 /// Maximum number of reported elements that were added to one array, and of those that were removed.
-const TOLD: usize = 20;
+const MAX_REPORTED_ELEMENTS: usize = 20;
 
 /// Finds all differences between two values. Elements of arrays are compared with the elements that they most likely
 /// were, so an added or removed element does not affect the others.
 pub fn differences(before: &Value, after: &Value) -> Vec<Difference> {
-    let mut drifting = DiffWalk { was: Path::root(), is: Path::root(), found: Vec::new() };
-    drifting.value(before, after);
-    drifting.found
+    let mut walk = DiffWalk { was: Path::root(), is: Path::root(), found: Vec::new() };
+    walk.value(before, after);
+    walk.found
 }
 
 /// A walk over two values at the same time.
@@ -78,10 +78,10 @@ impl DiffWalk {
             (Value::Object(before), Value::Object(after)) => self.members(before, after),
             (Value::Array(before), Value::Array(after)) => self.elements(before, after),
             (before, after) => {
-                let mut judge = MismatchSink::Collect(Vec::new());
-                // This judge never stops the walk.
-                let _ = walk_exact(before, after, &PathTrail::Root, &mut judge);
-                let MismatchSink::Collect(mismatches) = judge else { return };
+                let mut sink = MismatchSink::Collect(Vec::new());
+                // This sink never stops the walk.
+                let _ = walk_exact(before, after, &PathTrail::Root, &mut sink);
+                let MismatchSink::Collect(mismatches) = sink else { return };
                 let drift =
                     if kind(before) == kind(after) { DifferenceKind::Changed } else { DifferenceKind::TypeChanged };
                 for Mismatch { expected, got, .. } in mismatches {
@@ -106,28 +106,28 @@ impl DiffWalk {
     }
 
     fn elements(&mut self, before: &[Value], after: &[Value]) {
-        let (mut went, mut came) = (0, 0);
+        let (mut removed, mut added) = (0, 0);
         for piece in pieces(before, after) {
             match piece {
                 ElementChange::Changed(was, is) => self.at(was, is, |inner| inner.value(&before[was], &after[is])),
                 ElementChange::Removed(was) => {
-                    went += 1;
-                    if went <= TOLD {
+                    removed += 1;
+                    if removed <= MAX_REPORTED_ELEMENTS {
                         let what = words(excerpt(&before[was], DEFAULT_EXCERPT), None);
                         self.at(was, was, |inner| inner.record(DifferenceKind::Removed, what));
                     }
                 }
                 ElementChange::Added(is) => {
-                    came += 1;
-                    if came <= TOLD {
+                    added += 1;
+                    if added <= MAX_REPORTED_ELEMENTS {
                         let what = words("nothing", Some(&after[is]));
                         self.at(is, is, |inner| inner.record(DifferenceKind::Added, what));
                     }
                 }
             }
         }
-        if went.max(came) > TOLD {
-            self.record(DifferenceKind::Changed, counted(before.len(), after.len(), came));
+        if removed.max(added) > MAX_REPORTED_ELEMENTS {
+            self.record(DifferenceKind::Changed, counted(before.len(), after.len(), added));
         }
     }
 
@@ -155,9 +155,9 @@ impl DiffWalk {
 /// $.items: expected 3 elements, got 200
 /// $.items: expected 200 elements, got 200, of which 30 are new
 /// ```
-fn counted(before: usize, after: usize, came: usize) -> MismatchText {
+fn counted(before: usize, after: usize, added: usize) -> MismatchText {
     let elements = if before == 1 { "element" } else { "elements" };
-    let got = if before == after { format!("{after}, of which {came} are new") } else { after.to_string() };
+    let got = if before == after { format!("{after}, of which {added} are new") } else { after.to_string() };
     MismatchText { expected: format!("{before} {elements}"), got: Some(got) }
 }
 
@@ -178,12 +178,12 @@ mod tests {
     use serde_json::json;
 
     fn shown(before: Value, after: Value) -> Vec<String> {
-        let drifted = differences(&before, &after);
-        drifted.iter().map(|it| format!("{} {}", it.drift.word(), it.mismatch)).collect()
+        let found = differences(&before, &after);
+        found.iter().map(|it| format!("{} {}", it.drift.word(), it.mismatch)).collect()
     }
 
     #[test]
-    fn elements_come_and_go_wherever_they_are() {
+    fn added_and_removed_elements_are_found_at_any_index() {
         assert_eq!(shown(json!({"l": [1, 2]}), json!({"l": [1, 2, 3]})), ["added $.l[2]: expected nothing, got 3"]);
         assert_eq!(shown(json!([1, 2]), json!([0, 1.0, 2])), ["added $[0]: expected nothing, got 0"]);
         assert_eq!(shown(json!([0, 1, 2]), json!([0, 2])), ["removed $[1]: missing, expected 1"]);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn several_elements_come_go_and_change_at_once() {
+    fn several_added_removed_and_changed_elements_are_found() {
         assert_eq!(
             shown(json!(["a", "b", "c", "d"]), json!(["new", "a", "b", "newer", "c", "d"])),
             ["added $[0]: expected nothing, got \"new\"", "added $[3]: expected nothing, got \"newer\""]
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_place_of_its_own_is_told_by_it() {
+    fn short_arrays_are_compared_by_index() {
         // Both numbers of a point changed; none was removed or added.
         assert_eq!(
             shown(json!([10, 20]), json!([20, 30])),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_has_the_place_that_it_had() {
+    fn a_removed_value_has_its_old_path() {
         let (before, after) = (json!([1, {"a": 1, "c": 3}, 2]), json!([0, 1, {"a": 1}, 2]));
         let found = differences(&before, &after);
         let places: Vec<_> = found
@@ -254,16 +254,16 @@ mod tests {
     #[test]
     fn too_many_elements_are_counted() {
         let found = shown(json!([]), (0..1000).collect());
-        assert_eq!(found.len(), TOLD + 1);
-        assert_eq!(found[TOLD], "changed $: expected 0 elements, got 1000");
+        assert_eq!(found.len(), MAX_REPORTED_ELEMENTS + 1);
+        assert_eq!(found[MAX_REPORTED_ELEMENTS], "changed $: expected 0 elements, got 1000");
         let (before, after): (Value, Value) = ((0..100).collect(), (30..130).collect());
         let found = shown(before, after);
-        assert_eq!(found.len(), 2 * TOLD + 1);
-        assert_eq!(found[2 * TOLD], "changed $: expected 100 elements, got 100, of which 30 are new");
+        assert_eq!(found.len(), 2 * MAX_REPORTED_ELEMENTS + 1);
+        assert_eq!(found[2 * MAX_REPORTED_ELEMENTS], "changed $: expected 100 elements, got 100, of which 30 are new");
     }
 
     #[test]
-    fn long_arrays_take_no_longer_than_they_are_long() {
+    fn long_arrays_are_compared_in_linear_time() {
         // Entirely different arrays, equal elements, and another order: each is slow in its own way.
         let numbers = |range: std::ops::Range<u64>| range.map(Value::from).collect::<Value>();
         let repeated = |by: u64| (0..20_000_u64).map(|at| Value::from(at / by % 7)).collect::<Value>();
@@ -289,12 +289,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_drifted_is_what_does_not_match(before in json_value(), after in json_value()) {
+        fn values_differ_exactly_if_they_do_not_match(before in json_value(), after in json_value()) {
             prop_assert_eq!(differences(&before, &after).is_empty(), Matcher::exact(before).matches(&after));
         }
 
         #[test]
-        fn every_place_is_where_it_says(before in json_value(), after in json_value()) {
+        fn every_path_of_a_difference_exists(before in json_value(), after in json_value()) {
             for Difference { drift, mismatch, was, is } in differences(&before, &after) {
                 prop_assert_eq!(was.is_none(), drift == DifferenceKind::Added);
                 prop_assert_eq!(is.is_none(), drift == DifferenceKind::Removed);

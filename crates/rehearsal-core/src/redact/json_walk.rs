@@ -1,8 +1,8 @@
 //! Searches JSON for secrets, by the keys of values.
 
-use super::hit::SecretKind;
-use super::key::{self, AmbiguousName};
-use super::scan::SecretScan;
+use super::redacted::SecretKind;
+use super::secret_key::{self, AmbiguousName};
+use super::secret_scan::SecretScan;
 use crate::json::{Segment, leads_to};
 
 /// How a value is treated.
@@ -255,7 +255,7 @@ impl SecretScan<'_> {
                 [.., Segment::Key(parent), Segment::Key(_)] if DEFINITIONS.contains(&parent.as_str()) => {
                     ValueMode::Inspect
                 }
-                [.., Segment::Key(name)] => match (key::secret(name), key::ambiguous_name(name)) {
+                [.., Segment::Key(name)] => match (secret_key::secret(name), secret_key::ambiguous_name(name)) {
                     (Some(kind), _) => ValueMode::Hide(kind),
                     (None, Some(doubt)) => ValueMode::Doubt(doubt),
                     (None, None) => ValueMode::Inspect,
@@ -321,17 +321,17 @@ fn role(segment: &Segment) -> Option<MemberRole> {
 /// The type of secret with this name, if the name is itself a value: `{"name": "pass", "value": "x"}`, `--pass x`.
 fn name_of_secret(name: &str) -> Option<SecretKind> {
     let doubtful = || {
-        key::ambiguous_name(name)
+        secret_key::ambiguous_name(name)
             .filter(|doubt| matches!(doubt, AmbiguousName::Pass | AmbiguousName::Pat))
             .map(AmbiguousName::kind)
     };
-    key::secret(name).or_else(doubtful)
+    secret_key::secret(name).or_else(doubtful)
 }
 
 /// The type of secret in a header with this name. A pair of other words, such as `["password", "string"]`, may mean
 /// anything.
 fn name_of_header(name: &str) -> Option<SecretKind> {
-    let kind = key::secret(name)?;
+    let kind = secret_key::secret(name)?;
     (matches!(kind, SecretKind::Authorization | SecretKind::Cookie | SecretKind::ApiKey) || name.contains('-'))
         .then_some(kind)
 }

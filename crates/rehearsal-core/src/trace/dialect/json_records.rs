@@ -8,7 +8,7 @@
 use std::io::{self, BufRead, Seek, SeekFrom};
 
 use super::super::ReadError;
-use super::tree::{JsonTree, TreeError};
+use super::json_tree::{JsonTree, TreeError};
 
 /// One record of such a file.
 #[derive(Debug, PartialEq)]
@@ -474,14 +474,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_its_end_is_told() {
+    fn an_unterminated_list_is_an_error() {
         for text in [r#"{"l":[{}}"#, r#"{"l":[}"#, r#"{"l":[{}:1]}"#, r#"{"l":[{}"#, r#"{"l":["#] {
             assert!(matches!(&read(text, Some("l"))[..], [Err(_)]), "{text}");
         }
     }
 
     #[test]
-    fn a_list_may_stand_anywhere_in_its_object() {
+    fn the_list_may_be_at_any_position_in_its_object() {
         let head = |text: &str| Ok(Record::Head(JsonTree::known(text)));
         let item = |text: &str| Ok(Record::Item(JsonTree::known(text)));
         for text in [
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_where() {
+    fn an_error_has_its_position() {
         assert_eq!(read("{\"a\":1}\n{\"a\" 1}", None)[1], Err("line 2, column 6: expected `:`".into()));
         assert_eq!(read("{\n\"a\": nan}", None)[0], Err("line 2, column 6: expected a value".into()));
         let cut = "line 1, column 8: expected the rest of the value instead of the end of the file";

@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_come_in_order_whatever_fits_into_memory(
+        fn pieces_are_sorted_with_any_memory_limit(
             sessions in prop::collection::vec(prop::collection::vec((0_u64..20, 0_usize..300), 0..60), 1..3),
             memory in 0_usize..4000,
         ) {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_nearly_in_order_is_one_run() {
+    fn nearly_sorted_pieces_need_one_run() {
         let mut sorter = ExternalSorter { memory: 4096, ..ExternalSorter::new(Cursor::new(Vec::new())) };
         for number in 0..10_000_u64 {
             sorter.push([number ^ 3, 0, 0, 0], number.to_string()).unwrap();

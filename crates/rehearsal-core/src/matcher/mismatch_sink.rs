@@ -20,7 +20,7 @@ pub(super) enum MismatchSink {
 /// Whether the walk continues.
 pub(super) type Walk = ControlFlow<()>;
 
-/// The text of a mismatch, built only for a judge that keeps it.
+/// The text of a mismatch, built only for a sink that keeps it.
 pub(super) struct MismatchText {
     pub(super) expected: String,
     pub(super) got: Option<String>,
@@ -32,13 +32,13 @@ impl MismatchSink {
         &mut self,
         trail: &PathTrail<'_>,
         weight: impl FnOnce() -> usize,
-        words: impl FnOnce() -> MismatchText,
+        text: impl FnOnce() -> MismatchText,
     ) -> Walk {
         match self {
             MismatchSink::First => return Walk::Break(()),
             MismatchSink::Count(total) => *total = total.saturating_add(weight().max(1)),
             MismatchSink::Collect(mismatches) => {
-                let MismatchText { expected, got } = words();
+                let MismatchText { expected, got } = text();
                 mismatches.push(Mismatch { path: trail.to_path(), expected, got });
             }
         }
@@ -123,16 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn words_are_made_only_for_a_judge_that_keeps_them() {
-        let no_words = || -> MismatchText { panic!("nobody keeps these") };
-        assert!(MismatchSink::First.report(&PathTrail::Root, || 1, no_words).is_break());
+    fn text_is_built_only_for_a_sink_that_keeps_it() {
+        let no_text = || -> MismatchText { panic!("this sink keeps no text") };
+        assert!(MismatchSink::First.report(&PathTrail::Root, || 1, no_text).is_break());
         let mut count = MismatchSink::Count(0);
-        assert!(count.report(&PathTrail::Root, || 0, no_words).is_continue());
+        assert!(count.report(&PathTrail::Root, || 0, no_text).is_continue());
         assert!(matches!(count, MismatchSink::Count(1)));
     }
 
     #[test]
-    fn a_mismatch_says_where_expected_and_got() {
+    fn a_mismatch_displays_its_path_and_both_values() {
         let mut mismatch = Mismatch {
             path: Path::root().join("name"),
             expected: "\"weather\"".to_owned(),

@@ -8,8 +8,8 @@
 //!
 //! A value without `says` matches; `error` and `hint` follow a matcher that is rejected.
 
-use super::judge::Mismatch;
 use super::matcher::Matcher;
+use super::mismatch_sink::Mismatch;
 use super::parse;
 
 const REFERENCE: &str = include_str!("../../../../docs/reference/matchers.md");
@@ -49,8 +49,8 @@ fn check_block(block: &str) {
     for Example { value, says } in examples {
         let value = serde_json::from_str(&value).expect(&value);
         let mismatches = matcher.as_ref().unwrap().check(&value);
-        let said: Vec<_> = mismatches.iter().map(Mismatch::to_string).collect();
-        assert_eq!(said, says, "{value} in\n{block}");
+        let found: Vec<_> = mismatches.iter().map(Mismatch::to_string).collect();
+        assert_eq!(found, says, "{value} in\n{block}");
     }
 }
 
