@@ -139,7 +139,7 @@ fn assert_order(crate_name: &str, order: &[&str]) {
 }
 
 #[test]
-fn every_way_to_name_a_module_of_the_crate_is_seen() {
+fn every_syntax_for_a_module_path_is_parsed() {
     let code = "use crate::a;\nuse crate::{\n    b::{self, X},\n    c,\n};\nuse super::super::d::Y;\nlet e = rehearsal::e::z();";
     let names: Vec<String> = names_from_the_root(code, 2).into_iter().map(|(_, name)| name).collect();
     assert_eq!(names, ["a", "b", "c", "", "e", "d"]);

@@ -104,7 +104,7 @@ async fn one_server_is_shared_by_this_test() {
 }
 
 #[test]
-fn and_by_tests_with_runtimes_of_their_own() {
+fn one_server_is_shared_by_tests_with_other_runtimes() {
     let one = tokio::runtime::Runtime::new().unwrap().block_on(shared_process());
     let other = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(shared_process());
     assert_eq!(one, other);

@@ -52,7 +52,7 @@ async fn only_ping_is_answered_before_the_handshake() {
     "#,
     )
     .await;
-    peer.say_text("not json".to_owned()).await;
+    peer.send_text("not json".to_owned()).await;
     peer.play("< -32700").await;
     peer.finish().await;
 }
