@@ -60,10 +60,15 @@ new roots
 #[test]
 fn several_answers_are_sent_in_order_and_the_last_repeats() {
     let initialize = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"curious"}}}"#;
-    let question = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"roots/list"}}"#);
+    let roots_request = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"roots/list"}}"#);
     let result = r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"thank you"}]}}"#;
-    let responses =
-        [initialize.to_owned(), question("first"), question("second"), question("third"), result.to_owned()];
+    let responses = [
+        initialize.to_owned(),
+        roots_request("first"),
+        roots_request("second"),
+        roots_request("third"),
+        result.to_owned(),
+    ];
     let server = "read line; sed -n 1p responses; read line; read line; \
                   for n in 2 3 4; do sed -n ${n}p responses; read line; done; sed -n 5p responses; cat > /dev/null";
     let fixture = Fixture::new().file("responses", &(responses.join("\n") + "\n")).file("server", server);

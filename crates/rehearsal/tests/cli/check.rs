@@ -7,7 +7,7 @@ use rehearsal::core::script::read;
 
 use crate::fixture::{Fixture, rehearse};
 
-/// Every broken file of the repository says what is wrong, where, and what to do.
+/// The error of every broken file of the repository has a location and a hint.
 #[test]
 fn each_broken_file_gets_a_located_error() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mocks/broken");
@@ -44,7 +44,7 @@ fn a_file_without_mistakes_is_only_counted() {
     "#);
 }
 
-/// What only shows when a file is made ready is found as well.
+/// Errors that appear only when a file is compiled are found as well.
 #[test]
 fn templates_and_referenced_files_are_checked() {
     let mock = "tools:\n  - name: a\n    answers: [{ text: \"{{ arguments.city \" }]\n\

@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A fixture with an engine that runs `tiny-server` here, whatever it is asked to run.
+/// A fixture with a container engine that always runs `tiny-server` on this machine.
 fn stage_with_engine() -> Fixture {
     let fixture = Fixture::new().file(
         "engine",

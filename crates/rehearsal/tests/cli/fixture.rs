@@ -52,7 +52,7 @@ impl Fixture {
         let mut server = fixture.shell(&format!("exec rehearse mock {MOCK} --listen 0")).spawn().unwrap();
         let first = BufReader::new(server.stderr.take().unwrap()).lines().next().unwrap().unwrap();
         let address = first.strip_prefix("listening on http://").and_then(|url| url.strip_suffix("/mcp"));
-        let address = address.expect("the server says where it listens").to_owned();
+        let address = address.expect("the server prints its URL").to_owned();
         Fixture { served: Some(Served { server: Some(server), address }), ..fixture }
     }
 

@@ -29,7 +29,7 @@ fn recorded() -> Fixture {
     {
         fixture.run(&format!("rehearse {verb} -- {record}"));
     }
-    // Later it says something else.
+    // A second recording in which the server answers differently.
     fixture.run("sed -i /Rain/d weather.mock.yaml");
     fixture.run(&format!("rehearse call get_forecast city=Oslo -- {record}"));
     fixture

@@ -338,7 +338,7 @@ prompts: [{ name: greet, arguments: [{ name: who, complete: [Ada] }], messages: 
 }
 
 #[test]
-fn a_mock_supports_no_version_newer_than_the_one_that_the_server_chose() {
+fn a_mock_supports_no_version_newer_than_the_recorded_one() {
     let calls =
         vec![listing(&["a"]), ("x/y", json!({"a": 1}), json!({"code": -32601, "message": "What?", "data": "x/y"}))];
     let older = session(json!({"tools": {}}), &calls).replace("2025-11-25", "2024-11-05");

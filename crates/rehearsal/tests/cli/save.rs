@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A server of the handshake era that gives one answer to whatever it is asked after the handshake.
+/// A server of the handshake era that has one answer for every request after the handshake.
 fn server_that_answers(result: &str) -> Fixture {
     let initialize = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"odd"}}}"#;
     let answer = format!(r#"{{"jsonrpc":"2.0","id":2,"result":{result}}}"#);

@@ -146,7 +146,7 @@ fn child_processes_of_a_server_do_not_outlive_a_killed_rehearse() {
 }
 
 #[test]
-fn a_server_that_ignores_everything_does_not_outlive_a_rehearse_that_is_killed() {
+fn a_server_that_ignores_signals_does_not_outlive_a_killed_rehearse() {
     let fixture = Fixture::new();
     let server = "trap '' TERM HUP; echo ready >&2; exec sleep 600";
     let run = Run::until(&fixture, "rehearse list -v -- sh server", server, |line| line == "! ready");

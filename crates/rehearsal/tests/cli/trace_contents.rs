@@ -10,7 +10,7 @@ use rehearsal::core::trace::{EntryBody, Part, PlacedMessage, SessionEnd, Session
 
 /// One session of a trace.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct SessionContents {
     pub(crate) start: SessionStart,
     pub(crate) end: Option<SessionEnd>,
     pub(crate) calls: usize,
@@ -19,12 +19,12 @@ pub(crate) struct Session {
 }
 
 /// The sessions of a trace, in order.
-pub(crate) fn sessions(path: &Path) -> Vec<Session> {
-    let mut sessions: Vec<Session> = Vec::new();
+pub(crate) fn sessions(path: &Path) -> Vec<SessionContents> {
+    let mut sessions: Vec<SessionContents> = Vec::new();
     for part in TraceReader::new(BufReader::new(File::open(path).unwrap())) {
         let part = part.unwrap();
         if let Part::Start(start) = part {
-            sessions.push(Session { start, end: None, calls: 0, stderr: Vec::new(), messages: Vec::new() });
+            sessions.push(SessionContents { start, end: None, calls: 0, stderr: Vec::new(), messages: Vec::new() });
             continue;
         }
         let session = sessions.last_mut().unwrap();
@@ -52,7 +52,7 @@ pub(crate) fn sessions(path: &Path) -> Vec<Session> {
     sessions
 }
 
-impl Session {
+impl SessionContents {
     /// The bytes that one side sent, with the line ends of the transport.
     pub(crate) fn stream(&self, side: Side) -> Vec<u8> {
         let mut stream = Vec::new();

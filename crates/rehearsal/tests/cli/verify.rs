@@ -286,9 +286,9 @@ fn verify_does_not_wait_for_a_server_that_exited() {
 #[test]
 fn a_server_that_stops_answering_fails_verification() {
     let fixture = recorded();
-    // It reads the second request, and is gone.
-    let dies = r#"sh -c 'read one; echo "$one" | rehearse replay -q trace.jsonl; read two'"#;
-    rehearse!(fixture, &format!("rehearse verify trace.jsonl -- {dies}"), @"
+    // The server exits after the second request.
+    let exits = r#"sh -c 'read one; echo "$one" | rehearse replay -q trace.jsonl; read two'"#;
+    rehearse!(fixture, &format!("rehearse verify trace.jsonl -- {exits}"), @"
     exit: 3
     ----- stdout -----
     ~ tools/list
@@ -310,7 +310,7 @@ fn a_server_that_stops_answering_fails_verification() {
     ----- stderr -----
     4 as recorded, 4 different, 4 skipped
     ");
-    rehearse!(fixture, &format!("rehearse verify trace.jsonl --update -- {dies} > /dev/null"), @"
+    rehearse!(fixture, &format!("rehearse verify trace.jsonl --update -- {exits} > /dev/null"), @"
     exit: 3
     ----- stderr -----
     4 as recorded, 4 different, 4 skipped
@@ -375,7 +375,7 @@ fn an_update_does_not_overwrite_recordings_of_other_tools() {
 }
 
 /// A server that requests the roots before the first call, and returns whether it received them.
-const ASKS_FOR_ROOTS: &str = r#"read initialize
+const REQUESTS_ROOTS: &str = r#"read initialize
 echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'
 read initialized
 echo '{"jsonrpc":"2.0","id":"r","method":"roots/list"}'
@@ -395,7 +395,7 @@ fn a_server_request_at_any_time_gets_its_recorded_answer() {
         r#"{{"format":1,"session_id":"s","server_info":{{}},"started_at":null,"metadata":{{}},"calls":[{calls}],"messages":[],"ended_at":null,"end":null}}"#
     );
     let trace = trace.replace('\n', "");
-    let fixture = Fixture::new().file("trace.jsonl", &trace).file("server.sh", ASKS_FOR_ROOTS);
+    let fixture = Fixture::new().file("trace.jsonl", &trace).file("server.sh", REQUESTS_ROOTS);
     rehearse!(fixture, "rehearse verify trace.jsonl -- sh server.sh", @"
     exit: 0
     ----- stderr -----
@@ -509,7 +509,7 @@ fn the_replacement_of_a_secret_is_not_sent() {
     ");
 }
 
-/// A recording of a handshake and of one page of tools, and a server of a few lines that says this.
+/// A recording of a handshake and of one page of tools, and a server that sends the same.
 fn against(recorded: &str, info: &str, listed: &str) -> Fixture {
     let opening = |info: &str| {
         format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{info}}}"#)
@@ -523,9 +523,12 @@ fn against(recorded: &str, info: &str, listed: &str) -> Fixture {
     let first = call(0, begin, &opening(r#"{"name":"s","version":"1"}"#));
     let second = call(2, r#""method":"tools/list""#, recorded);
     let trace = format!(r#"{{"format":1,"session_id":"a","calls":[{first},{second}]}}"#);
-    let says = |id: u8, result: &str| format!("echo '{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}'");
-    let server =
-        format!("read a; {}; read b; read c; {}; while read d; do :; done", says(1, &opening(info)), says(2, listed));
+    let respond = |id: u8, result: &str| format!("echo '{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}'");
+    let server = format!(
+        "read a; {}; read b; read c; {}; while read d; do :; done",
+        respond(1, &opening(info)),
+        respond(2, listed)
+    );
     Fixture::new().file("trace.jsonl", &(trace + "\n")).file("server", &server)
 }
 

@@ -92,13 +92,13 @@ fn several_elements_come_go_and_change_in_one_array() {
 }
 
 /// A mock that sends these elicitations before it answers.
-fn asking(messages: &[&str]) -> String {
-    let ask = |(at, message): (usize, &&str)| {
+fn elicitation_mock(messages: &[&str]) -> String {
+    let step = |(at, message): (usize, &&str)| {
         format!(
             "{{ ask: {{ q{at}: {{ elicitation: {{ message: '{message}', requested_schema: {{ type: object, properties: {{}} }} }} }} }} }}"
         )
     };
-    let steps: Vec<String> = messages.iter().enumerate().map(ask).collect();
+    let steps: Vec<String> = messages.iter().enumerate().map(step).collect();
     let steps = steps.join(", ");
     format!(
         "server: {{ name: asks, version: '1' }}\ntools: [{{ name: book, answers: [{{ steps: [{steps}], text: booked }}] }}]\n"
@@ -111,7 +111,9 @@ const ANSWER: &str = r#"--answer 'elicitation/create={"action":"accept","content
 fn a_changed_input_request_text_is_updated_in_both_eras() {
     for protocol in ["modern", "legacy"] {
         let fixture = Fixture::new();
-        let fixture = fixture.file("one.mock.yaml", &asking(&["How?"])).file("two.mock.yaml", &asking(&["How then?"]));
+        let fixture = fixture
+            .file("one.mock.yaml", &elicitation_mock(&["How?"]))
+            .file("two.mock.yaml", &elicitation_mock(&["How then?"]));
         let record = "rehearse record -q -o trace.jsonl -- rehearse mock one.mock.yaml";
         fixture.run(&format!("rehearse call book {ANSWER} --protocol {protocol} -- {record}"));
         insta::allow_duplicates! {
@@ -152,7 +154,7 @@ fn a_changed_input_request_text_is_updated_in_both_eras() {
 
 #[test]
 fn an_added_or_removed_input_request_must_be_recorded_again() {
-    let (one, two) = (asking(&["How?"]), asking(&["How?", "When?"]));
+    let (one, two) = (elicitation_mock(&["How?"]), elicitation_mock(&["How?", "When?"]));
     let fixture = Fixture::new().file("one.mock.yaml", &one).file("two.mock.yaml", &two);
     for (file, trace) in [("one", "one.jsonl"), ("two", "two.jsonl")] {
         let record = format!("rehearse record -q -o {trace} -- rehearse mock {file}.mock.yaml");
@@ -189,9 +191,9 @@ fn an_added_or_removed_input_request_must_be_recorded_again() {
 
 #[test]
 fn the_result_after_an_unanswerable_server_request_is_not_recorded() {
-    let silent = asking(&[]);
+    let silent = elicitation_mock(&[]);
     for protocol in ["modern", "legacy"] {
-        let fixture = Fixture::new().file("one.mock.yaml", &silent).file("two.mock.yaml", &asking(&["How?"]));
+        let fixture = Fixture::new().file("one.mock.yaml", &silent).file("two.mock.yaml", &elicitation_mock(&["How?"]));
         let record = "rehearse record -q -o one.jsonl -- rehearse mock one.mock.yaml";
         fixture
             .run(&format!("rehearse call book {ANSWER} --protocol {protocol} -- {record}; cp one.jsonl before.jsonl"));

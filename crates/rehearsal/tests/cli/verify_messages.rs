@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A server that lists no tools, or does what its first word says; `other` lists one.
+/// A server that lists no tools; its first argument selects another behaviour, `other` lists one tool.
 const SERVER: &str = r#"while read line; do
   id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   answer='"result":{"tools":[]}'
@@ -55,7 +55,7 @@ fn stderr_and_log_lines_have_no_secrets() {
     [info] {"api_key":"[redacted:bfc4c1d5]"}
     2 as recorded, 0 different, 0 skipped
     "#);
-    // Not even where nothing can be compared, and not where the wire is shown.
+    // Also if there is nothing to compare, and with the messages shown.
     let gone = "sh -c 'echo login as ghp_0123456789abcdefghijABCDEFGHIJ012345 >&2; exit 3'";
     rehearse!(fixture, &format!("rehearse verify trace.jsonl -- {gone}"), @"
     exit: 3
@@ -134,7 +134,7 @@ fn a_read_only_recording_is_reported_before_the_server_is_called() {
     ----- stderr -----
     error: cannot write trace.jsonl: the file is read-only
     ");
-    // Another name of the file keeps what was recorded.
+    // A hard link to the recording keeps the old contents.
     fixture.run("chmod 644 trace.jsonl; ln trace.jsonl other.jsonl");
     fixture.run("rehearse verify trace.jsonl --update -- sh server.sh other");
     rehearse!(fixture, "rehearse verify other.jsonl -- sh server.sh && rehearse verify trace.jsonl -- sh server.sh other", @"

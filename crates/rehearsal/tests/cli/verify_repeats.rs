@@ -79,9 +79,9 @@ fn recorded_call(seq: u64, method: &str, answer: &str, text: &str) -> String {
 
 /// A server that sends a request in each call, and returns the response to it as text.
 fn requesting_server(method: &str) -> String {
-    let ask = format!(r#"echo '{{"jsonrpc":"2.0","id":"q","method":"{method}"}}'"#);
+    let request = format!(r#"echo '{{"jsonrpc":"2.0","id":"q","method":"{method}"}}'"#);
     server(&format!(
-        r#"*tools/call*) {ask}; read -r response; case "$response" in
+        r#"*tools/call*) {request}; read -r response; case "$response" in
       *one*) text=one ;; *two*) text=two ;; *'no roots'*) text=refused ;; *) text=other ;;
     esac; say '"result":{{"content":[{{"type":"text","text":"'$text'"}}]}}' ;;"#
     ))
@@ -144,13 +144,13 @@ fn a_list_that_was_requested_twice_is_compared_twice() {
 #[test]
 fn a_session_that_cannot_start_does_not_affect_the_others() {
     let list = r#"{"request":{"seq":3,"at_ms":3,"id":2,"method":"tools/list"},"response":{"seq":4,"at_ms":4,"success":true,"result":{"tools":[{"name":"a"}]}},"duration_ms":1}"#;
-    let ask = |id: u8| {
+    let call = |id: u8| {
         format!(
             r#"{{"request":{{"seq":{id},"at_ms":1,"id":{id},"method":"tools/call","params":{{"name":"a","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}}}},"response":{{"seq":9,"at_ms":4,"success":true,"result":{{}}}},"duration_ms":1}}"#
         )
     };
     let stateless =
-        |id: u8| format!(r#"{{"format":1,"session_id":"{id}","calls":[{},{}],"messages":[]}}"#, ask(id), ask(id + 1));
+        |id: u8| format!(r#"{{"format":1,"session_id":"{id}","calls":[{},{}],"messages":[]}}"#, call(id), call(id + 1));
     let sessions = [trace(list), trace(list), stateless(1), trace(list)].join("\n");
     let tools = r#"*tools/list*) say '"result":{"tools":[{"name":"b"}]}' ;;"#;
     let starts = r#"n=$(cat starts); echo "$n+" > starts; [ "$n" = + ] || [ "$n" = ++ ] && exit 1"#;

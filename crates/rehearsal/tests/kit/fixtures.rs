@@ -34,7 +34,7 @@ fn sample() -> tempfile::TempDir {
 }
 
 #[tokio::test]
-async fn a_server_runs_in_a_folder_with_sample_data_and_both_are_gone_afterwards() {
+async fn a_fixture_removes_its_server_and_sample_data_when_it_ends() {
     let sample = sample();
     let project = Project::new().copy(sample.path(), "data").file("config/extra.txt", "extra");
     let path = project.path().to_owned();

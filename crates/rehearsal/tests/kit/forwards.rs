@@ -19,8 +19,8 @@ use serde_json::{Map, json};
 use tokio::sync::Notify;
 
 /// A mock with progress, change notices and input requests.
-const ASKING: &str = "
-server: { name: asking, version: '1' }
+const MOCK: &str = "
+server: { name: upstream, version: '1' }
 tools:
   - { name: plain, answers: [{ text: here }] }
   - { name: go, answers: [{ steps: [{ progress: { progress: 1, total: 2 } }, { wait: 5ms }], text: gone }] }
@@ -63,7 +63,7 @@ fn forwarding_of(recorded: &str, server: impl Fn() -> ClientBuilder + Send + Syn
 
 /// A replay in front of a mock, which gets a client of the handshake era.
 fn before_mock() -> Forwarding {
-    before(Arc::new(MockServer::from_text(ASKING).unwrap()))
+    before(Arc::new(MockServer::from_text(MOCK).unwrap()))
 }
 
 fn before(mock: Arc<MockServer>) -> Forwarding {
@@ -117,8 +117,8 @@ async fn progress_is_forwarded_verbatim() {
 }
 
 #[tokio::test]
-async fn a_server_that_could_not_be_started_or_has_exited_is_started_again() {
-    let mock = MockServer::from_text(ASKING).unwrap();
+async fn an_upstream_that_exited_or_failed_to_start_is_restarted() {
+    let mock = MockServer::from_text(MOCK).unwrap();
     let starts = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&starts);
     let forwarding = forwarding(move || match count.fetch_add(1, Ordering::Relaxed) {
@@ -154,17 +154,17 @@ read -r call
 async fn a_server_request_reaches_only_the_http_client_of_its_call() {
     let forwarding = before_mock();
     let url = forwarding.over_http().await;
-    let (held, asked) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
+    let (is_held, messages) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
     let client = |name: &'static str| {
-        let (held, asked) = (Arc::clone(&held), Arc::clone(&asked));
+        let (is_held, messages) = (Arc::clone(&is_held), Arc::clone(&messages));
         let answers = ClientHandlers::new().on_async(Method::ELICITATION, move |request| {
-            asked.lock().unwrap().push(format!("{name}: {}", request.params["message"].as_str().unwrap()));
-            let held = Arc::clone(&held);
+            messages.lock().unwrap().push(format!("{name}: {}", request.params["message"].as_str().unwrap()));
+            let is_held = Arc::clone(&is_held);
             // Answers only when the call of the other client is active, too.
             let is_first = request.params["message"] == "First?";
             async move {
                 if is_first {
-                    held.notified().await;
+                    is_held.notified().await;
                 }
                 Ok(json!({"action": "accept", "content": {}}))
             }
@@ -172,21 +172,21 @@ async fn a_server_request_reaches_only_the_http_client_of_its_call() {
         Client::url(url.as_str()).modern().timeout(TIMEOUT).handlers(answers)
     };
     let (asks, holds) = (client("asks").connect().await.unwrap(), client("holds").connect().await.unwrap());
-    let asking = tokio::spawn(async move { asks.call_tool("ask", json!({})).await.unwrap().content() });
-    while asked.lock().unwrap().is_empty() {
+    let call = tokio::spawn(async move { asks.call_tool("ask", json!({})).await.unwrap().content() });
+    while messages.lock().unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    let going_on = Arc::clone(&held);
-    let holding = holds.call("hold").on_progress(move |_| going_on.notify_one()).start().await.unwrap();
-    assert_eq!(asking.await.unwrap(), "asked");
-    assert_eq!(*asked.lock().unwrap(), ["asks: First?", "asks: Second?"]);
+    let observed = Arc::clone(&is_held);
+    let holding = holds.call("hold").on_progress(move |_| observed.notify_one()).start().await.unwrap();
+    assert_eq!(call.await.unwrap(), "asked");
+    assert_eq!(*messages.lock().unwrap(), ["asks: First?", "asks: Second?"]);
     holding.cancel("enough").await;
     forwarding.replay.close().await.unwrap();
 }
 
 #[tokio::test]
 async fn change_notices_between_calls_reach_subscribed_modern_clients() {
-    let mock = Arc::new(MockServer::from_text(ASKING).unwrap());
+    let mock = Arc::new(MockServer::from_text(MOCK).unwrap());
     let forwarding = before(Arc::clone(&mock));
     let client = forwarding.client().connect().await.unwrap();
     let _listening = client.listen(ListenFilter { tools: true, ..ListenFilter::default() }).await.unwrap();
@@ -201,7 +201,7 @@ async fn change_notices_between_calls_reach_subscribed_modern_clients() {
 async fn a_recorded_request_without_a_response_is_forwarded_to_the_upstream() {
     let unanswered = r#"{"request":{"seq":2,"at_ms":2,"id":2,"method":"tools/call","params":{"name":"plain"}},"response":null,"duration_ms":null}]}"#;
     let trace = TRACE.trim_end().strip_suffix("]}").unwrap().to_owned() + "," + unanswered + "\n";
-    let mock = MockServer::from_text(ASKING).unwrap();
+    let mock = MockServer::from_text(MOCK).unwrap();
     let forwarding = forwarding_of(&trace, move || Client::connection(mock.connection()).timeout(TIMEOUT));
     let client = forwarding.client().connect().await.unwrap();
     assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");

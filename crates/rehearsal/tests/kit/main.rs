@@ -1,6 +1,6 @@
 //! Tests of the library's public API.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod assertions;
 mod client;

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::replays::client;
 use crate::transcript::{replay, session};
 
-/// The same call twice, after a notification that came while the client pinged.
+/// A session with two equal calls, and a change notice during a ping.
 const TWICE: &str = r#"
 > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}

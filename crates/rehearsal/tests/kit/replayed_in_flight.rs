@@ -48,10 +48,10 @@ async fn a_server_request_that_names_a_task_belongs_to_it() {
 /// Over stdio a log message names no call, but a call without a log level gets none.
 #[tokio::test]
 async fn a_log_message_belongs_to_a_call_that_requested_logs() {
-    let asks = r#""_meta":{"io.modelcontextprotocol/logLevel":"debug","#;
+    let logs = r#""_meta":{"io.modelcontextprotocol/logLevel":"debug","#;
     let logging = |name: &str| {
         let call = r#"> {"id":"NAME","method":"tools/call","params":{"name":"NAME",META}}"#.replace("NAME", name);
-        call.replace("META", &META.replace(r#""_meta":{"#, asks))
+        call.replace("META", &META.replace(r#""_meta":{"#, logs))
     };
     let log = r#"< {"method":"notifications/message","params":{"level":"error","data":"x"}}"#;
     let answer =
@@ -70,7 +70,7 @@ async fn a_log_message_belongs_to_a_call_that_requested_logs() {
 }
 
 #[tokio::test]
-async fn progress_of_two_clients_with_one_token_comes_with_the_call_of_its_stream() {
+async fn progress_with_equal_tokens_belongs_to_the_call_of_its_stream() {
     let recorded = session(
         "a",
         r#"
@@ -101,21 +101,21 @@ const HANDSHAKE: &str = r#"
 "#;
 
 /// The messages of the input request that a client of 2026-07-28 gets for a tool.
-async fn asked(replay: &Replay, name: &str, arguments: Value) -> Vec<Value> {
+async fn input_requests(replay: &Replay, name: &str, arguments: Value) -> Vec<Value> {
     let client = client(replay).modern().capabilities(json!({"elicitation": {}, "roots": {}})).connect().await.unwrap();
     let mut params = json!({"name": name, "arguments": arguments});
-    let mut asked = Vec::new();
+    let mut received = Vec::new();
     loop {
         let mut result = client.request("tools/call", params.clone()).await.unwrap().into_result().unwrap();
         if result["resultType"] != "input_required" {
-            return asked;
+            return received;
         }
-        let questions = result["inputRequests"].as_object().unwrap();
-        asked.extend(questions.values().map(|question| match &question["params"]["message"] {
-            Value::Null => question["method"].clone(),
+        let requests = result["inputRequests"].as_object().unwrap();
+        received.extend(requests.values().map(|request| match &request["params"]["message"] {
+            Value::Null => request["method"].clone(),
             message => message.clone(),
         }));
-        params["inputResponses"] = questions.keys().map(|key| (key.clone(), json!({"action": "cancel"}))).collect();
+        params["inputResponses"] = requests.keys().map(|key| (key.clone(), json!({"action": "cancel"}))).collect();
         params["requestState"] = result["requestState"].take();
     }
 }
@@ -133,9 +133,9 @@ async fn a_server_request_belongs_to_the_latest_pending_call() {
 < {"id":2,"result":{"content":[{"type":"text","text":"accept: A:u0?"}]}}
 "#;
     let replay = replay(&[session("a", &[HANDSHAKE, talk].concat())], ReplayOptions::default());
-    assert_eq!(asked(&replay, "other", json!({})).await, [] as [&str; 0]);
-    assert_eq!(asked(&replay, "slow", json!({"n": 3})).await, [] as [&str; 0]);
-    assert_eq!(asked(&replay, "ask", json!({"question": "u0?"})).await, ["u0?"]);
+    assert_eq!(input_requests(&replay, "other", json!({})).await, [] as [&str; 0]);
+    assert_eq!(input_requests(&replay, "slow", json!({"n": 3})).await, [] as [&str; 0]);
+    assert_eq!(input_requests(&replay, "ask", json!({"question": "u0?"})).await, ["u0?"]);
 }
 
 #[tokio::test]
@@ -153,8 +153,8 @@ async fn the_second_server_request_of_a_call_follows_its_first() {
 "#;
     let talk = [HANDSHAKE, talk].concat();
     let replay = replay(&[session("a", &talk)], ReplayOptions::default());
-    assert_eq!(asked(&replay, "work", json!({"id": "c0"})).await, [] as [&str; 0]);
-    assert_eq!(asked(&replay, "work", json!({"id": "c1"})).await, ["c1-q0", "c1-q2"]);
+    assert_eq!(input_requests(&replay, "work", json!({"id": "c0"})).await, [] as [&str; 0]);
+    assert_eq!(input_requests(&replay, "work", json!({"id": "c1"})).await, ["c1-q0", "c1-q2"]);
 }
 
 /// The first call takes 300 ms longer than the second.

@@ -76,7 +76,7 @@ async fn assert_replayed(words: &str, requests: &str, expected: &str) {
 }
 
 #[tokio::test]
-async fn the_nth_list_request_gets_the_nth_recorded_list_and_then_the_last() {
+async fn repeated_list_requests_get_the_recorded_lists_in_order() {
     assert_replayed("list:a enable ! list:b", "list enable ! list list", "a enable ! b b").await;
     assert_replayed("list:a list:b one list:c", "list list list one list", "a b c one c").await;
 }

@@ -145,7 +145,7 @@ async fn a_garbled_recorded_response_does_not_answer() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_refused_in_a_call_of_the_handshake_era_is_refused_again() {
+async fn a_version_refused_in_a_legacy_call_is_refused_in_replay() {
     let refused = r#"
     > {"id":1,"method":"tools/call","params":{"name":"dig"}}
     < {"id":1,"error":{"code":-32022,"message":"unsupported","data":{"supported":["2026-07-28"],"requested":"x"}}}
@@ -167,7 +167,7 @@ const TOO_NEW: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_version_that_is_refused_in_a_call_of_2026_is_refused_again() {
+async fn a_version_refused_in_a_modern_call_is_refused_in_replay() {
     let alone = replay(&[session("a", TOO_NEW)], ReplayOptions::default());
     Peer::of(&alone).play(TOO_NEW).await;
     let ledger = alone.ledger().unwrap();

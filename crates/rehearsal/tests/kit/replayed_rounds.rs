@@ -84,7 +84,7 @@ async fn verify_stops_at_the_round_that_the_recorded_client_abandoned() {
 }
 
 /// A server request with the progress token of the official TypeScript SDK.
-const ASKS: &str = r#"
+const SERVER_REQUEST: &str = r#"
 > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
 < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
 > {"id":1,"method":"tools/call","params":{"name":"look"}}
@@ -95,19 +95,19 @@ const ASKS: &str = r#"
 
 #[tokio::test]
 async fn a_replayed_server_request_has_a_token_of_this_session() {
-    let replay = replay(&[session("a", &ASKS.replace("ID", "0"))], ReplayOptions::default());
-    Peer::of(&replay).play(&ASKS.replace("ID", "1")).await;
+    let replay = replay(&[session("a", &SERVER_REQUEST.replace("ID", "0"))], ReplayOptions::default());
+    Peer::of(&replay).play(&SERVER_REQUEST.replace("ID", "1")).await;
 }
 
 #[tokio::test]
 async fn an_input_request_without_params_is_replayed_without_params() {
-    let asks = r#"
+    let round = r#"
     > {"id":1,"method":"tools/call","params":{"name":"look",META}}
     < {"id":1,"result":{"resultType":"input_required","requestState":"1","inputRequests":{"roots":{"method":"roots/list"}}}}
     > {"id":2,"method":"tools/call","params":{"name":"look","requestState":"1","inputResponses":{"roots":{"roots":[]}},META}}
     < {"id":2,"result":{"resultType":"complete","content":[]}}
     "#;
-    for (recorded, name) in [(asks, "roots"), (&ASKS.replace("ID", "0"), "question-1")] {
+    for (recorded, name) in [(round, "roots"), (&SERVER_REQUEST.replace("ID", "0"), "question-1")] {
         let replay = replay(&[session("a", recorded)], ReplayOptions::default());
         let mut peer = Peer::of(&replay);
         let capable = json!({"_meta": {
@@ -164,7 +164,7 @@ async fn two_concurrent_clients_with_equal_input_requests_get_their_own_results(
     let sequential = [('>', ROOTS[0], 1), ('<', ROOTS[1], 1), ('>', ROOTS[0], 2), ('<', ROOTS[1], 2)];
     let back = [('>', BACK[0], 3), ('>', BACK[0], 4), ('<', BACK[1], 3), ('<', BACK[1], 4)];
     for requests in [concurrent, sequential] {
-        for state in ["", r#""requestState":"asked once","#] {
+        for state in ["", r#""requestState":"state","#] {
             let recorded = transcript(&[requests, back].concat(), state);
             let replay = replay(&[session("a", &recorded)], ReplayOptions::default());
             assert_eq!(results(&replay, 2).await, ["A", "B"], "{state}");
@@ -176,7 +176,8 @@ async fn two_concurrent_clients_with_equal_input_requests_get_their_own_results(
 #[tokio::test]
 async fn an_input_response_continues_the_round_that_requested_it() {
     let named = |what: &str| what.replace("roots\":{", "more\":{");
-    let (asks_more, answers_more) = (named(ROOTS[1]), BACK[0].replace(r#""roots":{"roots""#, r#""more":{"roots""#));
+    let (second_request, second_response) =
+        (named(ROOTS[1]), BACK[0].replace(r#""roots":{"roots""#, r#""more":{"roots""#));
     let recorded = [
         ('>', ROOTS[0], 1),
         ('<', ROOTS[1], 1),
@@ -184,8 +185,8 @@ async fn an_input_response_continues_the_round_that_requested_it() {
         ('<', ROOTS[1], 2),
         // The first call needs a second round, and completes it before the second call continues.
         ('>', BACK[0], 5),
-        ('<', &asks_more, 5),
-        ('>', &answers_more, 3),
+        ('<', &second_request, 5),
+        ('>', &second_response, 3),
         ('<', BACK[1], 3),
         ('>', BACK[0], 4),
         ('<', BACK[1], 4),
@@ -216,7 +217,7 @@ async fn a_replayed_input_required_result_equals_the_recorded_one() {
 }
 
 #[tokio::test]
-async fn an_input_required_result_has_a_request_state_even_if_the_recorded_one_had_none() {
+async fn a_replayed_input_required_result_always_has_a_request_state() {
     let recorded = [('>', ROOTS[0], 1), ('<', ROOTS[1], 1), ('>', BACK[0], 3), ('<', BACK[1], 3)];
     let replay = replay(&[session("a", &transcript(&recorded, ""))], ReplayOptions::default());
     let mut peer = Peer::of(&replay);

@@ -76,7 +76,7 @@ fn client(server: &MockServer, number: usize) -> ClientBuilder {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_test_cases_at_once_on_one_server_never_see_each_others_responses() {
+async fn a_thousand_concurrent_test_cases_get_their_own_responses() {
     let server = MockServer::harness().unwrap();
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
@@ -121,9 +121,9 @@ async fn queues_are_loaded_and_calls_are_verified_over_the_control_api() {
     assert_eq!((loaded.left, loaded.given), (2, 0));
     assert!(server.load_queue("a", &json!([{"txt": 1}])).unwrap_err().to_string().contains("did you mean `text`?"));
     let client = Client::url(server.url()).modern().connect().await.unwrap();
-    let ask = json!({"task_description": "[test_case_id=a]"});
-    assert_eq!(client.call_tool("get_data", ask.clone()).await.unwrap().content(), "one");
-    assert_eq!(client.call_tool("get_data", ask.clone()).await.unwrap().error_code(), Some(-5));
+    let task = json!({"task_description": "[test_case_id=a]"});
+    assert_eq!(client.call_tool("get_data", task.clone()).await.unwrap().content(), "one");
+    assert_eq!(client.call_tool("get_data", task.clone()).await.unwrap().error_code(), Some(-5));
     assert_eq!(server.queue("a").map(|queue| queue.left), Some(0));
     server.verify(&[ExpectedCall::tool("get_data").times(2)]).unwrap();
     let unmet = server.verify(&[ExpectedCall::tool("other")]).unwrap_err();
@@ -155,8 +155,8 @@ async fn a_mock_is_controlled_over_http() {
     let (status, loaded) = http(&server, "PUT", "/control/queues/a%20b", r#"[{"text": "one"}, {"text": "two"}]"#).await;
     assert_eq!((status, &loaded["left"], &loaded["test_case_id"]), (200, &json!(2), &json!("a b")));
     let client = Client::url(server.url()).modern().connect().await.unwrap();
-    let ask = json!({"task_description": "[test_case_id=a b]"});
-    assert_eq!(client.call_tool("get_data", ask).await.unwrap().content(), "one");
+    let task = json!({"task_description": "[test_case_id=a b]"});
+    assert_eq!(client.call_tool("get_data", task).await.unwrap().content(), "one");
     let (_, queue) = http(&server, "GET", "/control/queues/a%20b", "").await;
     assert_eq!((&queue["given"], &queue["responses"][0]["result"]["content"][0]["text"]), (&json!(1), &json!("two")));
     let (_, all) = http(&server, "GET", "/control/queues", "").await;

@@ -89,7 +89,7 @@ async fn a_flood_of_noise_delays_neither_timeouts_nor_other_clients() {
 }
 
 #[test]
-fn a_dropped_client_ends_its_server_at_once_even_where_nothing_runs_any_more() {
+fn a_dropped_client_ends_its_server_even_without_a_runtime() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = runtime.block_on(server("echo $$ >&2; exec sleep 1000").connect()).unwrap();
     let pid = runtime.block_on(async {
@@ -110,9 +110,9 @@ fn a_dropped_client_ends_its_server_at_once_even_where_nothing_runs_any_more() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_without_end_and_never_reads_ends_with_its_client() {
-    let question = r#"{"jsonrpc":"2.0","id":'$i',"method":"roots/list"}"#;
-    let flood = format!("echo $$ >&2; i=0; while :; do i=$((i+1)); echo '{question}'; done");
+async fn a_server_that_floods_its_client_with_requests_ends_with_it() {
+    let request = r#"{"jsonrpc":"2.0","id":'$i',"method":"roots/list"}"#;
+    let flood = format!("echo $$ >&2; i=0; while :; do i=$((i+1)); echo '{request}'; done");
     let answers = rehearsal::client::ClientHandlers::new().roots([("file:///x".repeat(1000), "x")]);
     let client = server(&flood).handlers(answers).timeout(Duration::from_millis(300)).connect().await.unwrap();
     assert!(client.ping().await.is_err());

@@ -68,21 +68,21 @@ async fn input_responses_are_sent_with_a_new_id_and_the_exact_state() {
     let builder = builder.modern().handlers(answers).capabilities(json!({}));
     let client = connect(builder, &mut peer, &discovery()).await.unwrap();
     let call = meanwhile(async move { client.call_tool("ask", json!({})).await.unwrap().content() });
-    let ask = |id: u32, more: &str| {
+    let request = |id: u32, more: &str| {
         let params = format!(r#""name":"ask","arguments":{{}},{more}{META}"#);
         format!(r#"> {{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{params}}}}}"#)
     };
     let required = |id: u32, state: &str| {
-        let asked = r#""inputRequests":{"who":{"method":"elicitation/create","params":{}}}"#;
-        format!(r#"< {{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required",{asked}{state}}}}}"#)
+        let input_requests = r#""inputRequests":{"who":{"method":"elicitation/create","params":{}}}"#;
+        format!(r#"< {{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required",{input_requests}{state}}}}}"#)
     };
     let inputs = r#""inputResponses":{"who":{"action":"accept","content":{"name":"Ada"}}},"#;
     let script = [
-        ask(2, ""),
+        request(2, ""),
         required(2, r#","requestState":"a \"b\"""#),
-        ask(3, &format!(r#"{inputs}"requestState":"a \"b\"","#)),
+        request(3, &format!(r#"{inputs}"requestState":"a \"b\"","#)),
         required(3, ""),
-        ask(4, inputs),
+        request(4, inputs),
         r#"< {"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","content":[{"type":"text","text":"Hello, Ada!"}]}}"#.into(),
     ];
     peer.play(&script.join("\n")).await;

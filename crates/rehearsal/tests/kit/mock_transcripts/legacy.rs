@@ -78,7 +78,7 @@ async fn input_requests_are_server_requests_and_are_sent_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_response_fails_the_call_and_a_cancelled_call_is_not_answered() {
+async fn an_error_response_fails_the_call_and_a_cancellation_ends_it() {
     let mut peer = Peer::with(&mock(FILE));
     peer.play(&HANDSHAKE.replace("VERSION", "2025-06-18")).await;
     peer.play(
