@@ -1,6 +1,9 @@
-//! Arrows point one way, and the core stays pure.
+//! Dependencies point in one direction, the core does no I/O, and names and words follow the glossary.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
+
+mod type_names;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,7 +15,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The direct dependencies of each crate of ours, tests aside.
+/// The direct dependencies of each crate of the workspace, without those of tests.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).current_dir(root());
