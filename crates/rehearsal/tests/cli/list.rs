@@ -75,7 +75,7 @@ tiny-server [VERSION], protocol 2026-07-28
 }
 
 #[test]
-fn json_is_one_object_of_the_lists_as_the_server_gave_them() {
+fn json_is_one_object_with_the_lists_of_the_server() {
     rehearse!(Fixture::new(), "rehearse list --json --resources --prompts -- tiny-server", @r#"
 exit: 0
 ----- stdout -----
@@ -84,7 +84,7 @@ exit: 0
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_stdout_pipe_is_no_failure() {
     rehearse!(Fixture::new(), "{ rehearse list --json -- tiny-server; echo status $? >&2; } | true", @r"
 exit: 0
 ----- stderr -----
@@ -93,7 +93,7 @@ status 0
 }
 
 #[test]
-fn a_server_that_declares_nothing_is_told_apart_from_one_that_has_nothing() {
+fn list_distinguishes_undeclared_capabilities_from_empty_lists() {
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"bare"}}}"#;
     let fixture = Fixture::new().file("answer", answer).file("server", "read line; cat answer; echo; cat > /dev/null");
     rehearse!(fixture, "rehearse list --protocol legacy -- sh server", @r"
@@ -106,7 +106,7 @@ hint: `--tools` asks for its tools all the same
 }
 
 #[test]
-fn colour_is_for_terminals_unless_it_is_forced_and_never_against_no_color() {
+fn colour_is_for_terminals_unless_forced_and_never_with_no_color() {
     rehearse!(Fixture::new(), "CLICOLOR_FORCE=1 rehearse list --prompts -- tiny-server | cat -v", @r"
 exit: 0
 ----- stdout -----
@@ -146,7 +146,7 @@ done
 "#;
 
 #[test]
-fn what_cannot_be_used_does_not_hide_what_can() {
+fn an_invalid_entry_does_not_hide_the_valid_ones() {
     let fixture = Fixture::new().file("half", HALF_BROKEN);
     rehearse!(fixture, "rehearse list --protocol legacy -- sh half", @r#"
     exit: 1

@@ -29,7 +29,7 @@ fn fixture() -> Fixture {
 }
 
 #[test]
-fn each_finding_says_which_message_where_in_it_and_what_was_expected() {
+fn each_finding_names_its_message_path_and_expectation() {
     rehearse!(fixture(), "rehearse trace check", @r#"
     exit: 1
     ----- stdout -----
@@ -69,7 +69,7 @@ fn each_finding_says_which_message_where_in_it_and_what_was_expected() {
 }
 
 #[test]
-fn only_one_side_may_be_wanted_and_notes_too() {
+fn findings_are_filtered_by_side_and_include_notes_on_demand() {
     rehearse!(fixture(), "rehearse trace check --from server --notes | head -4", @r#"
     exit: 0
     ----- stdout -----
@@ -116,7 +116,7 @@ fn messages_of_a_mock_and_of_the_client_conform_to_every_version() {
 }
 
 #[test]
-fn a_file_that_is_no_recording_and_a_line_that_cannot_be_read_are_told() {
+fn an_invalid_file_and_a_malformed_line_are_reported() {
     rehearse!(Fixture::new().file("a.txt", "hello\n"), "rehearse trace check a.txt", @r#"
     exit: 2
     ----- stderr -----
