@@ -1,0 +1,3 @@
+//! t
+/// t
+pub(crate) const PLAN_FILE: &str = "plan.ts";
