@@ -137,7 +137,7 @@ pub(crate) struct MapToken {
 
 /// The way from positions in the worker to places in the user's source.
 #[derive(Debug, Clone)]
-pub struct PlaceMap {
+pub(crate) struct PlaceMap {
     pub(crate) source: LineIndex,
     pub(crate) edited: LineIndex,
     pub(crate) generated: LineIndex,
@@ -148,12 +148,12 @@ pub struct PlaceMap {
 
 impl PlaceMap {
     /// The user's source.
-    pub fn source(&self) -> &str {
+    pub(crate) fn source(&self) -> &str {
         self.source.text()
     }
 
     /// Line `line` (1-based) of the user's source, for a message that shows it.
-    pub fn source_line(&self, line: u32) -> &str {
+    pub(crate) fn source_line(&self, line: u32) -> &str {
         self.source.line_text(line)
     }
 

@@ -4,10 +4,10 @@
 //! length and the same number of brackets. It is reserved, and used only as far as the source is really nested.
 
 /// The longest source that is compiled.
-pub const MAX_SOURCE_BYTES: usize = 256 * 1024;
+pub const MAX_SOURCE_BYTES: usize = 128 * 1024;
 
 /// The most brackets that a source can have.
-pub(super) const MAX_BRACKETS: usize = 40_000;
+pub(super) const MAX_BRACKETS: usize = 12_000;
 
 /// Stack of one level of brackets: the parser descends through all precedences (measured by the tests below).
 const BRACKET_BYTES: usize = if cfg!(debug_assertions) { 24 * 1024 } else { 8 * 1024 };

@@ -1,0 +1,5 @@
+//! The worker of the tests.
+
+fn main() {
+    rehearsal_sandbox::worker_main()
+}
