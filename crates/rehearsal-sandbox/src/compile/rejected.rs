@@ -1,8 +1,6 @@
 //! Syntax that a plan cannot have although it is valid TypeScript: modules, decorators, unknown globals.
 
-use oxc_ast::ast::{
-    Decorator, ExportAllDeclaration, ExportDefaultDeclaration, ImportDeclaration, ImportExpression, ModuleDeclaration,
-};
+use oxc_ast::ast::{Declaration, Decorator, ImportDeclaration, ImportExpression, ModuleDeclaration, TSModuleBlock};
 use oxc_ast::{AstKind, ast::Program};
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Semantic;
@@ -14,7 +12,7 @@ use crate::place::LineIndex;
 
 /// All rejected constructs of a program, in source order.
 pub(super) fn rejected<'a>(source: &LineIndex, program: &Program<'a>, semantic: &Semantic<'a>) -> Vec<Diagnostic> {
-    let mut visitor = Rejected { found: Vec::new() };
+    let mut visitor = Rejected { found: Vec::new(), namespaces: 0 };
     visitor.visit_program(program);
     let mut found = visitor.found;
     unknown_globals(semantic, &mut found);
@@ -29,6 +27,8 @@ type Found = (Span, String, Option<String>);
 
 struct Rejected {
     found: Vec<Found>,
+    /// How many namespaces are around the visited node; they export to each other, not to a module.
+    namespaces: u32,
 }
 
 impl Rejected {
@@ -44,10 +44,12 @@ const INSTEAD_OF_EXPORT: &str = "end the plan with `return value`, or with the v
 
 impl<'a> Visit<'a> for Rejected {
     fn visit_module_declaration(&mut self, declaration: &ModuleDeclaration<'a>) {
+        if self.namespaces > 0 {
+            return walk::walk_module_declaration(self, declaration);
+        }
         match declaration {
             ModuleDeclaration::ImportDeclaration(import) => self.visit_import_declaration(import),
             ModuleDeclaration::ExportDeclaration(export) => {
-                use oxc_ast::ast::Declaration;
                 let erased = matches!(
                     export.declaration,
                     Declaration::TSTypeAliasDeclaration(_) | Declaration::TSInterfaceDeclaration(_)
@@ -68,18 +70,16 @@ impl<'a> Visit<'a> for Rejected {
         }
     }
 
+    fn visit_ts_module_block(&mut self, block: &TSModuleBlock<'a>) {
+        self.namespaces += 1;
+        walk::walk_ts_module_block(self, block);
+        self.namespaces -= 1;
+    }
+
     fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
         if !import.import_kind.is_type() {
             self.reject(import.span, NO_IMPORT, INSTEAD_OF_IMPORT);
         }
-    }
-
-    fn visit_export_default_declaration(&mut self, export: &ExportDefaultDeclaration<'a>) {
-        self.reject(export.span, NO_EXPORT, INSTEAD_OF_EXPORT);
-    }
-
-    fn visit_export_all_declaration(&mut self, export: &ExportAllDeclaration<'a>) {
-        self.reject(export.span, NO_EXPORT, INSTEAD_OF_EXPORT);
     }
 
     fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {

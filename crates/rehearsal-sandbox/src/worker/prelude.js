@@ -26,7 +26,7 @@
     defineProperty(object, key, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 
   // Stacks. The accessors of `Error` work on slots of the engine, so a frozen or replaced `Error` does not matter.
-  let siteFile, siteLine, siteColumn;
+  let siteFile, siteLine, siteColumn, collected = "";
   function collect(_, sites) {
     let text = "", found = 0;
     for (let index = 0; index < sites.length && found < 4; index++) {
@@ -36,16 +36,15 @@
       if (typeof line !== "number" || line < 1) continue;
       text += (found++ ? "," : "") + line + ":" + apply(siteColumn, site, []);
     }
-    return text;
+    collected = text;
   }
   function withPrepare(prepare, limit) {
     const oldLimit = apply(errorLimit.get, RealError, []), oldPrepare = apply(errorPrepare.get, RealError, []);
     apply(errorLimit.set, RealError, [limit]);
     apply(errorPrepare.set, RealError, [prepare]);
-    const made = own(new RealError(), "stack");
+    new RealError();
     apply(errorLimit.set, RealError, [oldLimit]);
     apply(errorPrepare.set, RealError, [oldPrepare]);
-    return made === undefined ? undefined : made.value;
   }
   withPrepare((_, sites) => {
     const prototype = getPrototypeOf(sites[0]);
@@ -54,8 +53,9 @@
     siteColumn = prototype.getColumnNumber;
   }, 1);
   function stack() {
-    const text = withPrepare(collect, 20);
-    return typeof text === "string" ? text : "";
+    collected = "";
+    withPrepare(collect, 20);
+    return collected;
   }
 
   // Values to JSON. The replacer sees each value once; what it checks is what is sent.
@@ -380,11 +380,11 @@
         return;
       }
       const error = new ToolError(message);
-      error.server = call.server;
-      error.tool = call.tool;
-      error.kind = kind;
-      error.content = parse(value);
-      error.place = place === "" ? null : place;
+      hidden(error, "server", call.server);
+      hidden(error, "tool", call.tool);
+      hidden(error, "kind", kind);
+      hidden(error, "content", parse(value));
+      hidden(error, "place", place === "" ? null : place);
       apply(weakSet, toolErrors, [error, id]);
       call.reject(error);
     },
