@@ -20,8 +20,10 @@ macro_rules! debug_as_display {
     )+};
 }
 
+pub mod cache;
 pub mod client;
 pub mod config;
+pub mod dry_run;
 pub mod generate;
 pub mod mock;
 #[cfg(feature = "oauth")]
@@ -34,5 +36,6 @@ pub mod testing;
 pub mod verify;
 
 pub use client::Client;
+pub use dry_run::dry_run;
 pub use rehearsal_core as core;
 pub use rehearsal_wire as wire;

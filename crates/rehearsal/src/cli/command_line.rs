@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use super::cache::CacheArgs;
 use super::call::Call;
 use super::check::Check;
 use super::completions::Completions;
 use super::context::Context;
+use super::dry_run::DryRunArgs;
 use super::exit::Exit;
 use super::generate::Generate;
 use super::init::Init;
@@ -61,6 +63,8 @@ pub(super) enum Verb {
     Trace(Trace),
     Verify(Verify),
     Generate(Generate),
+    DryRun(Box<DryRunArgs>),
+    Cache(CacheArgs),
     Wrap(Wrap),
     Unwrap(Unwrap),
     Logout(Logout),

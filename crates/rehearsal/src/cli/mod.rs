@@ -7,11 +7,13 @@
 //! ```
 
 mod arguments;
+mod cache;
 mod call;
 mod check;
 mod command_line;
 mod completions;
 mod context;
+mod dry_run;
 mod exit;
 mod file_name;
 mod flag_values;

@@ -4,6 +4,7 @@
 
 mod content;
 mod details;
+mod dry_run;
 mod json;
 mod lists;
 mod parameter;
@@ -15,6 +16,7 @@ mod talk;
 mod trace;
 
 pub(crate) use content::{bytes_in_words, messages, resource, tool_answer};
+pub(crate) use dry_run::dry_run_page;
 pub(crate) use json::{pretty_json, raw_json};
 pub(crate) use lists::Lists;
 pub(crate) use parameter::{Parameter, accepts_unknown, parameters, prompt_parameters};
