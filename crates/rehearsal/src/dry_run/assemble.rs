@@ -11,8 +11,8 @@ use super::catalogue::Servers;
 use super::effects::ToolEffect;
 use super::plan::Plan;
 use super::report::{
-    AnswerOrigin, ConfidenceLoss, DryRunReport, Duration, Effect, FindingCode, Place, PlanFinding, PlanResult,
-    ReportedAnswer, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch, UnreachedCall, Validation,
+    AnswerOrigin, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, FindingCode, PlanFinding, PlanPlace,
+    PlanResult, ReportedAnswer, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch, UnreachedCall, Validation,
 };
 use super::run::RunRecord;
 use super::simulation::{CallEnd, CallProblem, SimulatedCall};
@@ -34,7 +34,7 @@ impl StaticCheck {
         servers: &Servers,
         server: &str,
         tool: &str,
-        place: Place,
+        place: PlanPlace,
         (arguments, unknown): (&Value, &[Path]),
         reason: String,
     ) -> StaticCheck {
@@ -221,7 +221,7 @@ impl Assembly<'_> {
 
     fn type_errors(&self) -> Vec<TypeMismatch> {
         let mut errors = Vec::new();
-        let mut add = |tool: &str, problem: &Option<CallProblem>, call: Option<usize>, place: Option<&Place>| {
+        let mut add = |tool: &str, problem: &Option<CallProblem>, call: Option<usize>, place: Option<&PlanPlace>| {
             let Some(CallProblem::Arguments(violations)) = problem else { return };
             errors.extend(violations.iter().map(|violation| TypeMismatch {
                 tool: tool.to_owned(),
@@ -243,7 +243,7 @@ impl Assembly<'_> {
         errors
     }
 
-    fn duration(&self) -> Duration {
+    fn duration(&self) -> DurationEstimate {
         let calls = &self.record.calls;
         let p50 = rounded(self.record.duration_ms);
         let last = (0..calls.len()).max_by(|one, other| calls[*one].ended_ms.total_cmp(&calls[*other].ended_ms));
@@ -255,7 +255,7 @@ impl Assembly<'_> {
             next = before.max_by(|one, other| calls[*one].ended_ms.total_cmp(&calls[*other].ended_ms));
         }
         critical_path.reverse();
-        Duration {
+        DurationEstimate {
             p50,
             p95: self.p95_ms.map_or(p50, rounded).max(p50),
             known: calls.iter().filter(|call| call.latency_ms.is_some()).count(),
@@ -326,7 +326,7 @@ fn merged(findings: Vec<PlanFinding>, plan: &Plan) -> Vec<PlanFinding> {
     merged.into_iter().map(finish).collect()
 }
 
-fn source_line(plan: &Plan, place: Option<&Place>) -> Option<String> {
+fn source_line(plan: &Plan, place: Option<&PlanPlace>) -> Option<String> {
     place.and_then(|place| plan.line(place.line)).map(str::to_owned)
 }
 

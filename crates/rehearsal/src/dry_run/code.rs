@@ -6,8 +6,8 @@ use std::time::Instant;
 use rehearsal_core::json::Path;
 use rehearsal_core::report::Severity;
 use rehearsal_sandbox::{
-    CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind as SandboxErrorKind, Host, Idle, Level, Levels,
-    PlanError, Program, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
+    CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, Program,
+    RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
 };
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -16,9 +16,9 @@ use super::assemble::{Assembly, StaticCheck, finding, invalid};
 use super::catalogue::Servers;
 use super::options::DryRunOptions;
 use super::plan::Plan;
-use super::report::{DryRunReport, FindingCode, Place, PlanFinding, Runs, SandboxLevels, Via};
+use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, Runs, SandboxLevels, Via};
 use super::run::{PlanFailure, RunRecord};
-use super::simulation::{CallEnd, ErrorKind, Event, LatencyChoice, PlannedCall, Shapes, SimulatedCall, Simulation};
+use super::simulation::{CallEnd, Event, LatencyChoice, PlannedCall, Shapes, SimulatedCall, Simulation};
 use super::{DryRunError, EPOCH_MS, has_latencies};
 
 /// The argument with which a program that uses this library runs as the worker of a sandbox.
@@ -131,21 +131,13 @@ fn outcome(call: &SimulatedCall) -> CallOutcome {
     match &call.end {
         CallEnd::Value(value) => match to_raw_value(value) {
             Ok(value) => CallOutcome::Value(value),
-            Err(error) => CallOutcome::Error {
-                kind: SandboxErrorKind::Protocol,
-                message: error.to_string(),
-                content: Value::Null,
-            },
+            Err(error) => {
+                CallOutcome::Error { kind: ErrorKind::Protocol, message: error.to_string(), content: Value::Null }
+            }
         },
-        CallEnd::Error { kind, message, content } => CallOutcome::Error {
-            kind: match kind {
-                ErrorKind::Tool => SandboxErrorKind::Tool,
-                ErrorKind::Protocol => SandboxErrorKind::Protocol,
-                ErrorKind::Timeout => SandboxErrorKind::Timeout,
-            },
-            message: message.clone(),
-            content: content.clone(),
-        },
+        CallEnd::Error { kind, message, content } => {
+            CallOutcome::Error { kind: *kind, message: message.clone(), content: content.clone() }
+        }
     }
 }
 
@@ -181,9 +173,9 @@ fn plan_failure(file: &str, error: &PlanError) -> PlanFailure {
     }
 }
 
-fn plan_place(file: &str, place: rehearsal_sandbox::Place) -> Place {
+fn plan_place(file: &str, place: rehearsal_sandbox::Place) -> PlanPlace {
     let via = place.via.into_iter().map(|(line, column)| Via { line, column });
-    Place { file: file.to_owned(), line: place.line, column: place.column, via: via.collect() }
+    PlanPlace { file: file.to_owned(), line: place.line, column: place.column, via: via.collect() }
 }
 
 fn syntax_finding(plan: &Plan, diagnostic: Diagnostic) -> PlanFinding {

@@ -49,9 +49,9 @@ pub use self::effects::DeclaredEffect;
 pub use self::options::DryRunOptions;
 pub use self::plan::{Plan, PlanLanguage, PlanReadError};
 pub use self::report::{
-    AnswerOrigin, ConfidenceLoss, DryRunReport, Duration, Effect, EffectFrom, FindingCode, Place, PlanFinding,
-    PlanResult, ReportedAnswer, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch, UnreachedCall, Validation,
-    Via,
+    AnswerOrigin, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, EffectFrom, FindingCode, PlanFinding,
+    PlanPlace, PlanResult, ReportedAnswer, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch, UnreachedCall,
+    Validation, Via, json_schema,
 };
 use self::run::RunRecord;
 use self::simulation::{LatencyChoice, Shapes, Simulation};

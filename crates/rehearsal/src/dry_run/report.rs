@@ -31,7 +31,7 @@ pub struct DryRunReport {
     /// The calls of the plan that this run did not reach.
     pub not_run: Vec<UnreachedCall>,
     /// How long a real run would take.
-    pub estimated_duration_ms: Duration,
+    pub estimated_duration_ms: DurationEstimate,
     /// The calls that change something, or may.
     pub side_effects: Vec<SideEffect>,
     /// Whether everything that the plan does can be undone. Unknown effects count as irreversible.
@@ -81,14 +81,14 @@ pub struct TypeMismatch {
     /// The number of the call; `null` if the call was not reached.
     pub call: Option<usize>,
     /// The place of the call.
-    pub place: Option<Place>,
+    pub place: Option<PlanPlace>,
     /// The line of the plan at that place.
     pub source_line: Option<String>,
 }
 
 /// A place in the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Place {
+pub struct PlanPlace {
     /// The plan's file.
     pub file: String,
     /// The line, from 1.
@@ -119,7 +119,7 @@ pub struct PlanFinding {
     /// The number of the call, if it is about one.
     pub call: Option<usize>,
     /// The place in the plan.
-    pub place: Option<Place>,
+    pub place: Option<PlanPlace>,
     /// The message.
     pub message: String,
     /// What the user can do about it.
@@ -197,7 +197,7 @@ pub struct ReportedCall {
     /// The task, if the plan is made of tasks.
     pub task: Option<String>,
     /// The place of the call.
-    pub place: Option<Place>,
+    pub place: Option<PlanPlace>,
     /// What the call does.
     pub effect: Effect,
     /// How the effect is known.
@@ -291,7 +291,7 @@ pub struct UnreachedCall {
     /// `server:tool`; `null` if it cannot be determined without running the plan.
     pub tool: Option<String>,
     /// Its place.
-    pub place: Place,
+    pub place: PlanPlace,
     /// The effect that it may have.
     pub effect: Effect,
     /// Why it was not reached.
@@ -300,7 +300,7 @@ pub struct UnreachedCall {
 
 /// How long a real run would take, in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Duration {
+pub struct DurationEstimate {
     /// With the median latency of each call.
     pub p50: f64,
     /// With the 95th percentile of every call at once: an upper estimate.
@@ -387,4 +387,11 @@ impl ReportedCall {
     pub fn is_placeholder(&self) -> bool {
         self.answer.source == AnswerOrigin::Placeholder
     }
+}
+
+/// The JSON Schema of a report.
+pub fn json_schema() -> Value {
+    let mut schema = schemars::schema_for!(DryRunReport);
+    schema.insert("title".to_owned(), "The report of `rehearse dry-run --json`".into());
+    schema.into()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::report::{FindingCode, Place};
+use super::report::{FindingCode, PlanPlace};
 use super::simulation::SimulatedCall;
 
 /// What a run of a plan leaves behind.
@@ -30,7 +30,7 @@ pub(super) struct RunRecord {
 pub(super) struct PlanFailure {
     pub(super) code: FindingCode,
     pub(super) message: String,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<PlanPlace>,
     /// The call whose error the plan did not catch.
     pub(super) call: Option<usize>,
 }

@@ -15,11 +15,12 @@ use rehearsal_core::answer::{
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Revision;
 use rehearsal_core::script::mock::FaultKind;
+use rehearsal_sandbox::ErrorKind;
 use serde_json::{Value, json};
 
 use super::catalogue::{KnownServer, ServerState, Servers};
 use super::effects::ToolEffect;
-use super::report::{AnswerOrigin, Place};
+use super::report::{AnswerOrigin, PlanPlace};
 use super::value::{error_message, result_value};
 use super::violations::{Violation, check_arguments};
 use crate::cache::ArgumentsKey;
@@ -33,7 +34,7 @@ pub(super) struct PlannedCall {
     pub(super) server: String,
     pub(super) tool: String,
     pub(super) arguments: Value,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<PlanPlace>,
     /// The task of a workflow.
     pub(super) task: Option<String>,
     /// The values that were changed or lost when the arguments became JSON.
@@ -51,17 +52,6 @@ pub(super) enum CallEnd {
     Value(Value),
     /// An error, which the plan may catch.
     Error { kind: ErrorKind, message: String, content: Value },
-}
-
-/// The kinds of errors that a call can end with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ErrorKind {
-    /// The tool reports a failure.
-    Tool,
-    /// The server refuses the request, or the connection fails.
-    Protocol,
-    /// No answer arrives.
-    Timeout,
 }
 
 /// A call with its answer.

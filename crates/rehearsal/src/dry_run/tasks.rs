@@ -1,10 +1,10 @@
 //! Runs a workflow in virtual time.
 
 use rehearsal_core::script::Span;
-use rehearsal_core::script::workflow::{OnError, Task, Workflow};
+use rehearsal_core::script::workflow::{OnError, Workflow, WorkflowTask};
 use serde_json::{Map, Value};
 
-use super::report::{FindingCode, Place};
+use super::report::{FindingCode, PlanPlace};
 use super::run::{PlanFailure, RunRecord};
 use super::simulation::{CallEnd, Event, PlannedCall, Simulation};
 
@@ -122,7 +122,7 @@ impl TaskRun<'_> {
         };
     }
 
-    fn fail(&mut self, task: &Task, message: String, call: Option<usize>) -> TaskState {
+    fn fail(&mut self, task: &WorkflowTask, message: String, call: Option<usize>) -> TaskState {
         match task.on_error {
             OnError::Continue => TaskState::Ended(Value::Null),
             OnError::SkipDependents => TaskState::Skipped(message),
@@ -171,7 +171,7 @@ impl TaskRun<'_> {
 }
 
 /// The place of a span.
-pub(super) fn place(file: &str, at: Span) -> Place {
+pub(super) fn place(file: &str, at: Span) -> PlanPlace {
     let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-    Place { file: file.to_owned(), line: number(at.line), column: Some(number(at.column)), via: Vec::new() }
+    PlanPlace { file: file.to_owned(), line: number(at.line), column: Some(number(at.column)), via: Vec::new() }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::file::{TaskEntry, WorkflowFile};
 use super::reference::{Reference, TaskValue, ValueProblem};
-use super::{Condition, Task, Workflow};
+use super::{TaskCondition, Workflow, WorkflowTask};
 use crate::json::Path;
 use crate::matcher::Matcher;
 use crate::script::span_tree::SpanTree;
@@ -20,7 +20,7 @@ const DEFAULT_CONCURRENCY: usize = 8;
 pub(super) fn check(file: WorkflowFile, text: &str) -> Result<Workflow, Vec<ScriptProblem>> {
     let mut checker = Checker { tree: SpanTree::parse(text).ok(), ids: HashMap::new(), problems: Vec::new() };
     checker.index(&file.tasks);
-    let tasks: Vec<Task> = file.tasks.iter().map(|entry| checker.task(&entry.value)).collect();
+    let tasks: Vec<WorkflowTask> = file.tasks.iter().map(|entry| checker.task(&entry.value)).collect();
     let result = file.result.map(|value| checker.value(&value.value, value.at));
     if file.tasks.is_empty() {
         checker.problem(Span::START, "a workflow needs at least one task");
@@ -66,7 +66,7 @@ impl Checker {
         }
     }
 
-    fn task(&mut self, entry: &TaskEntry) -> Task {
+    fn task(&mut self, entry: &TaskEntry) -> WorkflowTask {
         let (server, tool) = match entry.tool.split_once(':') {
             Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (server, tool),
             _ => {
@@ -91,7 +91,7 @@ impl Checker {
         depends_on.extend(when.iter().map(|when| when.reference.task));
         depends_on.sort_unstable();
         depends_on.dedup();
-        Task {
+        WorkflowTask {
             id: entry.id.value.clone(),
             server: server.to_owned(),
             tool: tool.to_owned(),
@@ -103,7 +103,7 @@ impl Checker {
         }
     }
 
-    fn condition(&mut self, when: &Located<super::WhenEntry>) -> Option<Condition> {
+    fn condition(&mut self, when: &Located<super::WhenEntry>) -> Option<TaskCondition> {
         let Some(index) = self.ids.get(&when.from.value).copied() else {
             self.unknown(when.from.at, &when.from.value);
             return None;
@@ -127,7 +127,7 @@ impl Checker {
                 }
             },
         };
-        Some(Condition { reference, is })
+        Some(TaskCondition { reference, is })
     }
 
     fn value(&mut self, value: &Value, at: Span) -> TaskValue {
@@ -157,7 +157,7 @@ impl Checker {
     }
 
     /// Reports each cycle once, at the task of it that is first in the file.
-    fn cycles(&mut self, entries: &[Located<TaskEntry>], tasks: &[Task]) {
+    fn cycles(&mut self, entries: &[Located<TaskEntry>], tasks: &[WorkflowTask]) {
         #[derive(Clone, Copy, PartialEq)]
         enum Visit {
             New,

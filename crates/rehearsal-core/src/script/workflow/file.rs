@@ -53,3 +53,10 @@ pub struct WhenEntry {
     /// A matcher for the value; unless given, the value must not be `null`, `false`, `0` or `""`.
     pub is: Option<Located<Value>>,
 }
+
+/// The JSON Schema of a workflow file, for completion and checks in editors.
+pub fn json_schema() -> Value {
+    let mut schema = schemars::schema_for!(WorkflowFile);
+    schema.insert("title".to_owned(), "A workflow of tool calls".into());
+    schema.into()
+}

@@ -10,7 +10,7 @@ mod reference;
 
 use serde_json::Value;
 
-pub use file::{TaskEntry, WhenEntry, WorkflowFile};
+pub use file::{TaskEntry, WhenEntry, WorkflowFile, json_schema};
 pub use reference::{Reference, ReferenceError, TaskValue};
 
 use crate::matcher::Matcher;
@@ -24,14 +24,14 @@ pub struct Workflow {
     /// Maximum number of tasks that run at the same time.
     pub concurrency: usize,
     /// The tasks, in the order of the file.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<WorkflowTask>,
     /// The value of the workflow; without one it is an object with the result of each task.
     pub result: Option<TaskValue>,
 }
 
 /// One call of a tool.
 #[derive(Clone, Debug)]
-pub struct Task {
+pub struct WorkflowTask {
     /// The name, unique in the workflow.
     pub id: String,
     /// The server.
@@ -45,21 +45,21 @@ pub struct Task {
     /// The indexes of the tasks that must end first: those of `depends_on`, and those that are referred to.
     pub depends_on: Vec<usize>,
     /// The condition under which the task runs.
-    pub when: Option<Condition>,
+    pub when: Option<TaskCondition>,
     /// What follows if the call fails.
     pub on_error: OnError,
 }
 
 /// A condition on the result of an earlier task.
 #[derive(Clone, Debug)]
-pub struct Condition {
+pub struct TaskCondition {
     /// The value.
     pub reference: Reference,
     /// The matcher for it.
     pub is: Matcher,
 }
 
-impl Condition {
+impl TaskCondition {
     /// Whether the condition holds; a value that is missing counts as `null`.
     pub fn holds(&self, result_of: &dyn Fn(usize) -> Option<Value>) -> bool {
         let value = result_of(self.reference.task).and_then(|result| self.reference.value(&result).ok());
