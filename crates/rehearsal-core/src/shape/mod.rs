@@ -22,6 +22,7 @@ mod table;
 pub(crate) use forget::{has_code, server_may_send, strip_notification, strip_result};
 
 pub(crate) use check::misspelled_keys;
+pub(crate) use message::check_written_result;
 
 pub use conversation::{LocatedFinding, SessionCheck};
 pub use forget::{client_may_request, strip_unknown};

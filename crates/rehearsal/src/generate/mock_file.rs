@@ -91,7 +91,8 @@ impl<'a> MockFileWriter<'a> {
     }
 
     fn prompts(&self) -> Vec<DraftItem> {
-        let unlisted = self.unlisted(&self.model.prompts, &Method::PROMPTS_GET, |name| json!({"name": name}));
+        let unlisted =
+            self.unlisted(&self.model.prompts, &Method::PROMPTS_GET, |name| self.model.unlisted_prompt(name));
         let mut prompts = Vec::new();
         for offer in offers(&self.model.prompts, unlisted) {
             let name = offer.listed["name"].as_str().unwrap_or_default();
@@ -280,7 +281,7 @@ fn step(event: &PrecedingEvent) -> DraftStep {
                 params: it.params.clone(),
             };
             let questions = requests.iter().map(question).collect();
-            match requests.iter().any(|request| request.refused) {
+            match requests.iter().any(|request| request.optional) {
                 true => DraftStep::TryAsk(questions),
                 false => DraftStep::Ask(questions),
             }

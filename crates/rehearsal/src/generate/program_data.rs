@@ -81,7 +81,7 @@ impl ProgramData {
             speaks,
             tools: with_unlisted(&model.tools, model, &Method::TOOLS_CALL, tool),
             resources,
-            prompts: with_unlisted(&model.prompts, model, &Method::PROMPTS_GET, |name| json!({"name": name})),
+            prompts: with_unlisted(&model.prompts, model, &Method::PROMPTS_GET, |name| model.unlisted_prompt(name)),
             left_out,
         }
     }

@@ -84,7 +84,7 @@ pub(super) fn input_requests(result: &Map<String, Value>) -> PrecedingEvent {
     let request = |(name, written): (&String, &Value)| {
         let method = written.get("method")?.as_str()?.into();
         let params = written.get("params").cloned().unwrap_or_default();
-        Some(RecordedInputRequest { name: name.clone(), method, params, refused: false })
+        Some(RecordedInputRequest { name: name.clone(), method, params, optional: false })
     };
     let requests: Vec<_> = requests.into_iter().flatten().filter_map(request).collect();
     if requests.is_empty() { PrecedingEvent::EmptyRound } else { PrecedingEvent::InputRequests(requests) }
@@ -96,8 +96,8 @@ pub(super) fn preceding_event(event: &RelatedEvent) -> Option<PrecedingEvent> {
         RelatedEvent::Call(call) if call.asker == Side::Server => {
             let method = call.request.message.method().filter(|method| **method != Method::PING)?.clone();
             let params = stable(call.request.message.params())?;
-            let refused = !matches!(reply(call), Some(Reply::Result(_)));
-            let request = RecordedInputRequest { name: String::new(), method, params, refused };
+            let optional = !matches!(reply(call), Some(Reply::Result(_)));
+            let request = RecordedInputRequest { name: String::new(), method, params, optional };
             Some(PrecedingEvent::InputRequests(vec![request]))
         }
         RelatedEvent::Call(_) => None,
@@ -160,7 +160,7 @@ mod tests {
                 name: (*name).to_owned(),
                 method: Method::ELICITATION,
                 params: Value::Null,
-                refused: false,
+                optional: false,
             };
             PrecedingEvent::InputRequests(names.iter().map(request).collect())
         };

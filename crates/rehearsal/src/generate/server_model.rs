@@ -5,7 +5,7 @@ use std::fmt;
 
 use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::protocol::Revision;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The model of a server, built from its recordings. Every value is as on the wire.
 #[derive(Clone, Debug)]
@@ -141,8 +141,9 @@ pub struct RecordedInputRequest {
     pub method: Method,
     /// Its params.
     pub params: Value,
-    /// Whether the client refused it and the server continued without an answer.
-    pub refused: bool,
+    /// Whether the answer does not need its result: the client refused it and the server continued, or the server may have
+    /// sent it unrelated to the call.
+    pub optional: bool,
 }
 
 /// The items of one list, over all its pages and sessions.
@@ -212,6 +213,22 @@ impl ServerModel {
         self.requests.iter().filter(move |request| request.method == *method)
     }
 
+    /// A list item for a prompt that was never listed, with the names of all arguments that were used.
+    pub(super) fn unlisted_prompt(&self, name: &str) -> Value {
+        let requests = self.requests_of(&Method::PROMPTS_GET).filter(|request| request.subject() == Some(name));
+        let mut names: Vec<&String> = Vec::new();
+        for key in requests.filter_map(DistinctRequest::arguments).flat_map(Map::keys) {
+            if !names.contains(&key) {
+                names.push(key);
+            }
+        }
+        let mut prompt = json!({"name": name});
+        if !names.is_empty() {
+            prompt["arguments"] = names.into_iter().map(|name| json!({"name": name})).collect();
+        }
+        prompt
+    }
+
     /// Adds the capabilities that were declared in a session; of what is declared in several, the last counts.
     pub(super) fn declare(&mut self, declared: &Map<String, Value>) {
         let all = self.capabilities.get_or_insert_with(Map::new);
@@ -256,7 +273,6 @@ impl DistinctRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn an_item_is_listed_once_as_in_the_newest_version() {
