@@ -39,11 +39,11 @@ pub struct Learner {
     rounds: HashMap<(RequestKey, Option<String>), VecDeque<Vec<PrecedingEvent>>>,
     /// The version that this session agreed on.
     agreed: Option<Revision>,
-    /// The version that the server's name is from.
+    /// The version of the handshake that the server info is from.
     named_in: Option<Revision>,
-    /// Methods that were answered with a result.
+    /// The methods that were answered with a result.
     served: HashSet<Method>,
-    /// Errors of methods that answer without looking at what is requested.
+    /// The errors of methods whose answer does not depend on the params.
     refused: BTreeMap<String, Vec<ErrorReply>>,
     /// The number of this session.
     session: usize,
@@ -196,7 +196,7 @@ impl Learner {
             ("prompts/list", _) => self.model.prompts.add_page(&result, revision),
             ("resources/list", _) => self.model.resources.add_page(&result, revision),
             ("resources/templates/list", _) => self.model.resource_templates.add_page(&result, revision),
-            // Every server does these by itself.
+            // A generated server answers these itself.
             ("ping" | "logging/setLevel" | "subscriptions/listen", _) => {}
             _ => self.model.left_out.others += 1,
         }

@@ -108,8 +108,8 @@ impl RootsRequests {
             }
             let answers = &mut requests[*request].answers;
             let others = answers.iter().zip(&sessions[*request]).enumerate().filter(|(at, _)| at != answer);
-            let mut in_session = others.filter(|(_, (_, session))| **session == position.0);
-            let is_needed = in_session.all(|(_, (other, _))| other.before.iter().any(requests_roots));
+            let mut same_session = others.filter(|(_, (_, session))| **session == position.0);
+            let is_needed = same_session.all(|(_, (other, _))| other.before.iter().any(requests_roots));
             let before = &mut answers[*answer].before;
             if is_habit || !is_needed {
                 before.remove(*event);

@@ -1,4 +1,4 @@
-//! A server as its recordings show it: what it is, what it lists, and what it answers to which request.
+//! The model of a server: its server info, its lists, and its answers to each request.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -30,22 +30,22 @@ pub struct ServerModel {
     pub supported_versions: Option<Value>,
     /// Methods that it always refused, each with the same error.
     pub refuses: BTreeMap<String, ErrorReply>,
-    /// Every other distinct request, in the order in which they first came.
+    /// Every other distinct request, in recorded order.
     pub requests: Vec<DistinctRequest>,
     /// How much of the recording is not in this model.
     pub left_out: LeftOut,
 }
 
-/// What is made of a model: files, and what of the recording is not in them.
+/// The generated files, and how much of the recording is not in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Generated {
     /// Each file with its path: one file, or the files of a project.
     pub files: Vec<(String, String)>,
-    /// How much of the recording has no place in them.
+    /// How much of the recording is not in the files.
     pub left_out: LeftOut,
 }
 
-/// How many recorded items have no place in what is generated, by kind.
+/// How many recorded items are not in the generated files, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Messages that are not JSON-RPC.
@@ -61,7 +61,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Whether everything has its place.
+    /// Whether nothing was left out.
     pub fn is_empty(&self) -> bool {
         *self == LeftOut::default()
     }
@@ -86,7 +86,7 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// A request that was made once or more often.
+/// A request that was recorded once or more often.
 #[derive(Clone, Debug)]
 pub struct DistinctRequest {
     /// `tools/call`, `prompts/get`, `resources/read`, `completion/complete`, `resources/subscribe`, `resources/unsubscribe` or
@@ -94,14 +94,14 @@ pub struct DistinctRequest {
     pub method: Method,
     /// Its params, without the members that belong to one connection only.
     pub params: Value,
-    /// All answers in the order in which they came.
+    /// All answers, in recorded order.
     pub answers: Vec<RecordedAnswer>,
 }
 
 /// One recorded answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedAnswer {
-    /// What the server sent before it.
+    /// The events before it, in recorded order.
     pub before: Vec<PrecedingEvent>,
     /// The answer itself.
     pub reply: RecordedReply,
@@ -116,7 +116,7 @@ pub enum RecordedReply {
     Error(ErrorReply),
 }
 
-/// What a server sent before it answered.
+/// An event that a server sent before an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PrecedingEvent {
     /// A notification: progress, a log message, or any other.
@@ -240,7 +240,7 @@ impl ServerModel {
         }
     }
 
-    /// Whether nothing was learned.
+    /// Whether the model has no items and no requests.
     pub fn is_empty(&self) -> bool {
         let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
         self.requests.is_empty() && lists.iter().all(|list| list.items.is_empty())

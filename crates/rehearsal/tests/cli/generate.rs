@@ -85,7 +85,7 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
     exit: 1
     ----- stdout -----
     ~ session 6: tools/call get_forecast
-      note: asked with {"city":"Oslo"}
+      note: sent with {"city":"Oslo"}
       error: changed (message 4)
         $.result.content[0].text: expected "Sun", got "Rain"
     ----- stderr -----

@@ -498,7 +498,7 @@ fn what_stands_in_the_place_of_a_secret_is_not_sent() {
     rehearse!(fixture, "rehearse verify trace.jsonl -- rehearse mock door.mock.yaml", @"
     exit: 0
     ----- stdout -----
-    . tools/call login: skipped, a secret was taken out of its params; a recording made with --no-redact has it
+    . tools/call login: skipped, a secret was redacted from its params; a recording made with --no-redact has it
     ----- stderr -----
     2 as recorded, 0 different, 1 skipped
     ");
@@ -538,7 +538,7 @@ fn a_server_that_is_no_object_is_another() {
     ~ initialize
       error: type changed (message 0)
         $.result.serverInfo: expected {"name":"s"}, got []
-      note: the server's version was "1" and is no longer told (message 0)
+      note: the server's version was "1" and is absent (message 0)
     ----- stderr -----
     1 as recorded, 1 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some

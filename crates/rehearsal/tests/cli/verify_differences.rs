@@ -262,7 +262,7 @@ fn a_tool_that_is_listed_twice_is_told() {
     ----- stdout -----
     ~ tools/list
       error: added: the tool `a` is listed 2 times (message 3)
-        hint: clients know a tool by its name, and take one of them or refuse both
+        hint: clients identify a tool by its name, and use one of them or refuse both
     ----- stderr -----
     1 as recorded, 1 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some

@@ -19,7 +19,7 @@ fn what_stands_in_the_place_of_a_secret_number_is_not_sent() {
     rehearse!(fixture, "rehearse verify trace.jsonl -- rehearse mock door.mock.yaml", @"
     exit: 0
     ----- stdout -----
-    . tools/call open: skipped, a secret was taken out of its params; a recording made with --no-redact has it
+    . tools/call open: skipped, a secret was redacted from its params; a recording made with --no-redact has it
     ----- stderr -----
     2 as recorded, 0 different, 1 skipped
     ");
@@ -104,6 +104,6 @@ fn a_secret_is_taken_out_before_anything_is_cut() {
         .run(&format!("{question} -- rehearse record -q --no-redact -o trace.jsonl -- rehearse mock door.mock.yaml"));
     fixture.run("sed -i s/open/shut/ door.mock.yaml");
     let said = fixture.run("rehearse verify trace.jsonl -- sh noisy.sh rehearse mock door.mock.yaml");
-    assert!(said.contains("asked with"), "{said}");
+    assert!(said.contains("sent with"), "{said}");
     assert!(!said.contains("ghp_0123"), "{said}");
 }

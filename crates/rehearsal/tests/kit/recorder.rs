@@ -86,7 +86,7 @@ fn a_session_that_was_never_started_gives_one_warning_and_writes_nothing() {
     let heard = notices.clone();
     let recorder =
         Recorder::builder().trace(&trace).on_notice(move |notice| heard.lock().unwrap().push(notice.clone())).build();
-    let tape = recorder.tape();
+    let tape = recorder.session();
     tape.put(call());
     tape.put(call());
     tape.end(SessionEnd::Stopped);

@@ -729,13 +729,13 @@ mod tests {
         let table = [
             (
                 read("contents: [{ text: x }]"),
-                "m:4:28: the result of resources/read is wrong: $.contents[0].uri: missing",
+                "m:4:30: the result of resources/read is wrong: $.contents[0].uri: missing",
             ),
             (read("contents: [{ uri: \"{{ uri }}\", text: x }]"), ""),
             (read("contents: \"{{ state.contents }}\""), ""),
             (
                 tool("content: [{ type: text }]"),
-                "m:4:27: the result of tools/call is wrong: $.content[0].text: missing",
+                "m:4:29: the result of tools/call is wrong: $.content[0].text: missing",
             ),
             (tool("content: [{ type: text, text: x, own: 1 }], own: 1"), ""),
             (tool("content: [{ type: \"{{ arguments.type }}\", text: x }]"), ""),
