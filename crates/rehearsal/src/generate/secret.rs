@@ -82,7 +82,7 @@ mod tests {
     use rehearsal_core::matcher::Matcher;
 
     #[test]
-    fn whatever_is_in_the_place_of_a_secret_fits_and_nothing_else() {
+    fn any_value_matches_in_place_of_a_secret() {
         let secret = pseudonym("hunter2");
         let recorded = json!({
             "user": "bob",

@@ -126,7 +126,7 @@ pub(super) fn fold(journal: &mut File, trace: &Path, otherwise: SessionEnd) -> i
         write(&mut writer, &mut parts)?;
     }
     let Some(fold) = fold else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not say what it is of"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "its first line does not name the session"));
     };
     fold.finish(Some(otherwise), &mut parts);
     write(&mut writer, &mut parts)?;

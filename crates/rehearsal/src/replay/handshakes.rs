@@ -143,7 +143,7 @@ pub(super) fn merge_handshakes(trace: &IndexedTrace, selected: Option<&[bool]>) 
     let listeners = trace.index.group(subject_key(&Method::SUBSCRIPTIONS_LISTEN, None))?;
     for number in listeners.into_iter().flat_map(|group| trace.members(group, CANDIDATES)) {
         let recorded = trace.recorded(number?)?;
-        listened(trace, &recorded, &mut opening)?;
+        add_subscription(trace, &recorded, &mut opening)?;
     }
     Ok(MergedHandshake { opening, refused })
 }
@@ -179,16 +179,16 @@ fn inferred(trace: &IndexedTrace, numbers: &[u32]) -> io::Result<Introduction> {
     }
     let mut opening = Introduction::inferred(&server_info.unwrap_or_default(), used.iter().map(Method::as_str));
     for listener in listeners {
-        listened(trace, &listener, &mut opening)?;
+        add_subscription(trace, &listener, &mut opening)?;
     }
     Ok(opening)
 }
 
 /// Adds the change notices of a recorded subscription: those that were acknowledged, or else those that were requested.
-fn listened(trace: &IndexedTrace, recorded: &RecordedExchange, opening: &mut Introduction) -> io::Result<()> {
-    let promised = trace.facts(recorded.session)?.acknowledged.clone();
-    let asked = || request_of(recorded).params()?.field("notifications")?.value().ok()?.as_object().cloned();
-    if let Some(notifications) = promised.or_else(asked) {
+fn add_subscription(trace: &IndexedTrace, recorded: &RecordedExchange, opening: &mut Introduction) -> io::Result<()> {
+    let acknowledged = trace.facts(recorded.session)?.acknowledged.clone();
+    let requested = || request_of(recorded).params()?.field("notifications")?.value().ok()?.as_object().cloned();
+    if let Some(notifications) = acknowledged.or_else(requested) {
         opening.add_notices(&notifications);
     }
     Ok(())

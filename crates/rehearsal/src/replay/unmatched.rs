@@ -15,7 +15,7 @@ use super::replay::{CANDIDATES, ReplayState};
 /// At most this many recordings are compared to find the closest.
 const MAX_COMPARED: usize = 1_000;
 /// Maximum number of bytes of the recordings that are compared.
-const COMPARED_BYTES: u64 = 16 << 20;
+const COMPARED_LIMIT: u64 = 16 << 20;
 
 impl ReplayState {
     /// The mismatches of a request with the matchers in the options, which it must match in addition to its recording.
@@ -76,7 +76,7 @@ impl ReplayState {
     pub(super) fn closest_recording(&self, request: &IncomingRequest, view: &Value) -> io::Result<Unmatched> {
         let (mut failed, mut bytes) = (None, 0);
         let recorded = self.comparable(request)?.into_iter().map_while(|number| {
-            if bytes > COMPARED_BYTES {
+            if bytes > COMPARED_LIMIT {
                 return None;
             }
             let read = self.trace.index.exchange(number).and_then(|exchange| {

@@ -13,8 +13,8 @@ use super::ignored_paths::IgnoredPaths;
 use super::secrets::Secrets;
 use crate::client::{ClientHandlers, HandlerResult, ServerRequest};
 
-const ADDED: &str = "added: the server asks";
-const REMOVED: &str = "removed: the server no longer asks";
+const ADDED: &str = "added: the server requests";
+const REMOVED: &str = "removed: the server no longer requests";
 
 /// The place of a server request or an input request in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -153,7 +153,7 @@ impl ServerRequestChecker {
         };
         let mismatches: Vec<_> = differences(&recorded).into_iter().map(|difference| difference.mismatch).collect();
         if !mismatches.is_empty() {
-            let finding = Finding::error(format!("changed: what the server asks with {}", request.method));
+            let finding = Finding::error(format!("changed: the params of the server request {}", request.method));
             state.findings.push(finding.because(mismatches));
             let (before, live) = without_secrets(&recorded);
             state.changed.push((recorded.place.clone(), self.ignored_paths.params(before, live)));

@@ -88,7 +88,7 @@ fn what_differs_is_told_by_what_it_is() {
       error: removed: the tool `get_time` is no longer listed (message 2)
       error: added: the tool `get_place` was not listed before (message 2)
     ~ session 2: tools/call book
-      error: changed: what the server asks with elicitation/create
+      error: changed: the params of the server request elicitation/create
         $.params.message: expected "How?", got "How then?"
     = session 3: initialize
       note: the server's version was "1.0" and is "1.1" (message 0)
@@ -114,7 +114,7 @@ fn what_differs_is_told_by_what_it_is() {
       error: removed: the tool `get_time` is no longer listed (message 3)
       error: added: the tool `get_place` was not listed before (message 3)
     ~ session 4: tools/call book
-      error: changed: what the server asks with elicitation/create
+      error: changed: the params of the server request elicitation/create
         $.params.message: expected "How?", got "How then?"
     ----- stderr -----
     4 as recorded, 8 different, 0 skipped
@@ -134,14 +134,14 @@ fn what_is_ignored_does_not_count() {
     = session 2: server/discover
       note: the server's version was "1.0" and is "1.1" (message 0)
     ~ session 2: tools/call book
-      error: changed: what the server asks with elicitation/create
+      error: changed: the params of the server request elicitation/create
         $.params.message: expected "How?", got "How then?"
     = session 3: initialize
       note: the server's version was "1.0" and is "1.1" (message 0)
     = session 4: initialize
       note: the server's version was "1.0" and is "1.1" (message 0)
     ~ session 4: tools/call book
-      error: changed: what the server asks with elicitation/create
+      error: changed: the params of the server request elicitation/create
         $.params.message: expected "How?", got "How then?"
     ----- stderr -----
     10 as recorded, 2 different, 0 skipped

@@ -126,7 +126,7 @@ fn a_question_in_other_words_is_updated_in_both_eras() {
             exit: 0
             ----- stdout -----
             ~ tools/call book
-              error: changed: what the server asks with elicitation/create
+              error: changed: the params of the server request elicitation/create
                 $.params.message: expected "How?", got "How then?"
             ----- stderr -----
             2 as recorded, 1 different, 0 skipped
@@ -162,7 +162,7 @@ fn a_question_that_came_or_went_has_to_be_recorded_again() {
     exit: 1
     ----- stdout -----
     ~ tools/call book
-      error: added: the server asks elicitation/create, which was not recorded
+      error: added: the server requests elicitation/create, which was not recorded
         hint: `--answer elicitation/create=JSON` answers what the recording does not
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
@@ -179,7 +179,7 @@ fn a_question_that_came_or_went_has_to_be_recorded_again() {
     exit: 1
     ----- stdout -----
     ~ tools/call book
-      error: removed: the server no longer asks elicitation/create
+      error: removed: the server no longer requests elicitation/create
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
     two.jsonl stays as it was
