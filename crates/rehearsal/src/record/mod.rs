@@ -6,9 +6,9 @@
 //!                          └─ hooks                          └─ when the session ends: fold ──► trace (one session a line)
 //! ```
 //!
-//! A [`Recorder`] holds the settings; a [`SessionRecorder`] records one session. While a session runs, its journal is next to the
-//! trace file as `TRACE.SESSION.journal`. When it ends, it is appended to the trace. If the recorder is killed before
-//! that, the next recorder finds the journal and appends it.
+//! A [`Recorder`] holds the settings; a [`SessionRecorder`] records one session. While a session runs, its journal is
+//! next to the trace file as `TRACE.SESSION.journal`. When it ends, it is appended to the trace. If the recorder is killed
+//! before that, the next recorder finds the journal and appends it.
 //!
 //! A recording never disturbs what it records. A full disk, a file that cannot be written and a hook that panics are
 //! reported as [notices](Notice), and the connection continues.
