@@ -27,7 +27,7 @@ fn reference() -> Vec<PathBuf> {
 async fn introduced(server: &[PathBuf]) -> Tape {
     let tape = Tape::new();
     let words = tape.recording(server.iter().map(|word| word.to_str().unwrap()));
-    let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
+    let client = Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT);
     let client = client.handlers(answers()).connect().await.unwrap();
     client.list_tools().await.unwrap();
     client.list_resources().await.unwrap();
@@ -90,7 +90,7 @@ fn arguments(tool: &str) -> Value {
 #[tokio::test]
 async fn the_reference_server_asks_through_the_recording_and_what_it_said_is_recorded() {
     let server = reference();
-    let direct = Client::command(&server[0]).arguments(&server[1..]).timeout(TIMEOUT).handlers(answers());
+    let direct = Client::command(&server[0]).args(&server[1..]).timeout(TIMEOUT).handlers(answers());
     let direct = direct.connect().await.unwrap();
     // It offers what needs the client once it knows what the client can do.
     direct.notification("notifications/tools/list_changed").await.unwrap();
@@ -106,14 +106,14 @@ async fn the_reference_server_asks_through_the_recording_and_what_it_said_is_rec
         };
         let tape = introduced(&server).await;
         let words = forwarding(&tape, &server);
-        let client = with(Client::command(&words[0]).arguments(&words[1..])).connect().await.unwrap();
+        let client = with(Client::command(&words[0]).args(&words[1..])).connect().await.unwrap();
         for (tool, expected) in CALLS.iter().zip(&expected) {
             assert_eq!(&heard(&client, tool, arguments(tool)).await, expected, "{revision}, {tool}");
         }
         client.close().await;
         tape.written().await;
         // And without the server.
-        let replay = with(Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]));
+        let replay = with(Client::command(rehearse()).args(["replay", "-q"]).args([tape.path()]));
         let client = replay.connect().await.unwrap();
         for (tool, expected) in CALLS.iter().zip(&expected) {
             assert_eq!(&heard(&client, tool, arguments(tool)).await, expected, "{revision}, {tool}, replayed");
@@ -127,7 +127,7 @@ async fn a_client_that_cannot_be_asked_is_not_offered_to_the_server() {
     let server = reference();
     let tape = introduced(&server).await;
     let words = forwarding(&tape, &server);
-    let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
+    let client = Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
     let response = client.call_tool("trigger-sampling-request", json!({"prompt": "hi"})).await.unwrap();
     // The server has no such tool for it.
     assert!(response.result()["isError"] == true, "{response:?}");

@@ -66,7 +66,7 @@ async fn what_is_said_and_asked_between_calls_comes_again_in_its_order() {
     let tape = Tape::new();
     let (node, script) = (node(), npm_server("server-everything"));
     let words = tape.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
-    let recorder = Client::command(&words[0]).arguments(&words[1..]).legacy(Revision::V2025_11_25);
+    let recorder = Client::command(&words[0]).args(&words[1..]).legacy(Revision::V2025_11_25);
     let (builder, recorded) = listening(recorder);
     let client = builder.connect().await.unwrap();
     converse(&client).await;
@@ -75,7 +75,7 @@ async fn what_is_said_and_asked_between_calls_comes_again_in_its_order() {
     let recorded = recorded.lock().unwrap().clone();
     let position = |what: &str| recorded.iter().position(|said| said[1] == what).unwrap_or_else(|| panic!("{what}"));
     assert!(position("roots/list") < position("notifications/resources/updated"));
-    let stdio = || Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
+    let stdio = || Client::command(rehearse()).args(["replay", "-q"]).args([tape.path()]);
     for revision in [Revision::V2025_11_25, Revision::V2025_06_18] {
         let (builder, heard) = listening(stdio().legacy(revision));
         let client = builder.connect().await.unwrap();

@@ -179,7 +179,7 @@ async fn what_the_rust_sdk_sent_to_subscribers_is_sent_to_subscribers_of_the_sam
     for (protocol, era) in [(Protocol::Legacy(Revision::V2025_11_25), Era::Legacy), (Protocol::Modern, Era::Modern)] {
         let tape = Tape::new();
         let words = tape.recording([env!("CARGO_BIN_EXE_tiny")]);
-        let client = Client::command(&words[0]).arguments(&words[1..]).protocol(protocol).timeout(TIMEOUT);
+        let client = Client::command(&words[0]).args(&words[1..]).protocol(protocol).timeout(TIMEOUT);
         let client = client.connect().await.unwrap();
         client.subscribe(RESOURCE).await.unwrap();
         client.notification(Method::RESOURCE_UPDATED).await.unwrap();
@@ -205,14 +205,14 @@ async fn what_server_everything_said_is_said_again_in_every_version_on_every_tra
     let tape = Tape::new();
     let (node, script) = (node(), npm_server("server-everything"));
     let words = tape.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
-    let recorded = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
+    let recorded = Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT);
     let client = recorded.handlers(answers()).connect().await.unwrap();
     let expected = tour(&client).await;
     client.close().await;
     tape.written().await;
     assert_eq!(expected.as_array().unwrap().last().unwrap(), &json!(["get-sum", "trigger-long-running-operation"]));
     let server = tape.over_http().await;
-    let stdio = || Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
+    let stdio = || Client::command(rehearse()).args(["replay", "-q"]).args([tape.path()]);
     let http = || Client::url(server.url.as_str());
     let with = |builder: ClientBuilder| builder.handlers(answers()).timeout(TIMEOUT);
     for revision in [Revision::V2025_11_25, Revision::V2025_06_18] {
@@ -238,7 +238,7 @@ async fn what_python_servers_said_in_one_era_is_said_again_in_the_other() {
     for modern in [true, false] {
         let tape = Tape::new();
         let words = tape.recording([time.to_str().unwrap()]);
-        let builder = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
+        let builder = Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT);
         let builder = if modern { builder.modern() } else { builder.legacy(Revision::LATEST_LEGACY) };
         let client = builder.connect().await.unwrap();
         let expected = heard(&client, "convert_time", arguments.clone()).await;
@@ -246,7 +246,7 @@ async fn what_python_servers_said_in_one_era_is_said_again_in_the_other() {
         client.close().await;
         tape.written().await;
         for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
-            let builder = Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
+            let builder = Client::command(rehearse()).args(["replay", "-q"]).args([tape.path()]);
             let builder = if revision.has_handshake() { builder.legacy(revision) } else { builder.modern() };
             let client = builder.timeout(TIMEOUT).connect().await.unwrap();
             assert_eq!(client.server_info()["name"], "mcp-time");
@@ -257,7 +257,7 @@ async fn what_python_servers_said_in_one_era_is_said_again_in_the_other() {
     }
     let tape = Tape::new();
     let words = tape.recording([interpreter.to_str().unwrap(), fastmcp.to_str().unwrap(), "stdio"]);
-    let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
+    let client = Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
     let tools: Vec<String> = client.list_tools().await.unwrap().iter().map(|tool| tool.name.clone()).collect();
     client.close().await;
     tape.written().await;

@@ -77,8 +77,8 @@ async fn in_2026(builder: ClientBuilder, params: &Value) -> String {
 async fn replayed(tape: &Tape, era: Era, params: &Value, expected: &str) {
     let ledger = tape.path().with_file_name("ledger.json");
     let replay = || {
-        let builder = Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
-        builder.arguments(["--ledger"]).arguments([&ledger])
+        let builder = Client::command(rehearse()).args(["replay", "-q"]).args([tape.path()]);
+        builder.args(["--ledger"]).arg(&ledger)
     };
     let text = match era {
         Era::Legacy => in_2025(replay(), params).await,
@@ -101,7 +101,7 @@ async fn a_task_of_the_reference_server_is_a_task_again() {
     let (node, script) = (node(), npm_server("server-everything"));
     let words = tape.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
     let params = json!({"name": "simulate-research-query", "arguments": {"topic": "rain"}});
-    let expected = in_2025(Client::command(&words[0]).arguments(&words[1..]), &params).await;
+    let expected = in_2025(Client::command(&words[0]).args(&words[1..]), &params).await;
     tape.written().await;
     replayed(&tape, Era::Legacy, &params, &expected).await;
 }
@@ -113,7 +113,7 @@ async fn a_task_of_2026_is_a_task_again() {
     std::fs::write(&file, MOCK).unwrap();
     let words = tape.recording([rehearse().to_str().unwrap(), "mock", file.to_str().unwrap()]);
     let params = json!({"name": "dig", "arguments": {"what": "gold"}});
-    let expected = in_2026(Client::command(&words[0]).arguments(&words[1..]), &params).await;
+    let expected = in_2026(Client::command(&words[0]).args(&words[1..]), &params).await;
     assert_eq!(expected, "found gold");
     tape.written().await;
     replayed(&tape, Era::Modern, &params, &expected).await;

@@ -78,21 +78,21 @@ pub async fn spawn(container: &Container) -> Result<Connection, EngineError> {
         ContainerTarget::Image(_) => {
             let removal = ContainerGuard::of(engine, unique_name());
             let words = ["run", "--interactive", "--rm", "--name", removal.name(), "--label", &label()];
-            let command = command.arguments(words);
+            let command = command.args(words);
             (ContainerProcess::Container(removal), command)
         }
         ContainerTarget::Running(name) => {
             let guest = ExecProcess::new(engine, name, &container.options);
-            let command = command.arguments(["exec", "--interactive", "--env", &guest.variable()]);
+            let command = command.args(["exec", "--interactive", "--env", &guest.variable()]);
             (ContainerProcess::Guest(guest), command)
         }
     };
     for variable in container.environment.keys() {
         // By name only: other users of the host can read a value on the command line.
-        command = command.arguments([OsStr::new("--env"), variable]);
+        command = command.args([OsStr::new("--env"), variable]);
     }
     let (ContainerTarget::Image(place) | ContainerTarget::Running(place)) = &container.place;
-    let command = command.arguments(&container.options).arguments([place]).arguments(&container.arguments);
+    let command = command.args(&container.options).args([place]).args(&container.arguments);
     connected(&command, Arc::new(behind)).await
 }
 

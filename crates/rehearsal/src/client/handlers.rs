@@ -1,7 +1,7 @@
 //! The client's answers to server requests and input requests.
 //!
 //! In the handshake era a server sends requests, in the stateless era an `input_required` result with input requests.
-//! The same answers serve both.
+//! One set of answers serves both.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -68,7 +68,7 @@ impl ClientHandlers {
         method: Method,
         answer: impl Fn(&ServerRequest) -> HandlerResult + Send + Sync + 'static,
     ) -> ClientHandlers {
-        self.handled(method, move |asked| HandlerReply::Ready(answer(asked)))
+        self.handled(method, move |request| HandlerReply::Ready(answer(request)))
     }
 
     /// Answers a method by a function that takes its time; the server waits.
@@ -80,7 +80,7 @@ impl ClientHandlers {
     where
         F: Future<Output = HandlerResult> + Send + 'static,
     {
-        self.handled(method, move |asked| HandlerReply::Future(Box::pin(answer(asked))))
+        self.handled(method, move |request| HandlerReply::Future(Box::pin(answer(request))))
     }
 
     fn handled(
@@ -100,7 +100,9 @@ impl ClientHandlers {
         answer: impl Fn(&ServerRequest) -> Option<HandlerResult> + Send + Sync + 'static,
     ) -> ClientHandlers {
         let otherwise = self.clone();
-        self.handled(method, move |asked| answer(asked).map_or_else(|| otherwise.handle(asked), HandlerReply::Ready))
+        self.handled(method, move |request| {
+            answer(request).map_or_else(|| otherwise.handle(request), HandlerReply::Ready)
+        })
     }
 
     /// Answers every method but `ping` by a function where it has an answer, otherwise as before.
@@ -109,18 +111,19 @@ impl ClientHandlers {
         answer: impl Fn(&ServerRequest) -> Option<HandlerResult> + Send + Sync + 'static,
     ) -> ClientHandlers {
         let otherwise = self.clone();
-        let first =
-            move |asked: &ServerRequest| answer(asked).map_or_else(|| otherwise.handle(asked), HandlerReply::Ready);
+        let first = move |request: &ServerRequest| {
+            answer(request).map_or_else(|| otherwise.handle(request), HandlerReply::Ready)
+        };
         ClientHandlers { first: Some(Arc::new(first)), ..self }
     }
 
     /// Answers a method with these, one after the other. After the last one, the client refuses.
     pub fn on_sequence(self, method: Method, answers: impl IntoIterator<Item = Value>) -> ClientHandlers {
         let queue: Mutex<VecDeque<Value>> = Mutex::new(answers.into_iter().collect());
-        self.on(method, move |asked| {
+        self.on(method, move |request| {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             next.ok_or_else(|| {
-                let message = format!("{} was asked more often than there are scripted answers", asked.method);
+                let message = format!("{} was requested more often than there are scripted answers", request.method);
                 ErrorReply::new(code::INTERNAL_ERROR, message)
             })
         })
@@ -153,8 +156,8 @@ impl ClientHandlers {
 
     /// Accepts every elicitation with the defaults that its schema gives.
     pub fn elicitation_defaults(self) -> ClientHandlers {
-        self.on(Method::ELICITATION, |asked| {
-            let properties = asked.params.pointer("/requestedSchema/properties").and_then(Value::as_object);
+        self.on(Method::ELICITATION, |request| {
+            let properties = request.params.pointer("/requestedSchema/properties").and_then(Value::as_object);
             let default = |(key, schema): (&String, &Value)| Some((key.clone(), schema.get("default")?.clone()));
             let content: Map<String, Value> = properties.into_iter().flatten().filter_map(default).collect();
             Ok(json!({"action": "accept", "content": content}))
@@ -186,17 +189,18 @@ impl ClientHandlers {
     }
 
     /// The answer to a server request or an input request.
-    pub(super) fn handle(&self, asked: &ServerRequest) -> HandlerReply {
-        let of_method = || self.handlers.iter().find(|(method, _)| *method == asked.method).map(|(_, handler)| handler);
-        match self.first.as_ref().filter(|_| asked.method != Method::PING).or_else(of_method) {
+    pub(super) fn handle(&self, request: &ServerRequest) -> HandlerReply {
+        let of_method =
+            || self.handlers.iter().find(|(method, _)| *method == request.method).map(|(_, handler)| handler);
+        match self.first.as_ref().filter(|_| request.method != Method::PING).or_else(of_method) {
             // A server that waits for an answer must not wait for one that panicked.
-            Some(handler) => catch_unwind(AssertUnwindSafe(|| handler(asked))).unwrap_or_else(|_| {
-                let message = format!("the scripted answer to {} panicked", asked.method);
+            Some(handler) => catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(|_| {
+                let message = format!("the scripted answer to {} panicked", request.method);
                 HandlerReply::Ready(Err(ErrorReply::new(code::INTERNAL_ERROR, message)))
             }),
-            None if asked.method == Method::PING => HandlerReply::Ready(Ok(json!({}))),
+            None if request.method == Method::PING => HandlerReply::Ready(Ok(json!({}))),
             None => {
-                let message = format!("this client has no answer to {}", asked.method);
+                let message = format!("this client has no answer to {}", request.method);
                 HandlerReply::Ready(Err(ErrorReply::new(code::METHOD_NOT_FOUND, message)))
             }
         }

@@ -102,7 +102,7 @@ impl Client {
     ///
     /// ```no_run
     /// # async fn example(client: rehearsal::Client) -> Result<(), rehearsal::client::ClientError> {
-    /// use rehearsal::core::protocol::Tool;
+    /// use rehearsal::protocol::Tool;
     ///
     /// let listing = client.listing::<Tool>().await?;
     /// listing.unusable.iter().for_each(|bad| eprintln!("{bad}"));

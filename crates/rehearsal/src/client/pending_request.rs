@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rehearsal_core::exchange::{Channel, ExchangeKey, PairingEvent, Side};
 use rehearsal_core::message::{GarbledReason, Message, Method};
+#[cfg(feature = "http")]
 use rehearsal_wire::http::client::refusal;
 use rehearsal_wire::{ChannelEnd, ConnectionEnd, Outgoing, SendError};
 use serde_json::Value;
@@ -50,7 +51,7 @@ pub(super) enum UnsentRequest {
 
 /// A pending request; dropping it cancels it.
 pub(super) struct PendingRequest {
-    conversation: Arc<ClientConnection>,
+    connection: Arc<ClientConnection>,
     pub(super) key: ExchangeKey,
     method: Method,
     /// `None` once it was sent.
@@ -63,7 +64,7 @@ pub(super) struct PendingRequest {
     timer: Option<Pin<Box<Sleep>>>,
     /// Whether it may never have reached the server.
     lost: bool,
-    on_give_up: CancelMode,
+    cancel_mode: CancelMode,
     /// Whether it has ended, so that dropping it cancels nothing.
     over: bool,
 }
@@ -72,17 +73,17 @@ impl PendingRequest {
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "its fields, from the one place that makes it")]
     pub(super) fn new(
-        conversation: Arc<ClientConnection>,
+        connection: Arc<ClientConnection>,
         key: ExchangeKey,
         method: Method,
         unsent: Option<UnsentRequest>,
         slot: Arc<ResponseSlot>,
         limit: Duration,
         deadline: Option<Instant>,
-        on_give_up: CancelMode,
+        cancel_mode: CancelMode,
     ) -> PendingRequest {
         PendingRequest {
-            conversation,
+            connection,
             key,
             method,
             unsent,
@@ -91,7 +92,7 @@ impl PendingRequest {
             deadline,
             timer: None,
             lost: false,
-            on_give_up,
+            cancel_mode,
             over: false,
         }
     }
@@ -110,8 +111,8 @@ impl PendingRequest {
     }
 
     fn timed_out(&self) -> ClientError {
-        let mut evidence = self.conversation.evidence();
-        evidence.trouble = self.conversation.sender.current_problem(self.key.channel);
+        let mut evidence = self.connection.evidence();
+        evidence.trouble = self.connection.sender.current_problem(self.key.channel);
         if self.lost {
             return ClientError::NotSent { method: self.method.clone(), cause: SendError::Closed, evidence };
         }
@@ -123,20 +124,20 @@ impl PendingRequest {
             None => return Ok(SendState::Sent),
             Some(UnsentRequest::Refused(cause)) => Err(cause),
             Some(UnsentRequest::Waiting(outgoing)) => {
-                let sender = self.conversation.sender.clone();
+                let sender = self.connection.sender.clone();
                 let mut sending = sender.send(*outgoing);
-                let in_time = poll_fn(|context| match sending.as_mut().poll(context) {
+                let within_deadline = poll_fn(|context| match sending.as_mut().poll(context) {
                     Poll::Ready(sent) => Poll::Ready(Some(sent)),
                     Poll::Pending => self.poll_deadline(context).map(|()| None),
                 });
-                in_time.await.ok_or_else(|| self.timed_out())?
+                within_deadline.await.ok_or_else(|| self.timed_out())?
             }
         };
         match sent {
             Ok(()) => Ok(SendState::Sent),
             Err(cause @ (SendError::Closed | SendError::Failed { .. })) => Ok(SendState::Failed(cause)),
             Err(cause) => {
-                let evidence = self.conversation.evidence();
+                let evidence = self.connection.evidence();
                 Err(ClientError::NotSent { method: self.method.clone(), cause, evidence })
             }
         }
@@ -152,8 +153,8 @@ impl PendingRequest {
         });
         while timer.as_mut().poll(context).is_ready() {
             // How the server ended would be the better news; but it may only have closed its stdin.
-            self.lost = self.unsent.is_none() && self.conversation.sender.is_closed();
-            let next = if self.conversation.sender.is_waiting_for_login() {
+            self.lost = self.unsent.is_none() && self.connection.sender.is_closed();
+            let next = if self.connection.sender.is_waiting_for_login() {
                 // During a login the time is not the server's.
                 Instant::now().checked_add(self.limit)
             } else {
@@ -191,12 +192,12 @@ impl PendingRequest {
 
     /// Turns the end of the request into the caller's result.
     fn outcome(&self, settled: RequestOutcome) -> Result<CompletedRequest, ClientError> {
-        let (method, evidence) = (self.method.clone(), || self.conversation.evidence());
+        let (method, evidence) = (self.method.clone(), || self.connection.evidence());
         match settled {
             RequestOutcome::Completed(answered) => match answered.exchange.answer().map(|answer| &answer.message) {
                 Some(message) if message.as_garbled().is_some() => {
                     let reason = message.as_garbled().map(|garbled| garbled.reason.clone());
-                    let found = self.conversation.shown(&message.text());
+                    let found = self.connection.shown(&message.text());
                     let reason = reason.unwrap_or(GarbledReason::NoMethodOrResult);
                     Err(ClientError::Garbled { method, reason, found, evidence: evidence() })
                 }
@@ -205,7 +206,7 @@ impl PendingRequest {
             RequestOutcome::Echoed => Err(ClientError::Echoed { method, evidence: evidence() }),
             RequestOutcome::ChannelEnded(ChannelEnd::Refused { head, body }) => {
                 let status = head.status.map_or(0, |status| status.as_u16());
-                Err(ClientError::Refused { method, status, said: refusal(&head, &body), evidence: evidence() })
+                Err(ClientError::Refused { method, status, text: refusal(&head, &body), evidence: evidence() })
             }
             RequestOutcome::ChannelEnded(ChannelEnd::Unauthorized { why }) => {
                 Err(ClientError::NotAuthorized { method, why })
@@ -228,7 +229,7 @@ impl PendingRequest {
             SendState::Sent => Ok(settled.await),
             // How the server ended explains more; but it may only have closed its stdin.
             SendState::Failed(cause) => tokio::time::timeout(CANCEL_SEND_TIMEOUT, settled).await.map_err(|_| {
-                let evidence = self.conversation.evidence();
+                let evidence = self.connection.evidence();
                 ClientError::NotSent { method: self.method.clone(), cause, evidence }
             }),
         }
@@ -238,7 +239,7 @@ impl PendingRequest {
     pub(super) async fn cancel(mut self, reason: Option<&str>) {
         self.over = true;
         if let Some(message) = self.cancel_exchange(reason) {
-            send_cancellation(&self.conversation, self.key.channel, message).await;
+            send_cancellation(&self.connection, self.key.channel, message).await;
         }
     }
 
@@ -246,10 +247,10 @@ impl PendingRequest {
     fn cancel_exchange(&mut self, reason: Option<&str>) -> Option<Message> {
         let unsent = self.unsent.is_some();
         let has_stream = self.key.channel != Channel::MAIN;
-        match self.on_give_up {
+        match self.cancel_mode {
             CancelMode::CloseStream if has_stream => {
-                self.conversation.state().pairing.abandon(&self.key);
-                self.conversation.sender.close_channel(self.key.channel);
+                self.connection.state().pairing.abandon(&self.key);
+                self.connection.sender.close_channel(self.key.channel);
                 None
             }
             CancelMode::Notify | CancelMode::CloseStream if !unsent => {
@@ -258,16 +259,16 @@ impl PendingRequest {
                     None => serde_json::json!({"requestId": &self.key.id}),
                 };
                 let message = Message::notification(Method::CANCELLED, Some::<&Value>(&params)).ok()?;
-                let mut state = self.conversation.state();
-                let at = self.conversation.started.elapsed();
+                let mut state = self.connection.state();
+                let at = self.connection.started.elapsed();
                 // `None` where the answer came in this very moment: then there is nothing to take back.
                 let step = state.pairing.step(Side::Client, self.key.channel, at, message.clone());
                 matches!(step, PairingEvent::Cancelled { .. }).then_some(message)
             }
             CancelMode::Silent | CancelMode::Notify | CancelMode::CloseStream => {
-                self.conversation.state().pairing.abandon(&self.key);
+                self.connection.state().pairing.abandon(&self.key);
                 if has_stream {
-                    self.conversation.sender.close_channel(self.key.channel);
+                    self.connection.sender.close_channel(self.key.channel);
                 }
                 None
             }
@@ -277,10 +278,10 @@ impl PendingRequest {
 
 /// Sends the cancellation, then closes the channel. A server need not respond to a cancelled request, and over HTTP a
 /// stream without a pending request must not be resumed for ever.
-async fn send_cancellation(conversation: &ClientConnection, channel: Channel, message: Message) {
-    let _ = tokio::time::timeout(CANCEL_SEND_TIMEOUT, conversation.send_notification(channel, message)).await;
+async fn send_cancellation(connection: &ClientConnection, channel: Channel, message: Message) {
+    let _ = tokio::time::timeout(CANCEL_SEND_TIMEOUT, connection.send_notification(channel, message)).await;
     if channel != Channel::MAIN {
-        conversation.sender.close_channel(channel);
+        connection.sender.close_channel(channel);
     }
 }
 
@@ -291,8 +292,8 @@ impl Drop for PendingRequest {
         }
         let message = self.cancel_exchange(None);
         if let (Some(message), Ok(runtime)) = (message, tokio::runtime::Handle::try_current()) {
-            let (conversation, channel) = (self.conversation.clone(), self.key.channel);
-            runtime.spawn(async move { send_cancellation(&conversation, channel, message).await });
+            let (connection, channel) = (self.connection.clone(), self.key.channel);
+            runtime.spawn(async move { send_cancellation(&connection, channel, message).await });
         }
     }
 }
@@ -348,4 +349,9 @@ impl ResponseSlot {
     fn state(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+/// Without HTTP no request is refused with a status.
+#[cfg(not(feature = "http"))]
+fn refusal(head: &rehearsal_wire::HttpMeta, _: &[u8]) -> String {
+    format!("the server answered {:?}", head.status)
 }

@@ -31,7 +31,7 @@ enum MetaFields<'a> {
 }
 
 /// At most this many input rounds are followed for one request.
-const ROUNDS: usize = 16;
+const MAX_INPUT_ROUNDS: usize = 16;
 
 /// One request; `.await` sends it and waits for the answer.
 ///
@@ -51,7 +51,7 @@ struct RequestOptions {
     headers: Vec<(String, String)>,
     on_progress: Option<Arc<dyn Fn(ProgressUpdate) + Send + Sync>>,
     on_log: Option<Arc<dyn Fn(LogMessage) + Send + Sync>>,
-    on_told: Option<NotificationObserver>,
+    on_notification: Option<NotificationObserver>,
     progress: bool,
     rounds: Option<usize>,
 }
@@ -94,7 +94,7 @@ impl RequestBuilder {
 
     /// Requests progress, and passes every notification of this request to `see`, exactly as on the wire.
     pub(crate) fn on_notification(self, see: impl Fn(&Message) + Send + Sync + 'static) -> RequestBuilder {
-        self.with_progress().wish(|wishes| wishes.on_told = Some(Arc::new(see)))
+        self.with_progress().wish(|wishes| wishes.on_notification = Some(Arc::new(see)))
     }
 
     /// An HTTP header for this request alone; it replaces one that we would send ourselves.
@@ -118,7 +118,7 @@ impl RequestBuilder {
         }
         let wanted = self.wishes.as_ref().and_then(|wishes| wishes.rounds);
         let mut round = 0;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_INPUT_ROUNDS {
             let response = self.once().await?;
             if response.error_code() == Some(code::HEADER_MISMATCH) && self.fetch_tool_schema().await {
                 continue;
@@ -140,7 +140,7 @@ impl RequestBuilder {
                 None => return Ok(response),
             }
         }
-        let what = format!("the server asked for input {ROUNDS} times and never answered");
+        let what = format!("the server required input {MAX_INPUT_ROUNDS} times and never answered");
         Err(ClientError::BadResult { method: self.method.clone(), what })
     }
 
@@ -152,16 +152,16 @@ impl RequestBuilder {
 
     fn begin(&self) -> Result<PendingRequest, ClientError> {
         let inner = &self.client.inner;
-        let number = inner.conversation.next_id();
+        let number = inner.connection.next_id();
         let message = self.message(number);
         let message = message.map_err(|cause| ClientError::BadParams { method: self.method.clone(), cause })?;
-        Ok(inner.conversation.begin(OutgoingRequest {
+        Ok(inner.connection.begin(OutgoingRequest {
             headers: self.http_headers(&message)?,
             message,
             token: self.wants_progress().then(|| RawJson::from_value(&number.into())),
             limit: self.wishes.as_ref().and_then(|wishes| wishes.timeout).unwrap_or(inner.timeout),
             watch: self.watch(),
-            on_give_up: self.cancel_mode(),
+            cancel_mode: self.cancel_mode(),
         }))
     }
 
@@ -222,7 +222,7 @@ impl RequestBuilder {
 
     fn watch(&self) -> Option<NotificationObserver> {
         let wishes = self.wishes.as_ref()?;
-        if let Some(see) = &wishes.on_told {
+        if let Some(see) = &wishes.on_notification {
             return Some(Arc::clone(see));
         }
         let (on_progress, on_log) = (wishes.on_progress.clone(), wishes.on_log.clone());
@@ -240,7 +240,7 @@ impl RequestBuilder {
     }
 
     fn http_headers(&self, message: &Message) -> Result<Option<Box<HeaderMap>>, ClientError> {
-        if !self.client.inner.conversation.sender.takes_headers() {
+        if !self.client.inner.connection.sender.takes_headers() {
             return Ok(None);
         }
         let mut headers = HeaderMap::new();
@@ -279,15 +279,15 @@ impl RequestBuilder {
     async fn input_responses(&self, response: &ServerResponse) -> Option<(Map<String, Value>, Option<Value>)> {
         let result = response.result();
         let mut given = Vec::new();
-        for (key, asked) in result.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
-            let asked = ServerRequest {
-                method: asked.get("method")?.as_str()?.into(),
-                params: asked.get("params").cloned().unwrap_or_default(),
+        for (key, input) in result.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
+            let request = ServerRequest {
+                method: input.get("method")?.as_str()?.into(),
+                params: input.get("params").cloned().unwrap_or_default(),
             };
-            if !self.client.inner.answers.handles(&asked.method) {
+            if !self.client.inner.answers.handles(&request.method) {
                 return None;
             }
-            given.push((key.clone(), self.client.inner.answers.handle(&asked)));
+            given.push((key.clone(), self.client.inner.answers.handle(&request)));
         }
         // The answers that take time were all started above, so they run concurrently.
         let mut inputs = Map::new();

@@ -193,7 +193,7 @@ pub struct ProgressUpdate {
 impl ProgressUpdate {
     /// Reads a `notifications/progress`; `None` for anything else.
     pub fn read(message: &Message) -> Option<ProgressUpdate> {
-        let notification = message.as_notification().filter(|told| told.method == Method::PROGRESS)?;
+        let notification = message.as_notification().filter(|message| message.method == Method::PROGRESS)?;
         let params = notification.params.as_ref()?.value().ok()?;
         Some(ProgressUpdate {
             progress: params.get("progress")?.as_f64()?,
@@ -217,7 +217,7 @@ pub struct LogMessage {
 impl LogMessage {
     /// Reads a `notifications/message`; `None` for anything else.
     pub fn read(message: &Message) -> Option<LogMessage> {
-        let notification = message.as_notification().filter(|told| told.method == Method::LOG_MESSAGE)?;
+        let notification = message.as_notification().filter(|message| message.method == Method::LOG_MESSAGE)?;
         let params = notification.params.as_ref()?.value().ok()?;
         Some(LogMessage {
             level: params.get("level")?.as_str()?.to_owned(),
@@ -235,8 +235,8 @@ mod tests {
 
     fn response(answer: Value) -> ServerResponse {
         let mut pairing = Pairing::<()>::default();
-        let ask = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
-        pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
+        let request = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
+        pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, request);
         let message = Message::parse(answer.to_string());
         match pairing.step(Side::Server, Channel::MAIN, Duration::from_millis(7), message) {
             PairingEvent::Completed { exchange, .. } => {
@@ -271,10 +271,10 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_no_value_can_hold_is_told_and_its_bytes_are_kept() {
+    fn a_result_too_deep_for_a_value_is_an_error_and_keeps_its_bytes() {
         let mut pairing = Pairing::<()>::default();
-        let ask = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
-        pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
+        let request = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
+        pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, request);
         let deep = "[".repeat(200) + &"]".repeat(200);
         let message = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"n":{deep}}}}}"#));
         let PairingEvent::Completed { exchange, .. } =
@@ -284,8 +284,8 @@ mod tests {
         };
         let response = ServerResponse::new(CompletedRequest { exchange, status: None });
         assert!(!response.success());
-        let told = response.error_message().unwrap();
-        assert!(told.starts_with("the result cannot be read, though it is JSON: recursion limit"), "{told}");
+        let text = response.error_message().unwrap();
+        assert!(text.starts_with("the result cannot be read, though it is JSON: recursion limit"), "{text}");
         assert!(response.bytes().ends_with(b"]]}}"));
     }
 

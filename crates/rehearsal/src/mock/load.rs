@@ -18,7 +18,7 @@ use crate::serve::Server;
 /// Which files make a mock, and how they are read.
 #[derive(Clone, Debug, Default)]
 pub struct MockFiles {
-    /// The files; of what can only be said once, the first counts.
+    /// The files. For a setting that can only occur once, the first file counts.
     pub paths: Vec<PathBuf>,
     /// What happens to a request for which the files declare no answer.
     pub unanswered: Unanswered,
@@ -59,10 +59,10 @@ pub enum LoadError {
         #[source]
         cause: io::Error,
     },
-    /// Something is wrong with what they say.
+    /// The files have errors.
     #[error("{}", errors.iter().map(|(error, _)| error.to_string()).collect::<Vec<_>>().join("\n"))]
     Wrong {
-        /// What, and the text of the file.
+        /// Each error, and the text of its file.
         errors: Vec<(ScriptError, String)>,
     },
 }
@@ -75,7 +75,7 @@ impl MockFiles {
         MockFiles { paths: paths.into_iter().map(Into::into).collect(), ..MockFiles::default() }
     }
 
-    /// The same, and what nothing declares is answered with a value that fits the output schema.
+    /// Answers what no file declares with a value that fits the output schema.
     #[must_use]
     pub fn schema_fill(self) -> MockFiles {
         MockFiles { unanswered: Unanswered::FillFromSchema, ..self }
@@ -86,7 +86,7 @@ impl MockFiles {
         self.load_noting(&mut Vec::new())
     }
 
-    /// The same, and notes every file that was read or should have been: these, and those that they name.
+    /// Reads and compiles them, and notes every file that was read or is missing: these, and those that they name.
     pub(super) fn load_noting(&self, noted: &mut Vec<PathBuf>) -> Result<Chain, LoadError> {
         noted.extend(self.paths.iter().cloned());
         let mut read = Vec::new();
@@ -187,12 +187,12 @@ fn compile_noting(texts: &[Text], noted: &mut Vec<PathBuf>) -> Result<Mock, Load
 /// How often the files are looked at.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// What came of reading the files again.
+/// The result of reading the files again.
 #[derive(Debug)]
 pub enum Reload {
     /// The server answers from the new files.
     Done,
-    /// The new files are broken, and the server goes on with the old ones.
+    /// The new files are broken, and the server continues with the old ones.
     Kept(LoadError),
 }
 
@@ -201,9 +201,9 @@ pub enum Reload {
 /// # Why not the kernel's notifications
 ///
 /// Editors replace files, folders are mounted from elsewhere, and five looks a second at a handful of files cost nothing.
-pub async fn watch(files: MockFiles, server: Server, mut tell: impl FnMut(Reload)) {
+pub async fn watch(files: MockFiles, server: Server, mut report: impl FnMut(Reload)) {
     let mut paths = Vec::new();
-    // Whether it can be read at all was said when it was read to be served.
+    // Errors of this first reading were reported when the mock was started.
     let _ = files.load_noting(&mut paths);
     let mut seen = stamps(&paths);
     loop {
@@ -224,11 +224,11 @@ pub async fn watch(files: MockFiles, server: Server, mut tell: impl FnMut(Reload
         match loaded {
             Ok(chain) => {
                 server.replace(chain);
-                tell(Reload::Done);
+                report(Reload::Done);
             }
             // Between two steps of an editor a file may be gone; the next look finds it.
             Err(LoadError::Unreadable { .. }) if seen.iter().any(Option::is_none) => {}
-            Err(error) => tell(Reload::Kept(error)),
+            Err(error) => report(Reload::Kept(error)),
         }
     }
 }

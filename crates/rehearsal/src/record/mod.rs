@@ -39,5 +39,7 @@ pub use notice::Summary;
 pub use recorder::{Recorder, RecorderBuilder};
 pub use recover::{Recovered, RecoveryOutcome, journals, recover};
 pub use recover::{UnrecoveredSessions, unrecovered};
+pub use rehearsal_core::redact::Redaction;
+pub use rehearsal_core::trace::SessionEnd;
 pub use stdio::StdioRecording;
 pub use tape::SessionRecorder;

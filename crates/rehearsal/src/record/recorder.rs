@@ -16,9 +16,13 @@ use super::tape::SessionRecorder;
 
 /// Records sessions, with settings for the files, the redaction and the hooks. Cheap to clone.
 ///
+/// [`StdioRecording`](super::StdioRecording) records a server process and [`HttpRecording`](super::HttpRecording) a
+/// server at a URL. [`ReplayServer`](crate::ReplayServer) has an example that records over HTTP. A program that moves
+/// the messages itself uses the recorder directly:
+///
 /// ```
-/// use rehearsal::record::Recorder;
-/// use rehearsal::core::trace::End;
+/// use rehearsal::Recorder;
+/// use rehearsal::record::SessionEnd;
 ///
 /// let directory = tempfile::tempdir().unwrap();
 /// let recorder = Recorder::builder()
@@ -26,8 +30,8 @@ use super::tape::SessionRecorder;
 ///     .metadata("purpose", "an example")
 ///     .on_request(|method, _| println!("asked: {method}"))
 ///     .build();
-/// let tape = recorder.start(serde_json::Map::new());
-/// tape.end(End::Stopped);
+/// let session = recorder.start(serde_json::Map::new());
+/// session.end(SessionEnd::Stopped);
 /// assert_eq!(recorder.summary().sessions, 1);
 /// ```
 #[derive(Clone)]

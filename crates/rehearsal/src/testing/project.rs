@@ -65,7 +65,7 @@ impl Project {
     ///
     /// If the server cannot be started, with all that is known.
     pub async fn start(self, server: impl FnOnce(&Path) -> ClientBuilder) -> RunningServer {
-        match server(self.path()).working_dir(self.path()).connect().await {
+        match server(self.path()).current_dir_of_process(self.path()).connect().await {
             Ok(client) => RunningServer { client, project: self },
             Err(error) => panic!("the server of this test cannot be used: {error}"),
         }
@@ -78,7 +78,7 @@ impl Project {
     /// If the server cannot be started, with the evidence.
     #[track_caller]
     pub fn start_blocking(self, server: impl FnOnce(&Path) -> ClientBuilder) -> RunningServer<BlockingClient> {
-        match BlockingClient::connect(server(self.path()).working_dir(self.path())) {
+        match BlockingClient::connect(server(self.path()).current_dir_of_process(self.path())) {
             Ok(client) => RunningServer { client, project: self },
             Err(error) => panic!("the server of this test cannot be used: {error}"),
         }

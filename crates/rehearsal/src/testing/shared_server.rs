@@ -98,12 +98,12 @@ impl SharedServer {
 /// use std::path::Path;
 ///
 /// use rehearsal::testing::SharedContainer;
-/// use rehearsal::wire::container::{Detached, Engine, build};
+/// use rehearsal::transport::{BackgroundContainer, Engine, build_image};
 ///
 /// static CONTAINER: SharedContainer = SharedContainer::new(|| {
 ///     let engine = Engine::find(None)?;
-///     let image = build(&engine, Path::new("tests/Dockerfile"), None)?;
-///     Detached::start(&engine, &image, &[], &[])
+///     let image = build_image(&engine, Path::new("tests/Dockerfile"), None)?;
+///     BackgroundContainer::start(&engine, &image, &[], &[])
 /// });
 ///
 /// #[tokio::test]

@@ -41,15 +41,15 @@ async fn a_success_passes_and_what_it_says_is_looked_into() {
 
 #[tokio::test]
 async fn a_failed_assertion_shows_expected_got_and_the_response() {
-    let response = echo("good bye").await;
+    let response = echo("good night").await;
     assert_eq!(
         said(|| assert_contains(&response, "hello")),
-        "expected: a success whose text contains \"hello\"\n     got: the text \"good bye\""
+        "expected: a success whose text contains \"hello\"\n     got: the text \"good night\""
     );
     assert_eq!(said(|| assert_failure(&response)), "expected: a failure\n     got: a success");
     assert_eq!(
         said(|| assert_failure_contains(&response, "bye")),
-        "expected: a failure that says \"bye\"\n     got: a success"
+        "expected: a failure with the text \"bye\"\n     got: a success"
     );
     assert_eq!(
         said(|| assert_error_code(&response, -32602)),
@@ -57,10 +57,10 @@ async fn a_failed_assertion_shows_expected_got_and_the_response() {
     );
     let matched = said(|| GREETING.assert_matches(&response));
     assert!(matched.starts_with("expected: text that is "), "{matched}");
-    assert!(matched.contains("HELLO") && matched.contains("good bye"), "{matched}");
+    assert!(matched.contains("HELLO") && matched.contains("good night"), "{matched}");
     let matcher = Matcher::parse(&json!({"content": [{"text": "hello"}]})).unwrap();
     let matched = said(|| assert_matches(&response, &matcher));
-    assert!(matched.ends_with("$.content[0].text: expected \"hello\", got \"good bye\""), "{matched}");
+    assert!(matched.ends_with("$.content[0].text: expected \"hello\", got \"good night\""), "{matched}");
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn the_two_kinds_of_failure_are_told_apart() {
     assert_failure_contains(&failed, "no");
     assert_eq!(
         said(|| assert_failure_contains(&failed, "yes")),
-        "expected: a failure that says \"yes\"\n     got: a tool that failed: no"
+        "expected: a failure with the text \"yes\"\n     got: a tool that failed: no"
     );
     assert_eq!(said(|| assert_success(&failed)), "expected: a success\n     got: a tool that failed: no");
     let unknown = client.call_tool("no_such_tool", json!({})).await.unwrap();

@@ -124,7 +124,7 @@ async fn a_server_that_could_not_be_started_or_has_exited_is_started_again() {
     let forwarding = forwarding(move || match count.fetch_add(1, Ordering::Relaxed) {
         0 => Client::command("no-such-server"),
         // It answers the handshake and is gone.
-        1 => Client::command("sh").arguments(["-c", EXITS]).legacy(Revision::V2025_11_25).timeout(TIMEOUT),
+        1 => Client::command("sh").args(["-c", EXITS]).legacy(Revision::V2025_11_25).timeout(TIMEOUT),
         _ => Client::connection(mock.connection()).timeout(TIMEOUT),
     });
     let client = forwarding.client().connect().await.unwrap();

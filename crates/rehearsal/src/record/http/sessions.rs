@@ -246,11 +246,11 @@ impl ActiveSession {
 ///
 /// ```no_run
 /// use rehearsal::record::{HttpRecording, Recorder};
-/// use rehearsal::wire::http::proxy::Options;
+/// use rehearsal::transport::HttpProxyOptions;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let recorder = Recorder::builder().trace("trace.jsonl").build();
-/// let options = Options::new("127.0.0.1:0".parse()?, "https://mcp.example/mcp")?;
+/// let options = HttpProxyOptions::new("127.0.0.1:0".parse()?, "https://mcp.example/mcp")?;
 /// let recording = HttpRecording::start(&recorder, options).await?;
 /// println!("listening on {}", recording.url());
 /// tokio::signal::ctrl_c().await?;

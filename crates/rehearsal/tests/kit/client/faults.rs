@@ -87,8 +87,7 @@ async fn tapped_stage(fault: &str, way: Way, tap: impl Fn(Side, &Message) + Send
         Way::Stdio => {
             let file = folder.path().join("t.mock.yaml");
             std::fs::write(&file, &text).unwrap();
-            let builder =
-                Client::command(env!("CARGO_BIN_EXE_rehearse")).arguments(["mock".into(), file.into_os_string()]);
+            let builder = Client::command(env!("CARGO_BIN_EXE_rehearse")).args(["mock".into(), file.into_os_string()]);
             (None, builder)
         }
         Way::Memory => {
