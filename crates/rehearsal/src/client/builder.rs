@@ -28,10 +28,10 @@ use super::target::{ConnectTarget, Protocol};
 #[cfg(feature = "mock")]
 use crate::config::{ServerEntry, read_config};
 
-/// The environment variable that every server gets that a client starts, so that it can detect a test run.
+/// The environment variable of every server that a client starts, so that it can detect a test run.
 const TEST_MODE: (&str, &str) = ("REHEARSAL_TEST_MODE", "1");
 
-/// Every setting of a client before it connects.
+/// The settings of a client before it connects.
 ///
 /// A setting that does not apply to the target is an error of [`connect`](ClientBuilder::connect):
 ///
@@ -120,12 +120,12 @@ impl Client {
         ClientBuilder::new(ConnectTarget::Container(container))
     }
 
-    /// Something that is connected already, such as one end of [`memory::pair`](rehearsal_wire::memory::pair).
+    /// A connection that is open already, such as one end of [`memory_pair`](crate::transport::memory_pair).
     pub fn connection(connection: Connection) -> ClientBuilder {
         ClientBuilder::new(ConnectTarget::Connection(Mutex::new(Some(connection))))
     }
 
-    /// A server by its name in an `.mcp.json`; variables in the file come from our environment.
+    /// A server by its name in an `.mcp.json`. Variables in the file are replaced from the environment of this process.
     #[cfg(feature = "mock")]
     pub fn config(file: impl AsRef<Path>, name: &str) -> Result<ClientBuilder, ClientError> {
         let entry = read_config(file.as_ref(), name, |variable| std::env::var(variable).ok())?;
@@ -339,12 +339,12 @@ impl ClientBuilder {
         self.with_endpoint("root_certificate", |endpoint| endpoint.root_certificates.push(pem.into()))
     }
 
-    /// Which era and version to use.
+    /// Sets the era and version; [`Protocol::Auto`] by default.
     pub fn protocol(self, protocol: Protocol) -> ClientBuilder {
         ClientBuilder { protocol, ..self }
     }
 
-    /// Begins with a handshake that offers `revision`.
+    /// Uses a handshake that offers `revision`.
     pub fn legacy(self, revision: Revision) -> ClientBuilder {
         self.protocol(Protocol::Legacy(revision))
     }
@@ -354,27 +354,27 @@ impl ClientBuilder {
         self.protocol(Protocol::Modern)
     }
 
-    /// How long to wait for a response, unless a call has its own timeout. The default is 30 seconds.
+    /// Sets how long to wait for a response, unless a call has its own timeout. The default is 30 seconds.
     pub fn timeout(self, timeout: Duration) -> ClientBuilder {
         ClientBuilder { timeout, ..self }
     }
 
-    /// The answers to requests of the server.
+    /// Sets the answers to server requests; none by default.
     pub fn handlers(self, answers: ClientHandlers) -> ClientBuilder {
         ClientBuilder { answers, ..self }
     }
 
-    /// Changes the answers to requests of the server.
+    /// Changes the answers to server requests.
     pub fn map_handlers(self, change: impl FnOnce(ClientHandlers) -> ClientHandlers) -> ClientBuilder {
         ClientBuilder { answers: change(self.answers), ..self }
     }
 
-    /// Declares exactly these capabilities, whatever there are answers for.
+    /// Declares exactly these capabilities, independent of the [handlers](ClientBuilder::handlers).
     pub fn capabilities(self, capabilities: Value) -> ClientBuilder {
         ClientBuilder { capabilities: Some(capabilities), ..self }
     }
 
-    /// The `clientInfo` of the client.
+    /// Sets the `clientInfo`.
     pub fn client_info(self, name: &str, version: &str) -> ClientBuilder {
         ClientBuilder { client_info: serde_json::json!({"name": name, "version": version}), ..self }
     }
@@ -389,7 +389,7 @@ impl ClientBuilder {
         ClientBuilder { assumed, ..self }
     }
 
-    /// Sees every message that passes, in both directions.
+    /// Calls `tap` with every message of either side.
     pub fn on_message(self, tap: impl Fn(Side, &Message) + Send + Sync + 'static) -> ClientBuilder {
         ClientBuilder { tap: Some(Arc::new(tap)), ..self }
     }

@@ -270,8 +270,8 @@ impl Client {
         self.in_time(method, self.inner.connection.send_notification(Channel::MAIN, message)).await
     }
 
-    /// Puts bytes on the wire exactly as they are, valid or not. Over a pipe not even a line end is added; over HTTP
-    /// they are the body of a POST. What the server sends back is among the [notifications](Client::take_notifications)
+    /// Sends bytes unchanged, valid or not. Over a pipe no line end is added; over HTTP
+    /// they are the body of a POST. The response of the server is among the [notifications](Client::take_notifications)
     /// or in the [evidence](Client::evidence).
     pub async fn send_bytes(&self, bytes: impl Into<Bytes>) -> Result<(), ClientError> {
         let (sender, bytes) = (&self.inner.connection.sender, bytes.into());

@@ -20,7 +20,7 @@ use super::error::{Evidence, NoiseSource};
 use super::handlers::{ClientHandlers, ServerRequest};
 use super::pending_request::{CancelMode, PendingRequest, RequestOutcome, ResponseSlot, UnsentRequest};
 
-/// What one answer carries, and what waits unread.
+/// Limits of the notifications of one request, and of unread ones.
 const NOTIFICATIONS: ExchangeLimit = ExchangeLimit { notifications: 10_000, bytes: 64 * 1024 * 1024 };
 /// At most this many server requests are answered at once; further ones wait.
 const MAX_OPEN_SERVER_REQUESTS: usize = 256;
@@ -32,12 +32,12 @@ const ROOTS_PAUSE: Duration = Duration::from_millis(100);
 const ROOTS_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many lines of noise and how many stray answers are kept as evidence.
 const EVIDENCE_LIMIT: usize = 20;
-/// How much of each.
+/// Maximum number of characters of each.
 const EVIDENCE_WIDTH: usize = 300;
 
 /// Receives every message of either side, with its sender.
 pub(super) type MessageObserver = Arc<dyn Fn(Side, &Message) + Send + Sync>;
-/// Sees the notifications that belong to one request.
+/// Receives the notifications that belong to one request.
 pub(super) type NotificationObserver = Arc<dyn Fn(&Message) + Send + Sync>;
 
 /// Redacts a text of the server.
@@ -76,7 +76,7 @@ pub(super) struct WaitingRequest {
 #[derive(Debug)]
 pub(super) struct CompletedRequest {
     pub(super) exchange: Box<Exchange>,
-    /// The HTTP status that the answer came with, where there was one.
+    /// The HTTP status of the response; `None` without HTTP.
     pub(super) status: Option<u16>,
 }
 
@@ -127,7 +127,7 @@ impl ClientConnection {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What the server left behind so far.
+    /// The evidence so far.
     pub(super) fn evidence(&self) -> Box<Evidence> {
         let state = self.state();
         Box::new(Evidence {

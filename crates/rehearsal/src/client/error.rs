@@ -86,7 +86,7 @@ pub enum ClientError {
         /// Why no authorization was obtained.
         why: String,
     },
-    /// An HTTP server refused both ways of speaking to it.
+    /// The HTTP server refused both transports.
     #[error(
         "the server supports neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {streamable}\n  HTTP+SSE: {sse}"
     )]
@@ -106,7 +106,7 @@ pub enum ClientError {
         /// What else is known.
         evidence: Box<Evidence>,
     },
-    /// The server sent the request itself back.
+    /// The server echoed the request.
     #[error("no answer to {method}: the server echoes its input, as `cat` does{evidence}")]
     Echoed {
         /// The method of the request.
@@ -114,14 +114,14 @@ pub enum ClientError {
         /// What else is known.
         evidence: Box<Evidence>,
     },
-    /// Something came, but not a response.
+    /// The server sent bytes that are not a valid response.
     #[error("the answer to {method} is not a response: {reason}{}{evidence}", quoted(.found))]
     Garbled {
         /// The method of the request.
         method: Method,
         /// What is wrong with it.
         reason: GarbledReason,
-        /// The beginning of it.
+        /// The beginning of those bytes.
         found: String,
         /// What else is known.
         evidence: Box<Evidence>,
@@ -133,7 +133,7 @@ pub enum ClientError {
         method: Method,
         /// The error.
         error: ErrorReply,
-        /// The HTTP status that it came with, where there was one.
+        /// Its HTTP status; `None` without HTTP.
         status: Option<u16>,
     },
     /// The result violates the protocol.
@@ -147,9 +147,9 @@ pub enum ClientError {
     /// The server and this client have no version in common.
     #[error("the server supports {theirs:?}; this client was set to {}", ours.map_or("any version it knows", Revision::as_str))]
     NoCommonVersion {
-        /// What the server offered.
+        /// The versions that the server supports.
         theirs: Vec<String>,
-        /// What the caller insists on, if anything.
+        /// The version that this client was set to, if any.
         ours: Option<Revision>,
     },
     /// The message could not be sent.
@@ -172,7 +172,7 @@ pub enum ClientError {
         #[source]
         cause: serde_json::Error,
     },
-    /// The method does not exist in the version that was agreed on.
+    /// The method does not exist in the negotiated version.
     #[error("{method} does not exist in protocol version {revision}; {hint}")]
     UnsupportedInVersion {
         /// The method of the request.
@@ -244,14 +244,14 @@ impl ClientError {
     }
 }
 
-/// What a server left behind that may explain a failure.
+/// Facts about a server that may explain a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// How its process ended, if it has.
     pub exit_status: Option<ExitStatus>,
     /// The last lines of its stderr.
     pub last_stderr: Vec<String>,
-    /// What the server wrote that is not a message.
+    /// Lines and bodies of the server that are no message.
     pub noise: Vec<String>,
     /// Where it wrote that.
     pub noise_on: NoiseSource,
@@ -261,13 +261,13 @@ pub struct Evidence {
     pub trouble: Option<String>,
 }
 
-/// Where a server writes what is not a message.
+/// Where a server wrote bytes that are no message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NoiseSource {
     /// On the stdout of its process.
     #[default]
     Stdout,
-    /// In what it answers over HTTP.
+    /// In a response over HTTP.
     Http,
 }
 

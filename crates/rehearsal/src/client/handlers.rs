@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 pub struct ServerRequest {
     /// `sampling/createMessage`, `elicitation/create`, `roots/list` or anything else.
     pub method: Method,
-    /// With what.
+    /// The params; `null` if there are none.
     pub params: Value,
 }
 
@@ -28,7 +28,7 @@ pub type HandlerResult = Result<Value, ErrorReply>;
 
 type Handler = Arc<dyn Fn(&ServerRequest) -> HandlerReply + Send + Sync>;
 
-/// An answer, or one that will come.
+/// An answer, or a future of one.
 pub(super) enum HandlerReply {
     Ready(HandlerResult),
     Future(Pin<Box<dyn Future<Output = HandlerResult> + Send>>),
@@ -52,7 +52,7 @@ impl HandlerReply {
 #[derive(Clone, Default)]
 pub struct ClientHandlers {
     handlers: Vec<(Method, Handler)>,
-    /// Comes before all others.
+    /// The handler that is tried before all others.
     first: Option<Handler>,
 }
 
@@ -62,7 +62,7 @@ impl ClientHandlers {
         ClientHandlers::default()
     }
 
-    /// Answers a method by a function; the last one given for a method counts.
+    /// Answers a method with a function. A later call for the same method replaces it.
     pub fn on(
         self,
         method: Method,
@@ -71,7 +71,7 @@ impl ClientHandlers {
         self.handled(method, move |request| HandlerReply::Ready(answer(request)))
     }
 
-    /// Answers a method by a function that takes its time; the server waits.
+    /// Answers a method with an async function; the server waits for it.
     pub fn on_async<F>(
         self,
         method: Method,
@@ -93,7 +93,7 @@ impl ClientHandlers {
         self
     }
 
-    /// Answers a method by a function where it has an answer, otherwise as before.
+    /// Answers a method with a function. If that returns `None`, the earlier handler of the method answers.
     pub fn on_some(
         self,
         method: Method,
@@ -105,7 +105,7 @@ impl ClientHandlers {
         })
     }
 
-    /// Answers every method but `ping` by a function where it has an answer, otherwise as before.
+    /// Answers every method but `ping` with a function. If that returns `None`, the method's own handler answers.
     pub(crate) fn on_any(
         self,
         answer: impl Fn(&ServerRequest) -> Option<HandlerResult> + Send + Sync + 'static,
@@ -117,7 +117,7 @@ impl ClientHandlers {
         ClientHandlers { first: Some(Arc::new(first)), ..self }
     }
 
-    /// Answers a method with these, one after the other. After the last one, the client refuses.
+    /// Answers a method with these answers in turn. After the last one, the client responds with an error.
     pub fn on_sequence(self, method: Method, answers: impl IntoIterator<Item = Value>) -> ClientHandlers {
         let queue: Mutex<VecDeque<Value>> = Mutex::new(answers.into_iter().collect());
         self.on(method, move |request| {
@@ -136,7 +136,7 @@ impl ClientHandlers {
         self.on(Method::ROOTS_LIST, move |_| Ok(json!({"roots": roots})))
     }
 
-    /// Samples this text whatever the prompt.
+    /// Answers every sampling request with this text.
     pub fn sampling_text(self, text: impl Into<String>) -> ClientHandlers {
         let text = text.into();
         self.on(Method::SAMPLING, move |_| {
@@ -169,7 +169,7 @@ impl ClientHandlers {
         self.on(Method::ELICITATION, |_| Ok(json!({"action": "decline"})))
     }
 
-    /// What the client declares: a capability for everything that it has an answer for.
+    /// The capabilities of the client: one for everything that it has an answer for.
     pub(super) fn capabilities(&self) -> Value {
         let mut capabilities = Map::new();
         for (method, _) in &self.handlers {

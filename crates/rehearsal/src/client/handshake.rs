@@ -27,7 +27,7 @@ use super::error::ClientError;
 use super::pending_request::{CancelMode, PendingRequest};
 use super::target::Protocol;
 
-/// What the attempts share.
+/// The state that the attempts of a handshake share.
 struct Handshake<'a> {
     builder: &'a ClientBuilder,
     capabilities: Value,
@@ -44,7 +44,7 @@ pub(super) struct OpenConnection {
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        // At once, and not when the runtime gets round to ending the task.
+        // Now, because the runtime may end the task later.
         self.connection.sender.abort();
         self.reading.abort();
         // The aborted task no longer reports the end to the pending requests.
@@ -66,7 +66,7 @@ impl Connecting {
         Connecting { builder, opened: Mutex::default() }
     }
 
-    /// Starts or reaches the server, and agrees on a version with it.
+    /// Starts the server or connects to it, and negotiates a version.
     pub async fn connect(&self) -> Result<Client, ClientError> {
         let builder = &self.builder;
         if let Some(what) = &builder.inapplicable {
@@ -111,7 +111,7 @@ fn locked(opened: &Mutex<Option<Arc<OpenConnection>>>) -> MutexGuard<'_, Option<
 }
 
 impl Handshake<'_> {
-    /// A connection on which nothing was sent.
+    /// Opens a connection and sends nothing on it.
     async fn open(&self, sse: bool) -> Result<Arc<OpenConnection>, ClientError> {
         let connection = self.builder.target.open(sse, self.builder.timeout).await?;
         let ClientBuilder { answers, tap, clean, .. } = self.builder;
@@ -121,7 +121,7 @@ impl Handshake<'_> {
         Ok(opened)
     }
 
-    /// The era by its probe, then as that era does it.
+    /// Finds the era with a probe, then negotiates as that era requires.
     async fn auto(&self) -> Result<(Arc<OpenConnection>, HandshakeResult), ClientError> {
         let opened = self.open(false).await?;
         let verdict = match self.probe(&opened).await {
@@ -134,7 +134,7 @@ impl Handshake<'_> {
                 self.sse(error).await
             }
             ProbeResult::Legacy => Err(ClientError::NoCommonVersion { theirs: Vec::new(), ours: None }),
-            // Some old servers die of a request before `initialize`; they get a second life without the probe.
+            // Some old servers exit on a request before `initialize`, so they are started again without the probe.
             ProbeResult::ServerExited(_) if self.builder.target.can_reopen() => {
                 *locked(self.opened) = None;
                 drop(opened);
@@ -149,7 +149,7 @@ impl Handshake<'_> {
         if let Some(answer) = opened.connection.in_time(self.builder.probe, &mut probe).await {
             return era(answer);
         }
-        // Silent so far. It may still be starting, so the probe stays open while we try the handshake.
+        // No response yet. The server may still be starting, so the probe stays open while we try the handshake.
         let mut handshake = Box::pin(self.initialize(opened, Revision::LATEST_LEGACY));
         tokio::select! {
             answer = &mut probe => match era(answer) {
@@ -172,7 +172,7 @@ impl Handshake<'_> {
         }
     }
 
-    /// HTTP+SSE, after Streamable HTTP was refused.
+    /// Connects over HTTP+SSE, after Streamable HTTP was refused.
     async fn sse(&self, refused: ClientError) -> Result<(Arc<OpenConnection>, HandshakeResult), ClientError> {
         let revision = match self.builder.protocol {
             Protocol::Legacy(revision) => revision,
@@ -255,17 +255,17 @@ impl Handshake<'_> {
 
 /// The result of a probe.
 enum ProbeResult {
-    /// A version was agreed on.
+    /// A version was negotiated.
     Agreed(HandshakeResult),
     /// A handshake is needed.
     Legacy,
-    /// The server ended when it saw the probe.
+    /// The server exited when it received the probe.
     ServerExited(ClientError),
     /// The probe failed without deciding the era.
     Failed(ClientError),
 }
 
-/// What the end of a handshake means.
+/// Converts the result of a handshake to the result of the probe.
 fn outcome(negotiated: Result<HandshakeResult, ClientError>) -> ProbeResult {
     match negotiated {
         Ok(negotiated) => ProbeResult::Agreed(negotiated),

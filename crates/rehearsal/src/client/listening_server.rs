@@ -35,7 +35,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct ListeningServer {
     process: Arc<dyn Sender>,
-    /// Reads its stdout, so that the server never waits for us.
+    /// Reads its stdout, so that the server never blocks on a full pipe.
     reading: JoinHandle<ConnectionEnd>,
     url: String,
 }
@@ -69,7 +69,7 @@ impl ListeningServer {
         Err(ClientError::NotListening { why, evidence: Box::new(evidence) })
     }
 
-    /// Where it listens.
+    /// The URL of the server.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
@@ -181,7 +181,7 @@ impl ListenAddress {
                 (None, None) => None,
             };
             let Some(port) = port else { continue };
-            // What listens everywhere is reached here.
+            // A server that listens on every address is reached at the loopback address.
             let host = match &found[2] {
                 "0.0.0.0" => "127.0.0.1",
                 "[::]" => "[::1]",
@@ -251,7 +251,7 @@ impl Sender for ListeningSender {
             let stopped = self.http.close().await;
             match self.take_listening() {
                 Some(listening) => listening.process.close().await,
-                // It was ended before.
+                // The process was closed before.
                 None => stopped,
             }
         })

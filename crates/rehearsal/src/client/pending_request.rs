@@ -41,11 +41,11 @@ pub(super) enum CancelMode {
     CloseStream,
 }
 
-/// A request that is not with the server yet.
+/// A request that was not sent yet.
 pub(super) enum UnsentRequest {
     /// The transport would have had to wait. Boxed, like everything large that a future would carry along.
     Waiting(Box<Outgoing>),
-    /// The transport would not take it.
+    /// The transport refused it.
     Refused(SendError),
 }
 
@@ -60,7 +60,7 @@ pub(super) struct PendingRequest {
     limit: Duration,
     /// `None` if the limit is beyond what an `Instant` can hold.
     deadline: Option<Instant>,
-    /// Set when the answer is not there at once.
+    /// Set if the answer did not arrive at once.
     timer: Option<Pin<Box<Sleep>>>,
     /// Whether it may never have reached the server.
     lost: bool,
@@ -97,7 +97,7 @@ impl PendingRequest {
         }
     }
 
-    /// Sends the request, if that has not been done; a server that reads nothing runs into the time-out.
+    /// Sends the request unless it was sent. A server that does not read exceeds the timeout.
     pub(super) async fn started(mut self) -> Result<PendingRequest, ClientError> {
         self.sent().await?;
         Ok(self)
@@ -143,7 +143,7 @@ impl PendingRequest {
         }
     }
 
-    /// Ready when there is no time left.
+    /// Ready when the timeout has expired.
     fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
         // Some limits are beyond what an `Instant` can hold.
         let Some(deadline) = self.deadline else { return Poll::Pending };
@@ -152,10 +152,10 @@ impl PendingRequest {
             Box::pin(tokio::time::sleep_until(first_check))
         });
         while timer.as_mut().poll(context).is_ready() {
-            // How the server ended would be the better news; but it may only have closed its stdin.
+            // The end of the server would be the better error; but the server may only have closed its stdin.
             self.lost = self.unsent.is_none() && self.connection.sender.is_closed();
             let next = if self.connection.sender.is_waiting_for_login() {
-                // During a login the time is not the server's.
+                // The timeout does not run during a login.
                 Instant::now().checked_add(self.limit)
             } else {
                 Some(deadline).filter(|deadline| !self.lost && timer.deadline() < *deadline)
@@ -166,7 +166,7 @@ impl PendingRequest {
         Poll::Pending
     }
 
-    /// The answer, or `None` when there is no time left.
+    /// The answer, or `None` when the timeout has expired.
     fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<Option<RequestOutcome>> {
         match self.slot.poll(context) {
             Poll::Ready(settled) => Poll::Ready(Some(settled)),
@@ -174,7 +174,7 @@ impl PendingRequest {
         }
     }
 
-    /// Sends the request, if that has not been done, and waits for the answer, as long as it may take.
+    /// Sends the request unless it was sent, and waits for the answer until the timeout.
     pub(super) async fn answered(&mut self) -> Result<CompletedRequest, ClientError> {
         let settled = match self.unsent {
             None => poll_fn(|context| self.poll_settled(context)).await,
@@ -235,7 +235,7 @@ impl PendingRequest {
         }
     }
 
-    /// Takes the request back.
+    /// Cancels the request.
     pub(super) async fn cancel(mut self, reason: Option<&str>) {
         self.over = true;
         if let Some(message) = self.cancel_exchange(reason) {
@@ -261,7 +261,7 @@ impl PendingRequest {
                 let message = Message::notification(Method::CANCELLED, Some::<&Value>(&params)).ok()?;
                 let mut state = self.connection.state();
                 let at = self.connection.started.elapsed();
-                // `None` where the answer came in this very moment: then there is nothing to take back.
+                // `None` if the answer arrived just now: then there is nothing to cancel.
                 let step = state.pairing.step(Side::Client, self.key.channel, at, message.clone());
                 matches!(step, PairingEvent::Cancelled { .. }).then_some(message)
             }
@@ -301,13 +301,13 @@ impl Drop for PendingRequest {
 /// How a pending request ended.
 pub(super) enum RequestOutcome {
     Completed(CompletedRequest),
-    /// The server sent the request itself back.
+    /// The server echoed the request.
     Echoed,
     ChannelEnded(ChannelEnd),
     Ended(ConnectionEnd),
 }
 
-/// A place for one answer.
+/// A slot for the answer of one request.
 pub(super) struct ResponseSlot {
     state: Mutex<SlotState>,
 }
@@ -323,7 +323,7 @@ impl ResponseSlot {
         Arc::new(ResponseSlot { state: Mutex::default() })
     }
 
-    /// Puts the answer here, and wakes the task that waits for it.
+    /// Stores the answer, and wakes the task that waits for it.
     pub(super) fn settle(&self, settled: RequestOutcome) {
         let waker = {
             let mut state = self.state();
@@ -333,7 +333,7 @@ impl ResponseSlot {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Takes the answer, if it is there; otherwise wakes the task when it is.
+    /// Returns the answer if it has arrived; otherwise wakes the task when it arrives.
     pub(super) fn poll(&self, context: &mut Context<'_>) -> Poll<RequestOutcome> {
         let mut state = self.state();
         if let Some(settled) = state.settled.take() {

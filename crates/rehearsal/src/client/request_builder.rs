@@ -26,7 +26,7 @@ use super::response::{LogMessage, ProgressUpdate, ServerResponse};
 enum MetaFields<'a> {
     /// The `_meta` of every request of this client.
     Standard,
-    /// That and more.
+    /// The same members and more.
     Extended(Vec<MetaField<'a>>),
 }
 
@@ -35,7 +35,7 @@ const MAX_INPUT_ROUNDS: usize = 16;
 
 /// One request; `.await` sends it and waits for the answer.
 ///
-/// Dropping the future while it waits takes the request back, as the protocol of the day does that.
+/// Dropping the future while it waits cancels the request, in the way of the negotiated version.
 #[must_use = "nothing is sent before `.await` or `start`"]
 pub struct RequestBuilder {
     client: Client,
@@ -44,7 +44,7 @@ pub struct RequestBuilder {
     wishes: Option<Box<RequestOptions>>,
 }
 
-/// What most calls do without.
+/// Settings that most calls do not change.
 #[derive(Default)]
 struct RequestOptions {
     timeout: Option<Duration>,
@@ -66,13 +66,13 @@ impl RequestBuilder {
         self
     }
 
-    /// The arguments of a tool or prompt.
+    /// Sets the arguments of a tool or prompt.
     pub fn arguments(mut self, arguments: impl Serialize) -> RequestBuilder {
         self.params.set_arguments(&arguments);
         self
     }
 
-    /// How long to wait for the answer.
+    /// Sets how long to wait for the answer.
     pub fn timeout(self, timeout: Duration) -> RequestBuilder {
         self.wish(|wishes| wishes.timeout = Some(timeout))
     }
@@ -87,7 +87,7 @@ impl RequestBuilder {
         self.with_progress().wish(|wishes| wishes.on_progress = Some(Arc::new(see)))
     }
 
-    /// Sees the log messages of this request as they come.
+    /// Passes the log messages of this request to `see` as they arrive.
     pub fn on_log(self, see: impl Fn(LogMessage) + Send + Sync + 'static) -> RequestBuilder {
         self.wish(|wishes| wishes.on_log = Some(Arc::new(see)))
     }
@@ -97,7 +97,7 @@ impl RequestBuilder {
         self.with_progress().wish(|wishes| wishes.on_notification = Some(Arc::new(see)))
     }
 
-    /// An HTTP header for this request alone; it replaces one that we would send ourselves.
+    /// Sets an HTTP header of this request. It replaces a header of the same name that the client would send.
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> RequestBuilder {
         self.wish(|wishes| wishes.headers.push((name.into(), value.into())))
     }
@@ -145,7 +145,7 @@ impl RequestBuilder {
     }
 
     async fn once(&self) -> Result<ServerResponse, ClientError> {
-        // In a place of its own: a future that takes it along would keep two places for it.
+        // A separate function, because a future that moves the request would keep two copies of it.
         let mut running = self.begin()?;
         Ok(ServerResponse::new(running.answered().await?))
     }
@@ -317,7 +317,7 @@ pub struct InFlightRequest {
 }
 
 impl InFlightRequest {
-    /// Takes the request back.
+    /// Cancels the request.
     pub async fn cancel(self, reason: &str) {
         self.running.cancel(Some(reason)).await;
     }

@@ -20,7 +20,7 @@ use super::connection::CompletedRequest;
 #[derive(Debug)]
 pub struct ServerResponse {
     answered: CompletedRequest,
-    /// `Err` where a `Value` cannot hold it.
+    /// `Err` if a `Value` cannot hold it.
     result: OnceLock<Result<Value, String>>,
 }
 
@@ -70,7 +70,7 @@ impl ServerResponse {
         RawJson::parse(self.bytes()).and_then(|raw| raw.value()).unwrap_or_default()
     }
 
-    /// The whole message, exactly as it came.
+    /// The exact bytes of the whole message.
     pub fn bytes(&self) -> &Bytes {
         self.message().raw()
     }
@@ -135,7 +135,7 @@ impl ServerResponse {
         self.answered.exchange.took().unwrap_or_default()
     }
 
-    /// The HTTP status that the answer came with, where there was one.
+    /// The HTTP status of the response; `None` without HTTP.
     pub fn http_status(&self) -> Option<u16> {
         self.answered.status
     }
@@ -179,14 +179,14 @@ impl ServerResponse {
     }
 }
 
-/// How far a request has come.
+/// The progress of a request: a `notifications/progress`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgressUpdate {
     /// Grows with every notification.
     pub progress: f64,
-    /// Where it will end, if that is known.
+    /// The final value of `progress`, if it is known.
     pub total: Option<f64>,
-    /// What is being done, since 2025-03-26.
+    /// A description, since 2025-03-26.
     pub message: Option<String>,
 }
 
@@ -203,14 +203,14 @@ impl ProgressUpdate {
     }
 }
 
-/// What a server logs.
+/// A log message of a server: a `notifications/message`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogMessage {
     /// One of the eight levels of syslog.
     pub level: String,
     /// The name of the logger.
     pub logger: Option<String>,
-    /// Anything.
+    /// The logged value.
     pub data: Value,
 }
 

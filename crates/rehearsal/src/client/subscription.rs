@@ -14,20 +14,20 @@ use super::request_builder::InFlightRequest;
 /// A subscription filter of 2026-07-28.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListenFilter {
-    /// The list of tools.
+    /// Subscribes to changes of the list of tools.
     pub tools: bool,
-    /// The list of prompts.
+    /// Subscribes to changes of the list of prompts.
     pub prompts: bool,
-    /// The list of resources.
+    /// Subscribes to changes of the list of resources.
     pub resources: bool,
-    /// These resources.
+    /// Subscribes to updates of these resources.
     pub uris: Vec<String>,
 }
 
-/// An open `subscriptions/listen`; dropping it ends it.
+/// An open `subscriptions/listen`. Dropping it ends the subscription.
 #[must_use = "dropping it ends the subscription"]
 pub struct Subscription {
-    /// Resolves when the server ends it; dropping it takes the request back.
+    /// Resolves when the server ends the subscription; dropping it cancels the request.
     _open: <InFlightRequest as IntoFuture>::IntoFuture,
     /// The filter that the server acknowledged.
     pub accepted: Value,

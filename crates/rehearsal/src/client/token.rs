@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::{Client, ClientError};
 use crate::oauth::{Authorizer, OAuth};
 
-/// How often is looked whether the token is still good. It is renewed half a minute before it ends.
+/// How often the token is checked. It is renewed half a minute before it expires.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A token that is refreshed until this is dropped.

@@ -183,7 +183,7 @@ fn details(view: &QueueView) -> Value {
     details
 }
 
-/// A response as it will go on the wire.
+/// A response in its wire form.
 fn prepared(response: &Prepared) -> Value {
     let mut shown = match &response.said {
         ResponseBody::Result(result) => json!({"result": result}),

@@ -17,9 +17,9 @@ use crate::Client;
 
 /// Maximum number of resources and prompts that are requested.
 const MAX_READS: usize = 200;
-/// How large the contents of a resource or a prompt may be.
+/// Maximum length of the contents of a resource or a prompt, in bytes.
 const CONTENTS_LIMIT: usize = 64 << 10;
-/// How large all of them may be together.
+/// Maximum length of all contents together, in bytes.
 const ALL_CONTENTS_LIMIT: usize = 1 << 20;
 
 /// What a server lists.
@@ -119,7 +119,7 @@ struct ServerReader<'a> {
 }
 
 impl ServerReader<'_> {
-    /// Each name once: a mock has no use for two.
+    /// Keeps the first item of each name: a mock can have only one.
     fn once<T>(&mut self, what: &str, all: Vec<T>, name: impl Fn(&T) -> &String) -> Vec<T> {
         let mut seen = std::collections::HashSet::new();
         let mut is_first = |one: &T| {
@@ -225,7 +225,7 @@ impl ServerReader<'_> {
     }
 }
 
-/// How a template reads an argument.
+/// The expression of an argument in a template.
 fn expression(argument: &PromptArgument) -> String {
     let name = argument.name.as_str();
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -235,7 +235,7 @@ fn expression(argument: &PromptArgument) -> String {
     if argument.required { read } else { format!("{read} | default('')") }
 }
 
-/// All texts of a value as templates.
+/// Makes all texts of a value templates.
 fn mark_arguments(value: &Value, marks: &[(String, String)]) -> Value {
     match value {
         Value::String(text) => with_expressions(text, marks).into(),

@@ -36,7 +36,7 @@ enum ContentNode {
     Not(Box<ContentMatcher>),
 }
 
-/// What to look for.
+/// A text or a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContentPattern {
     /// This text, anywhere.
@@ -137,7 +137,7 @@ impl ContentMatcher {
     ///
     /// # Panics
     ///
-    /// That is what it is for.
+    /// If the text does not match, with the mismatches and the whole response.
     #[track_caller]
     pub fn assert_matches(&self, response: &ServerResponse) {
         if !response.success() {
