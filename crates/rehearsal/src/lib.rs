@@ -166,6 +166,31 @@ pub mod protocol {
     };
 }
 
+/// The findings of a check: the types of [`verify`]'s report.
+#[cfg(feature = "mock")]
+pub mod report {
+    pub use rehearsal_core::report::{Case, CaseStatus, Finding, Location, Report, Severity, Verdict};
+}
+
+/// Recorded sessions: the contents of trace and journal files, and the redaction of secrets.
+///
+/// ```
+/// use std::io::Cursor;
+///
+/// use rehearsal::trace::TraceReader;
+///
+/// let parts: Vec<_> = TraceReader::new(Cursor::new("")).collect();
+/// assert!(parts.is_empty());
+/// ```
+#[cfg(feature = "mock")]
+pub mod trace {
+    pub use rehearsal_core::redact::{Redaction, RedactionSummary};
+    pub use rehearsal_core::trace::{
+        Entry, EntryBody, Format, Headers, HttpHead, Part, PlacedMessage, ReadError, RecordedCall, RelatedEvent,
+        RequestIdentity, SessionEnd, SessionStart, Timeline, TimelineItem, TraceReader, TraceWriter,
+    };
+}
+
 /// Connections to servers: what a [`ClientBuilder`] connects to, and how connections end.
 ///
 /// ```no_run

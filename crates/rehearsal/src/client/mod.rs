@@ -21,6 +21,7 @@
 //! ```
 
 mod builder;
+#[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod client;
 mod connection;
 #[cfg(feature = "http")]

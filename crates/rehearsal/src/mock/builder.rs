@@ -423,7 +423,7 @@ impl Item {
             (Reply::Result(result), _) => DraftBody::Result(result.clone()),
             (Reply::Error { code, message, data }, _) => {
                 let mut error = ErrorReply::new(*code, message);
-                error.data = data.as_ref().map(|data| RawJson::from_value(data));
+                error.data = data.as_ref().map(RawJson::from_value);
                 DraftBody::Error(error)
             }
             (Reply::ToolError(text), ItemKind::Tool) => {

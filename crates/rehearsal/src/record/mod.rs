@@ -6,7 +6,7 @@
 //!                     └─ hooks
 //! ```
 //!
-//! A [`Recorder`] holds the settings; a [`Tape`] is one session of it. While a session runs, its journal is next to the
+//! A [`Recorder`] holds the settings; a [`SessionRecorder`] records one session. While a session runs, its journal is next to the
 //! trace file as `TRACE.SESSION.journal`. When it ends, it is appended to the trace. If the recorder is killed before
 //! that, the next recorder finds the journal and appends it.
 //!
@@ -39,7 +39,5 @@ pub use notice::Summary;
 pub use recorder::{Recorder, RecorderBuilder};
 pub use recover::{Recovered, RecoveryOutcome, journals, recover};
 pub use recover::{UnrecoveredSessions, unrecovered};
-pub use rehearsal_core::redact::Redaction;
-pub use rehearsal_core::trace::SessionEnd;
 pub use stdio::StdioRecording;
 pub use tape::SessionRecorder;

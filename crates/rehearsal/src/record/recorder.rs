@@ -22,7 +22,7 @@ use super::tape::SessionRecorder;
 ///
 /// ```
 /// use rehearsal::Recorder;
-/// use rehearsal::record::SessionEnd;
+/// use rehearsal::trace::SessionEnd;
 ///
 /// let directory = tempfile::tempdir().unwrap();
 /// let recorder = Recorder::builder()
@@ -80,7 +80,7 @@ impl Recorder {
         tape
     }
 
-    /// A session that has not started. Entries before [`Tape::start`] are not recorded, and a notice reports that.
+    /// A session that has not started. Entries before [`SessionRecorder::start`] are not recorded, and a notice reports that.
     pub fn tape(&self) -> SessionRecorder {
         SessionRecorder::new(self.clone())
     }

@@ -23,7 +23,7 @@ use super::unfinished::PartialPolicy;
 
 /// One session that is recorded. Cheap to clone; every part of the recorder that adds to it holds one.
 ///
-/// When the last one is dropped without [`end`](Tape::end), the session ends as stopped.
+/// When the last one is dropped without [`end`](SessionRecorder::end), the session ends as stopped.
 #[derive(Clone)]
 pub struct SessionRecorder {
     session: Arc<SharedSession>,
