@@ -119,7 +119,7 @@ pub use client::{Client, ClientBuilder, ClientError, ServerResponse};
 pub use mock::MockServer;
 #[cfg(feature = "mock")]
 pub use record::Recorder;
-/// Matchers in a test:
+/// Matchers: expectations about JSON values, the same in mocks, replays and tests.
 ///
 /// ```
 /// use rehearsal::matcher::Matcher;

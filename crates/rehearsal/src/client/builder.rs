@@ -56,12 +56,12 @@ pub struct ClientBuilder {
     pub(super) target: ConnectTarget,
     pub(super) protocol: Protocol,
     pub(super) timeout: Duration,
-    pub(super) answers: ClientHandlers,
+    pub(super) handlers: ClientHandlers,
     pub(super) capabilities: Option<Value>,
     pub(super) client_info: Value,
-    pub(super) tap: Option<MessageObserver>,
+    pub(super) observer: Option<MessageObserver>,
     /// Redacts the text of the server before it becomes evidence.
-    pub(super) clean: Option<RedactText>,
+    pub(super) redact: Option<RedactText>,
     pub(super) assumed: Option<Revision>,
     /// How long to wait for a response to `server/discover` before the server is treated as a legacy one.
     pub(super) probe: Duration,
@@ -165,11 +165,11 @@ impl ClientBuilder {
             target,
             protocol: Protocol::Auto,
             timeout: Duration::from_secs(30),
-            answers: ClientHandlers::new(),
+            handlers: ClientHandlers::new(),
             capabilities: None,
             client_info: serde_json::json!({"name": "rehearsal", "version": env!("CARGO_PKG_VERSION")}),
-            tap: None,
-            clean: None,
+            observer: None,
+            redact: None,
             assumed: None,
             probe: Duration::from_secs(2),
             inapplicable: None,
@@ -360,13 +360,13 @@ impl ClientBuilder {
     }
 
     /// Sets the answers to server requests; none by default.
-    pub fn handlers(self, answers: ClientHandlers) -> ClientBuilder {
-        ClientBuilder { answers, ..self }
+    pub fn handlers(self, handlers: ClientHandlers) -> ClientBuilder {
+        ClientBuilder { handlers, ..self }
     }
 
     /// Changes the answers to server requests.
     pub fn map_handlers(self, change: impl FnOnce(ClientHandlers) -> ClientHandlers) -> ClientBuilder {
-        ClientBuilder { answers: change(self.answers), ..self }
+        ClientBuilder { handlers: change(self.handlers), ..self }
     }
 
     /// Declares exactly these capabilities, independent of the [handlers](ClientBuilder::handlers).
@@ -380,8 +380,8 @@ impl ClientBuilder {
     }
 
     /// Redacts the text of the server before it becomes evidence.
-    pub(crate) fn redact_output(self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> ClientBuilder {
-        ClientBuilder { clean: Some(Arc::new(clean)), ..self }
+    pub(crate) fn redact_output(self, redact: impl Fn(&str) -> String + Send + Sync + 'static) -> ClientBuilder {
+        ClientBuilder { redact: Some(Arc::new(redact)), ..self }
     }
 
     /// Uses this version without a handshake, if one is given.
@@ -389,9 +389,9 @@ impl ClientBuilder {
         ClientBuilder { assumed, ..self }
     }
 
-    /// Calls `tap` with every message of either side.
-    pub fn on_message(self, tap: impl Fn(Side, &Message) + Send + Sync + 'static) -> ClientBuilder {
-        ClientBuilder { tap: Some(Arc::new(tap)), ..self }
+    /// Calls `observer` with every message of either side.
+    pub fn on_message(self, observer: impl Fn(Side, &Message) + Send + Sync + 'static) -> ClientBuilder {
+        ClientBuilder { observer: Some(Arc::new(observer)), ..self }
     }
 
     /// Starts the server or connects to it, and negotiates a version.

@@ -71,7 +71,7 @@ pub(super) struct ClientInner {
     _opened: Arc<OpenConnection>,
     pub(super) negotiated: HandshakeResult,
     pub(super) timeout: Duration,
-    pub(super) answers: ClientHandlers,
+    pub(super) handlers: ClientHandlers,
     /// The `_meta` that every request carries in the stateless era; empty before that.
     pub(super) meta: Vec<(&'static str, Box<RawValue>)>,
     /// This `_meta` as text, as it is appended to the other params.
@@ -120,7 +120,7 @@ impl Client {
         opened: Arc<OpenConnection>,
         negotiated: HandshakeResult,
         timeout: Duration,
-        answers: ClientHandlers,
+        handlers: ClientHandlers,
         capabilities: &Value,
         client_info: &Value,
     ) -> Client {
@@ -140,7 +140,7 @@ impl Client {
             _opened: opened,
             negotiated,
             timeout,
-            answers,
+            handlers,
             meta,
             written_meta,
             schemas,
@@ -180,7 +180,7 @@ impl Client {
     /// Such a server sends `roots/list` after the handshake and does not report when it has applied the response, so this
     /// returns 100 ms after the last response, at most after 2 s. Without roots, and since 2026-07-28, it returns at once.
     pub async fn roots_applied(&self) {
-        let has_roots = self.inner.answers.capabilities().get("roots").is_some();
+        let has_roots = self.inner.handlers.capabilities().get("roots").is_some();
         if has_roots && self.revision().era() == Era::Legacy {
             self.inner.connection.roots_applied().await;
         }
@@ -275,7 +275,7 @@ impl Client {
     /// or in the [evidence](Client::evidence).
     pub async fn send_bytes(&self, bytes: impl Into<Bytes>) -> Result<(), ClientError> {
         let (sender, bytes) = (&self.inner.connection.sender, bytes.into());
-        self.inner.connection.tapped(Side::Client, &Message::parse(bytes.clone()));
+        self.inner.connection.observe(Side::Client, &Message::parse(bytes.clone()));
         self.in_time("bytes".into(), sender.send_bytes(sender.open_channel(), bytes)).await
     }
 

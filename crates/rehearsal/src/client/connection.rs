@@ -48,9 +48,9 @@ pub(super) struct ClientConnection {
     pub(super) sender: Arc<dyn Sender>,
     pub(super) started: Instant,
     next_id: AtomicI64,
-    answers: ClientHandlers,
-    tap: Option<MessageObserver>,
-    clean: Option<RedactText>,
+    handlers: ClientHandlers,
+    observer: Option<MessageObserver>,
+    redact: Option<RedactText>,
     state: Mutex<ClientConnectionState>,
     /// Notified when a message arrives that belongs to no request, and when the connection ends.
     arrived: Notify,
@@ -95,18 +95,18 @@ impl ClientConnection {
     /// Starts to read.
     pub(super) fn start(
         connection: Connection,
-        answers: ClientHandlers,
-        tap: Option<MessageObserver>,
-        clean: Option<RedactText>,
+        handlers: ClientHandlers,
+        observer: Option<MessageObserver>,
+        redact: Option<RedactText>,
     ) -> (Arc<ClientConnection>, JoinHandle<()>) {
         let Connection { sender, receiver } = connection;
         let connection = Arc::new(ClientConnection {
             sender,
             started: Instant::now(),
             next_id: AtomicI64::new(1),
-            answers,
-            tap,
-            clean,
+            handlers,
+            observer,
+            redact,
             state: Mutex::new(ClientConnectionState {
                 pairing: Pairing::new(NOTIFICATIONS),
                 inbox: VecDeque::new(),
@@ -155,7 +155,7 @@ impl ClientConnection {
         let at = now.into_std().duration_since(self.started);
         let slot = ResponseSlot::new();
         let raw = message.raw().clone();
-        self.tapped(Side::Client, &message);
+        self.observe(Side::Client, &message);
         let ended = {
             let mut state = self.state();
             if state.ended.is_none() {
@@ -184,7 +184,7 @@ impl ClientConnection {
 
     /// Sends a message that has no response: a notification or a response.
     pub(super) async fn send_notification(&self, channel: Channel, message: Message) -> Result<(), SendError> {
-        self.tapped(Side::Client, &message);
+        self.observe(Side::Client, &message);
         self.sender.send(Outgoing::new(channel, message)).await
     }
 
@@ -230,15 +230,15 @@ impl ClientConnection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn tapped(&self, from: Side, message: &Message) {
-        if let Some(tap) = &self.tap {
-            catch_panic(|| tap(from, message));
+    pub(super) fn observe(&self, from: Side, message: &Message) {
+        if let Some(observer) = &self.observer {
+            catch_panic(|| observer(from, message));
         }
     }
 
     /// Processes a message of the server. The key of a server request is added to `requests`.
     fn handle_message(&self, channel: Channel, message: Message, status: Option<u16>, requests: &mut Vec<ExchangeKey>) {
-        self.tapped(Side::Server, &message);
+        self.observe(Side::Server, &message);
         let at = self.started.elapsed();
         let mut state = self.state();
         if let Some(repeated) = echoed_request(&state.pairing, channel, &message) {
@@ -280,7 +280,7 @@ impl ClientConnection {
             Some(ServerRequest { method: request.method.clone(), params })
         });
         let Some(server_request) = server_request else { return };
-        let message = Message::reply(key.id.clone(), &self.answers.handle(&server_request).reply().await);
+        let message = Message::reply(key.id.clone(), &self.handlers.handle(&server_request).reply().await);
         let at = self.started.elapsed();
         self.state().pairing.step(Side::Client, key.channel, at, message.clone());
         // A server that has exited or does not read gets no response. The reader reports that to the pending requests.
@@ -300,8 +300,8 @@ impl ClientConnection {
     /// The beginning of a text of the server, as evidence. Secrets are redacted before it is cut: a secret that is cut
     /// is no longer recognized.
     pub(super) fn shown(&self, text: &str) -> String {
-        match &self.clean {
-            Some(clean) => clean(text).chars().take(EVIDENCE_WIDTH).collect(),
+        match &self.redact {
+            Some(redact) => redact(text).chars().take(EVIDENCE_WIDTH).collect(),
             None => text.chars().take(EVIDENCE_WIDTH).collect(),
         }
     }

@@ -72,7 +72,7 @@ impl Connecting {
         if let Some(what) = &builder.inapplicable {
             return Err(ClientError::BadTarget { what: what.clone() });
         }
-        let capabilities = builder.capabilities.clone().unwrap_or_else(|| builder.answers.capabilities());
+        let capabilities = builder.capabilities.clone().unwrap_or_else(|| builder.handlers.capabilities());
         let handshake = Handshake { builder, capabilities, opened: &self.opened };
         let (opened, negotiated) = match (builder.assumed, builder.protocol) {
             (Some(revision), _) => (handshake.open(false).await?, HandshakeResult::assumed(revision)),
@@ -85,8 +85,8 @@ impl Connecting {
             (None, Protocol::Legacy(revision)) => handshake.legacy(revision).await?,
             (None, Protocol::Auto) => handshake.auto().await?,
         };
-        let (answers, capabilities) = (builder.answers.clone(), &handshake.capabilities);
-        Ok(Client::new(opened, negotiated, builder.timeout, answers, capabilities, &builder.client_info))
+        let (handlers, capabilities) = (builder.handlers.clone(), &handshake.capabilities);
+        Ok(Client::new(opened, negotiated, builder.timeout, handlers, capabilities, &builder.client_info))
     }
 
     /// Closes the connection, during or after the handshake. A server process may exit by itself; then it gets SIGTERM, then
@@ -114,8 +114,9 @@ impl Handshake<'_> {
     /// Opens a connection and sends nothing on it.
     async fn open(&self, sse: bool) -> Result<Arc<OpenConnection>, ClientError> {
         let connection = self.builder.target.open(sse, self.builder.timeout).await?;
-        let ClientBuilder { answers, tap, clean, .. } = self.builder;
-        let (connection, reading) = ClientConnection::start(connection, answers.clone(), tap.clone(), clean.clone());
+        let ClientBuilder { handlers, observer, redact, .. } = self.builder;
+        let (connection, reading) =
+            ClientConnection::start(connection, handlers.clone(), observer.clone(), redact.clone());
         let opened = Arc::new(OpenConnection { connection, reading });
         *locked(self.opened) = Some(opened.clone());
         Ok(opened)

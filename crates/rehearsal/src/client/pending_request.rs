@@ -167,33 +167,33 @@ impl PendingRequest {
     }
 
     /// The answer, or `None` when the timeout has expired.
-    fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<Option<RequestOutcome>> {
+    fn poll_outcome(&mut self, context: &mut Context<'_>) -> Poll<Option<RequestOutcome>> {
         match self.slot.poll(context) {
-            Poll::Ready(settled) => Poll::Ready(Some(settled)),
+            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
             Poll::Pending => self.poll_deadline(context).map(|()| None),
         }
     }
 
     /// Sends the request unless it was sent, and waits for the answer until the timeout.
     pub(super) async fn answered(&mut self) -> Result<CompletedRequest, ClientError> {
-        let settled = match self.unsent {
-            None => poll_fn(|context| self.poll_settled(context)).await,
+        let outcome = match self.unsent {
+            None => poll_fn(|context| self.poll_outcome(context)).await,
             // Boxed, because it is large and rare.
-            Some(_) => Box::pin(self.send_and_settle()).await?,
+            Some(_) => Box::pin(self.send_and_wait()).await?,
         };
-        match settled {
-            Some(settled) => {
+        match outcome {
+            Some(outcome) => {
                 self.over = true;
-                self.outcome(settled)
+                self.to_result(outcome)
             }
             None => Err(self.timed_out()),
         }
     }
 
     /// Turns the end of the request into the caller's result.
-    fn outcome(&self, settled: RequestOutcome) -> Result<CompletedRequest, ClientError> {
+    fn to_result(&self, outcome: RequestOutcome) -> Result<CompletedRequest, ClientError> {
         let (method, evidence) = (self.method.clone(), || self.connection.evidence());
-        match settled {
+        match outcome {
             RequestOutcome::Completed(answered) => match answered.exchange.answer().map(|answer| &answer.message) {
                 Some(message) if message.as_garbled().is_some() => {
                     let reason = message.as_garbled().map(|garbled| garbled.reason.clone());
@@ -222,13 +222,13 @@ impl PendingRequest {
         }
     }
 
-    async fn send_and_settle(&mut self) -> Result<Option<RequestOutcome>, ClientError> {
+    async fn send_and_wait(&mut self) -> Result<Option<RequestOutcome>, ClientError> {
         let sent = self.sent().await?;
-        let settled = poll_fn(|context| self.poll_settled(context));
+        let outcome = poll_fn(|context| self.poll_outcome(context));
         match sent {
-            SendState::Sent => Ok(settled.await),
+            SendState::Sent => Ok(outcome.await),
             // How the server ended explains more; but it may only have closed its stdin.
-            SendState::Failed(cause) => tokio::time::timeout(CANCEL_SEND_TIMEOUT, settled).await.map_err(|_| {
+            SendState::Failed(cause) => tokio::time::timeout(CANCEL_SEND_TIMEOUT, outcome).await.map_err(|_| {
                 let evidence = self.connection.evidence();
                 ClientError::NotSent { method: self.method.clone(), cause, evidence }
             }),
@@ -314,7 +314,7 @@ pub(super) struct ResponseSlot {
 
 #[derive(Default)]
 struct SlotState {
-    settled: Option<RequestOutcome>,
+    outcome: Option<RequestOutcome>,
     waker: Option<Waker>,
 }
 
@@ -324,10 +324,10 @@ impl ResponseSlot {
     }
 
     /// Stores the answer, and wakes the task that waits for it.
-    pub(super) fn settle(&self, settled: RequestOutcome) {
+    pub(super) fn settle(&self, outcome: RequestOutcome) {
         let waker = {
             let mut state = self.state();
-            state.settled = Some(settled);
+            state.outcome = Some(outcome);
             state.waker.take()
         };
         waker.into_iter().for_each(Waker::wake);
@@ -336,8 +336,8 @@ impl ResponseSlot {
     /// Returns the answer if it has arrived; otherwise wakes the task when it arrives.
     pub(super) fn poll(&self, context: &mut Context<'_>) -> Poll<RequestOutcome> {
         let mut state = self.state();
-        if let Some(settled) = state.settled.take() {
-            return Poll::Ready(settled);
+        if let Some(outcome) = state.outcome.take() {
+            return Poll::Ready(outcome);
         }
         match &mut state.waker {
             Some(waker) => waker.clone_from(context.waker()),

@@ -41,7 +41,7 @@ pub struct RequestBuilder {
     client: Client,
     method: Method,
     params: Params,
-    wishes: Option<Box<RequestOptions>>,
+    options: Option<Box<RequestOptions>>,
 }
 
 /// Settings that most calls do not change.
@@ -53,16 +53,16 @@ struct RequestOptions {
     on_log: Option<Arc<dyn Fn(LogMessage) + Send + Sync>>,
     on_notification: Option<NotificationObserver>,
     progress: bool,
-    rounds: Option<usize>,
+    max_input_rounds: Option<usize>,
 }
 
 impl RequestBuilder {
     pub(super) fn new(client: Client, method: Method, params: Params) -> RequestBuilder {
-        RequestBuilder { client, method, params, wishes: None }
+        RequestBuilder { client, method, params, options: None }
     }
 
-    fn wish(mut self, wish: impl FnOnce(&mut RequestOptions)) -> RequestBuilder {
-        wish(self.wishes.get_or_insert_default());
+    fn with_option(mut self, set: impl FnOnce(&mut RequestOptions)) -> RequestBuilder {
+        set(self.options.get_or_insert_default());
         self
     }
 
@@ -74,37 +74,37 @@ impl RequestBuilder {
 
     /// Sets how long to wait for the answer.
     pub fn timeout(self, timeout: Duration) -> RequestBuilder {
-        self.wish(|wishes| wishes.timeout = Some(timeout))
+        self.with_option(|options| options.timeout = Some(timeout))
     }
 
     /// Requests progress; the response contains it.
     pub fn with_progress(self) -> RequestBuilder {
-        self.wish(|wishes| wishes.progress = true)
+        self.with_option(|options| options.progress = true)
     }
 
-    /// Requests progress, and passes it to `see` as it arrives.
-    pub fn on_progress(self, see: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> RequestBuilder {
-        self.with_progress().wish(|wishes| wishes.on_progress = Some(Arc::new(see)))
+    /// Requests progress, and passes it to `callback` as it arrives.
+    pub fn on_progress(self, callback: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> RequestBuilder {
+        self.with_progress().with_option(|options| options.on_progress = Some(Arc::new(callback)))
     }
 
-    /// Passes the log messages of this request to `see` as they arrive.
-    pub fn on_log(self, see: impl Fn(LogMessage) + Send + Sync + 'static) -> RequestBuilder {
-        self.wish(|wishes| wishes.on_log = Some(Arc::new(see)))
+    /// Passes the log messages of this request to `callback` as they arrive.
+    pub fn on_log(self, callback: impl Fn(LogMessage) + Send + Sync + 'static) -> RequestBuilder {
+        self.with_option(|options| options.on_log = Some(Arc::new(callback)))
     }
 
-    /// Requests progress, and passes every notification of this request to `see`, exactly as on the wire.
-    pub(crate) fn on_notification(self, see: impl Fn(&Message) + Send + Sync + 'static) -> RequestBuilder {
-        self.with_progress().wish(|wishes| wishes.on_notification = Some(Arc::new(see)))
+    /// Requests progress, and passes every notification of this request to `callback`, exactly as on the wire.
+    pub(crate) fn on_notification(self, callback: impl Fn(&Message) + Send + Sync + 'static) -> RequestBuilder {
+        self.with_progress().with_option(|options| options.on_notification = Some(Arc::new(callback)))
     }
 
     /// Sets an HTTP header of this request. It replaces a header of the same name that the client would send.
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> RequestBuilder {
-        self.wish(|wishes| wishes.headers.push((name.into(), value.into())))
+        self.with_option(|options| options.headers.push((name.into(), value.into())))
     }
 
     /// Follows at most this many input rounds; after that, `input_required` is returned as the response.
     pub fn max_input_rounds(self, rounds: usize) -> RequestBuilder {
-        self.wish(|wishes| wishes.rounds = Some(rounds))
+        self.with_option(|options| options.max_input_rounds = Some(rounds))
     }
 
     /// Sends the request and returns while the server works on it. Rounds of `input_required` are not followed.
@@ -116,7 +116,7 @@ impl RequestBuilder {
         if self.client.revision().era() == Era::Legacy {
             return self.once().await;
         }
-        let wanted = self.wishes.as_ref().and_then(|wishes| wishes.rounds);
+        let wanted = self.options.as_ref().and_then(|options| options.max_input_rounds);
         let mut round = 0;
         for _ in 0..MAX_INPUT_ROUNDS {
             let response = self.once().await?;
@@ -159,7 +159,7 @@ impl RequestBuilder {
             headers: self.http_headers(&message)?,
             message,
             token: self.wants_progress().then(|| RawJson::from_value(&number.into())),
-            limit: self.wishes.as_ref().and_then(|wishes| wishes.timeout).unwrap_or(inner.timeout),
+            limit: self.options.as_ref().and_then(|options| options.timeout).unwrap_or(inner.timeout),
             watch: self.watch(),
             cancel_mode: self.cancel_mode(),
         }))
@@ -209,7 +209,7 @@ impl RequestBuilder {
     }
 
     fn wants_progress(&self) -> bool {
-        self.wishes.as_ref().is_some_and(|wishes| wishes.progress)
+        self.options.as_ref().is_some_and(|options| options.progress)
     }
 
     fn cancel_mode(&self) -> CancelMode {
@@ -221,20 +221,20 @@ impl RequestBuilder {
     }
 
     fn watch(&self) -> Option<NotificationObserver> {
-        let wishes = self.wishes.as_ref()?;
-        if let Some(see) = &wishes.on_notification {
-            return Some(Arc::clone(see));
+        let options = self.options.as_ref()?;
+        if let Some(callback) = &options.on_notification {
+            return Some(Arc::clone(callback));
         }
-        let (on_progress, on_log) = (wishes.on_progress.clone(), wishes.on_log.clone());
+        let (on_progress, on_log) = (options.on_progress.clone(), options.on_log.clone());
         if on_progress.is_none() && on_log.is_none() {
             return None;
         }
         Some(Arc::new(move |message| {
-            if let (Some(see), Some(progress)) = (&on_progress, ProgressUpdate::read(message)) {
-                see(progress);
+            if let (Some(callback), Some(progress)) = (&on_progress, ProgressUpdate::read(message)) {
+                callback(progress);
             }
-            if let (Some(see), Some(log)) = (&on_log, LogMessage::read(message)) {
-                see(log);
+            if let (Some(callback), Some(log)) = (&on_log, LogMessage::read(message)) {
+                callback(log);
             }
         }))
     }
@@ -251,7 +251,7 @@ impl RequestBuilder {
             self.client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).get(&tool).cloned()
         });
         let ours = request.map(|request| header::for_request(request, schema.as_deref())).unwrap_or_default();
-        let theirs = self.wishes.iter().flat_map(|wishes| &wishes.headers);
+        let theirs = self.options.iter().flat_map(|options| &options.headers);
         for (name, value) in ours.iter().chain(theirs) {
             let bad = || ClientError::BadTarget { what: format!("{name:?} cannot be a header with value {value:?}") };
             let name = HeaderName::try_from(name.as_str()).map_err(|_| bad())?;
@@ -284,10 +284,10 @@ impl RequestBuilder {
                 method: input.get("method")?.as_str()?.into(),
                 params: input.get("params").cloned().unwrap_or_default(),
             };
-            if !self.client.inner.answers.handles(&request.method) {
+            if !self.client.inner.handlers.handles(&request.method) {
                 return None;
             }
-            given.push((key.clone(), self.client.inner.answers.handle(&request)));
+            given.push((key.clone(), self.client.inner.handlers.handle(&request)));
         }
         // The answers that take time were all started above, so they run concurrently.
         let mut inputs = Map::new();
