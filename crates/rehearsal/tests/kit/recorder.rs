@@ -94,9 +94,9 @@ fn a_session_that_was_never_started_gives_one_warning_and_writes_nothing() {
     session.end(SessionEnd::Stopped);
     assert_eq!(*notices.lock().unwrap(), [Notice::NotStarted]);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-    tape.start(Map::new());
-    tape.put(call());
-    drop(tape);
+    session.start(Map::new());
+    session.put(call());
+    drop(session);
     assert_eq!(parts(&trace).len(), 3, "messages before the start are not recorded");
 }
 
