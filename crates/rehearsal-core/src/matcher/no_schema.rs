@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use serde_json::Value;
 
-use super::judge::Mismatch;
+use super::mismatch_sink::Mismatch;
 use super::parse::{MatcherError, MatcherProblem};
 use crate::json::Path;
 
