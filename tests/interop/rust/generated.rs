@@ -56,7 +56,7 @@ impl Trace {
 
     fn client(&self, server: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
         let words = self.recorder(server);
-        Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT)
+        Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT)
     }
 
     /// The recorded client requests with their responses; only methods that the SDKs have functions for.
@@ -92,7 +92,7 @@ impl Trace {
 
 /// Builds a generated project with what the workspace has compiled, downloaded and locked already.
 pub(crate) fn built(project: &Path) -> PathBuf {
-    let sources = ["before", "exact", "main", "matching", "recorded"]
+    let sources = ["preceding", "exact", "main", "matching", "recorded"]
         .map(|name| project.join("src").join(name).with_extension("rs"));
     let format = Command::new("rustfmt").args(["--edition", "2024", "--check"]).args(&sources).output();
     if let Ok(format) = format {

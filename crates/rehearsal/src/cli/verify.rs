@@ -156,7 +156,7 @@ impl Verify {
         for moment in recording.timeline(self.reading.bad_lines()) {
             if let Some(moment) = self.reading.or_skip(moment, &self.trace, context)? {
                 verification.check(moment, &mut server).await.map_err(|error: VerifyError<Failure>| match error {
-                    VerifyError::Named(failure) => failure,
+                    VerifyError::Setup(failure) => failure,
                     VerifyError::Connect { words, error } => Failure::redacted(words, &error),
                 })?;
             }

@@ -140,7 +140,7 @@ impl ServerOptions {
         };
         let builder = self.env.iter().fold(builder, |builder, (key, value)| builder.env(key, value));
         let builder = match &self.cwd {
-            Some(path) => builder.working_dir(path),
+            Some(path) => builder.current_dir(path),
             None => builder,
         };
         Ok((builder, methods))
