@@ -114,7 +114,7 @@ pub(crate) struct CallFrame {
 pub struct Lossy {
     /// The path in the arguments: `$.a.b[0]`.
     pub path: String,
-    /// What became of the value: `a Promise: await is missing`.
+    /// The effect on the value: `a Promise: await is missing`, `NaN becomes null`.
     pub message: String,
 }
 
@@ -124,6 +124,8 @@ pub struct Lossy {
 pub(crate) struct Done {
     pub(crate) outcome: WorkerOutcome,
     pub(crate) lossy: Vec<Lossy>,
+    /// Rejections that nothing handled.
+    pub(crate) unhandled: Vec<Exception>,
     /// Console output since the last frame.
     pub(crate) console: Vec<ConsoleLine>,
     pub(crate) now_ms: f64,

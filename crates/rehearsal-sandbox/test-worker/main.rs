@@ -56,7 +56,7 @@ fn executable_memory() -> bool {
     mapped != MAP_FAILED
 }
 
-const READY: &str = r#"{"ready":{"levels":{"landlock":"enforced","seccomp":"enforced","rlimits":"enforced"}}}"#;
+const READY_FRAME: &str = r#"{"ready":{"levels":{"landlock":"enforced","seccomp":"enforced","rlimits":"enforced"}}}"#;
 
 fn call(id: u32) -> String {
     let call =
@@ -65,7 +65,7 @@ fn call(id: u32) -> String {
 }
 
 fn done(result: &str) -> String {
-    format!(r#"{{"done":{{"outcome":{{"value":{result}}},"lossy":[],"console":[],"now_ms":0.0}}}}"#)
+    format!(r#"{{"done":{{"outcome":{{"value":{result}}},"lossy":[],"unhandled":[],"console":[],"now_ms":0.0}}}}"#)
 }
 
 /// Sends forged frames: after `ready` and the first bytes of `start`, whatever the attack is.
@@ -79,7 +79,7 @@ fn attack_protocol(attack: &str) {
         send(&mut out, &done("1"));
         return;
     }
-    send(&mut out, READY);
+    send(&mut out, READY_FRAME);
     if attack == "leave" {
         return;
     }
@@ -100,7 +100,7 @@ fn attack_protocol(attack: &str) {
         "waits-for-nothing" => {
             vec![r#"{"idle":{"calls":[],"timer":null,"open":0,"ended":false,"console":[]}}"#.to_owned()]
         }
-        "ready-again" => vec![READY.to_owned()],
+        "ready-again" => vec![READY_FRAME.to_owned()],
         "done-twice" => vec![done("1"), done("2")],
         "done-with-open-call" => vec![call(1), done("1")],
         "large-result" => vec![done(&format!("\"{}\"", "x".repeat(5 << 20)))],

@@ -9,10 +9,10 @@ use super::outcome::{PlanError, PlanException, RunOutcome, WorkerFailure};
 use super::process::{Budget, Lost, Process};
 use super::start::{Worker, failure};
 use crate::compile::CompiledPlan;
-use crate::limits::{Limit, Limits, frame_with_overhead};
+use crate::limits::{Limit, Limits};
 use crate::place::{Place, read_positions, read_stack};
 use crate::protocol::{
-    Catalogue, ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, IdleFrame, Start, ToHost, ToWorker,
+    Catalogue, ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, Exception, IdleFrame, Start, ToHost, ToWorker,
     WorkerOutcome,
 };
 
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
         };
         self.send(process, &ToWorker::Start(start), &mut budget)?;
         loop {
-            match process.receive::<ToHost>(frame_with_overhead(limits.frame_bytes), &mut budget)? {
+            match process.receive::<ToHost>(limits.longest_frame(), &mut budget)? {
                 ToHost::Ready { .. } => return Err(broken("`ready` during a run")),
                 ToHost::Done(done) => return self.finish(done),
                 ToHost::Idle(idle) => {
@@ -252,26 +252,28 @@ impl<'a> Run<'a> {
             WorkerOutcome::Limit(limit) => Err(PlanError::Limit(*limit)),
             WorkerOutcome::Stuck {} => Err(PlanError::Stuck),
             WorkerOutcome::Cancelled {} => Err(PlanError::Cancelled),
-            WorkerOutcome::Exception(exception) => {
-                let called = exception.call.and_then(|call| self.place(call)).cloned();
-                let place = called.or_else(|| self.plan.places.stack_place(&read_stack(&exception.stack)));
-                Err(PlanError::Exception(PlanException {
-                    name: exception.name.clone(),
-                    message: exception.message.clone(),
-                    place,
-                    call: exception.call.filter(|call| *call as usize <= self.places.len()),
-                }))
-            }
+            WorkerOutcome::Exception(exception) => Err(PlanError::Exception(self.exception(exception))),
         };
         self.done = Some(done);
         Ok(result)
     }
 
+    /// The exception with its place: that of the failed call, or where it was created.
+    fn exception(&self, exception: &Exception) -> PlanException {
+        let called = exception.call.and_then(|call| self.place(call)).cloned();
+        let place = called.or_else(|| self.plan.places.stack_place(&read_stack(&exception.stack)));
+        let call = exception.call.filter(|call| *call as usize <= self.places.len());
+        PlanException { name: exception.name.clone(), message: exception.message.clone(), place, call }
+    }
+
     fn outcome(self, result: Result<Box<RawValue>, PlanError>) -> RunOutcome {
+        let unhandled = self.done.iter().flat_map(|done| &done.unhandled);
+        let unhandled = unhandled.map(|exception| self.exception(exception)).collect();
         let mut not_awaited = self.not_awaited;
         not_awaited.extend(&self.open);
         RunOutcome {
             result,
+            unhandled,
             result_lossy: self.done.map(|done| done.lossy).unwrap_or_default(),
             console: self.console,
             calls: self.places.len() as u32,

@@ -13,7 +13,7 @@ use crate::protocol::{Levels, ToHost};
 const START_LIMIT: Duration = Duration::from_secs(10);
 
 /// The longest `ready` frame.
-const READY_BYTES: usize = 64 * 1024;
+const READY_FRAME_BYTES: usize = 64 * 1024;
 
 /// A program whose `main` calls [`crate::worker_main`] when it gets these arguments.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ impl Worker {
     pub fn start(program: &Program) -> Result<Worker, SandboxError> {
         let spawn = |source| SandboxError::Spawn { path: program.path.clone(), source };
         let mut process = Process::spawn(program).map_err(spawn)?;
-        let failure = match process.receive::<ToHost>(READY_BYTES, &mut Budget::new(START_LIMIT)) {
+        let failure = match process.receive::<ToHost>(READY_FRAME_BYTES, &mut Budget::new(START_LIMIT)) {
             Ok(ToHost::Ready { levels }) => return Ok(Worker { process: Some(process), levels }),
             Ok(ToHost::Idle(_) | ToHost::Done(_)) => WorkerFailure::Protocol("a message before `ready`".to_owned()),
             Err(Lost::TimedOut) => WorkerFailure::Protocol(format!("no `ready` within {} s", START_LIMIT.as_secs())),

@@ -236,6 +236,15 @@ fn no_worker_outlives_its_owner() {
 }
 
 #[test]
+fn a_worker_ends_with_its_stdin() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sandbox-test-worker"));
+    command.arg("plain").stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn a_pool_keeps_two_unused_workers() {
     let pool = Pool::new(program("plain"));
     let deadline = Instant::now() + Duration::from_secs(20);

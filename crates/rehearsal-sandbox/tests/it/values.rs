@@ -143,6 +143,26 @@ fn calls_that_are_not_awaited_reach_the_host() {
 }
 
 #[test]
+fn failures_that_the_plan_does_not_notice_are_reported() {
+    let source = "mcp.fs.fail({});
+async function helper() { await null; throw new TypeError('lost'); }
+helper();
+const late = Promise.reject(new Error('handled later')); await null; await late.catch(() => {});
+try { await mcp.fs.fail({}) } catch { }
+await Promise.allSettled([mcp.fs.fail({})]);
+await mcp.fs.read({});
+return 'fine'";
+    let ran = run(source);
+    assert_eq!(ran.value(), json!("fine"));
+    let line = |exception: &rehearsal_sandbox::PlanException| {
+        format!("{exception} {:?} {}", exception.call, exception.place.as_ref().unwrap())
+    };
+    let unhandled: Vec<String> = ran.outcome.unhandled.iter().map(line).collect();
+    let expected = ["TypeError: lost None 2:49", "ToolError: no such file (plan.ts:1:1) Some(1) 1:1"];
+    assert_eq!(unhandled, expected);
+}
+
+#[test]
 fn mcp_is_read_only_and_shows_the_catalogue() {
     let catalogue: Catalogue =
         [("fs".to_owned(), vec!["read".to_owned(), "toString".to_owned()]), ("git".to_owned(), vec![])].into();
