@@ -61,11 +61,13 @@ const READY_FRAME: &str = r#"{"ready":{"levels":{"landlock":"enforced","seccomp"
 fn call(id: u32) -> String {
     let call =
         format!(r#"{{"id":{id},"server":"fs","tool":"read","arguments":{{}},"site":"1:1","call_site":"","lossy":[]}}"#);
-    format!(r#"{{"idle":{{"calls":[{call}],"timer":null,"open":1,"ended":false,"console":[]}}}}"#)
+    format!(r#"{{"idle":{{"run":1,"calls":[{call}],"timer":null,"open":1,"ended":false,"console":[]}}}}"#)
 }
 
 fn done(result: &str) -> String {
-    format!(r#"{{"done":{{"outcome":{{"value":{result}}},"lossy":[],"unhandled":[],"console":[],"now_ms":0.0}}}}"#)
+    format!(
+        r#"{{"done":{{"run":1,"outcome":{{"value":{result}}},"lossy":[],"unhandled":[],"console":[],"now_ms":0.0}}}}"#
+    )
 }
 
 /// Sends forged frames: after `ready` and the first bytes of `start`, whatever the attack is.
@@ -84,7 +86,7 @@ fn attack_protocol(attack: &str) {
         return;
     }
     if attack == "unrequested" {
-        send(&mut out, &done("1"));
+        send(&mut out, &done("1").replace("\"run\":1", "\"run\":9"));
     }
     let mut first = [0; 4];
     if std::io::stdin().read_exact(&mut first).is_err() {
@@ -98,7 +100,7 @@ fn attack_protocol(attack: &str) {
         "unknown-id" => vec![unknown_id],
         "wrong-count" => vec![call(1).replace("\"open\":1", "\"open\":5")],
         "waits-for-nothing" => {
-            vec![r#"{"idle":{"calls":[],"timer":null,"open":0,"ended":false,"console":[]}}"#.to_owned()]
+            vec![r#"{"idle":{"run":1,"calls":[],"timer":null,"open":0,"ended":false,"console":[]}}"#.to_owned()]
         }
         "ready-again" => vec![READY_FRAME.to_owned()],
         "done-twice" => vec![done("1"), done("2")],

@@ -59,6 +59,8 @@ pub struct Worker {
     /// `None` after a run that ended with a kill.
     pub(super) process: Option<Process>,
     levels: Levels,
+    /// How many runs were started.
+    pub(super) runs: u32,
 }
 
 impl Worker {
@@ -67,7 +69,7 @@ impl Worker {
         let spawn = |source| SandboxError::Spawn { path: program.path.clone(), source };
         let mut process = Process::spawn(program).map_err(spawn)?;
         let failure = match process.receive::<ToHost>(READY_FRAME_BYTES, &mut Budget::new(START_LIMIT)) {
-            Ok(ToHost::Ready { levels }) => return Ok(Worker { process: Some(process), levels }),
+            Ok(ToHost::Ready { levels }) => return Ok(Worker { process: Some(process), levels, runs: 0 }),
             Ok(ToHost::Idle(_) | ToHost::Done(_)) => WorkerFailure::Protocol("a message before `ready`".to_owned()),
             Err(Lost::TimedOut) => WorkerFailure::Protocol(format!("no `ready` within {} s", START_LIMIT.as_secs())),
             Err(lost) => failure(lost, &mut process),

@@ -59,6 +59,7 @@ impl Engine {
         let is_limited = matches!(outcome, WorkerOutcome::Limit(_));
         let mut state = run.state.borrow_mut();
         let done = Done {
+            run: state.start.run,
             outcome,
             lossy: std::mem::take(&mut state.outcome_lossy),
             unhandled: std::mem::take(&mut state.unhandled),
@@ -166,6 +167,7 @@ fn settle<'js>(ctx: &Ctx<'js>, run: &Run, control: &Control<'js>, pipes: &mut Pi
             }
             state.new_bytes = 0;
             IdleFrame {
+                run: state.start.run,
                 calls: std::mem::take(&mut state.new_calls),
                 timer,
                 open: state.open.len() as u32,
