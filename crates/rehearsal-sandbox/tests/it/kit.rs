@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use rehearsal_sandbox::{
-    CallOutcome, CompiledPlan, Deliver, ErrorKind, Idle, PlanCall, PlanError, Pool, Program, RunOptions, RunOutcome,
-    compile,
+    CallOutcome, CompiledPlan, Deliver, ErrorKind, Host, Idle, PlanCall, PlanError, Pool, Program, RunOptions,
+    RunOutcome, Worker, compile,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -75,21 +75,31 @@ pub(crate) fn answer(call: &PlanCall) -> CallOutcome {
     }
 }
 
-/// A host that answers all open calls, each 10 ms after the one before, and fires timers when nothing is open.
-pub(crate) fn run_in(worker: &mut rehearsal_sandbox::Worker, plan: &CompiledPlan, options: &RunOptions) -> Ran {
-    let (mut calls, mut open, mut now_ms) = (Vec::new(), Vec::new(), 0.0);
-    let mut host = |batch: Idle| {
-        open.extend(batch.calls.iter().map(|call| (call.id, answer(call))));
-        calls.extend(batch.calls);
-        if open.is_empty() {
-            now_ms = batch.timer_ms.unwrap();
+/// A host that answers all open calls, each batch 10 ms after the one before, and fires timers when nothing is open.
+#[derive(Default)]
+struct AnswerAll {
+    calls: Vec<PlanCall>,
+    now_ms: f64,
+}
+
+impl Host for AnswerAll {
+    fn idle(&mut self, batch: Idle) -> Deliver {
+        let results: Vec<_> = batch.calls.iter().map(|call| (call.id, answer(call))).collect();
+        self.calls.extend(batch.calls);
+        if results.is_empty() {
+            self.now_ms = batch.timer_ms.unwrap();
             return Deliver::FireTimer;
         }
-        now_ms += 10.0;
-        Deliver::Results { now_ms, results: std::mem::take(&mut open) }
-    };
+        self.now_ms += 10.0;
+        Deliver::Results { now_ms: self.now_ms, results }
+    }
+}
+
+/// Runs a plan whose calls are answered at once.
+pub(crate) fn run_in(worker: &mut Worker, plan: &CompiledPlan, options: &RunOptions) -> Ran {
+    let mut host = AnswerAll::default();
     let outcome = worker.run(plan, options, &mut host);
-    Ran { outcome, calls }
+    Ran { outcome, calls: host.calls }
 }
 
 /// Runs a plan in a worker of the pool.

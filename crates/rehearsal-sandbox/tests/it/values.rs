@@ -20,6 +20,10 @@ fn the_value_of_a_plan() {
         ("", Value::Null),
         ("1 // the last\n;;\ninterface A {}", json!(1)),
         ("return", Value::Null),
+        ("let x = 1, y = 1; x<!--y", json!(false)),
+        ("\u{feff}const a = 1;\na", json!(1)),
+        ("const re = /[\\p{L}--[a-z]]/v; re.test('é')", json!(true)),
+        ("label: for (const a of [1, 2]) { continue label }\n`${1 + 1}`", json!("2")),
     ];
     for (source, value) in values {
         assert_eq!(run(source).value(), value, "{source}");
