@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The limits of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Bytes that the engine may have allocated at once.
+    /// Bytes that the engine may have allocated at once. The process has 512 MB of address space for everything.
     pub memory_bytes: usize,
     /// CPU time of the worker, in milliseconds.
     pub cpu_ms: u64,
