@@ -178,7 +178,8 @@ impl Signature {
                 Verbatim::Json(value) => value,
                 Verbatim::Text(text) => {
                     let kinds = parameter.map_or(&[][..], |parameter| &parameter.kinds);
-                    let value = converted(&text, kinds).ok_or_else(|| wrong_type(&assignment.key, parameter, &text))?;
+                    let value =
+                        typed_value(&text, kinds).ok_or_else(|| wrong_type(&assignment.key, parameter, &text))?;
                     if let Some(parameter) = parameter.filter(|parameter| !parameter.allows(&value)) {
                         return Err(wrong_choice(&assignment.key, &text, &parameter.choices()));
                     }
@@ -223,7 +224,7 @@ fn wrong_choice(key: &str, found: &str, choices: &[String]) -> Failure {
 /// A text as one of these kinds of value; no kinds means any.
 ///
 /// Where a string is one of several possibilities, the others are tried first: `5` for `string|integer` is a number.
-fn converted(text: &str, kinds: &[JsonType]) -> Option<Value> {
+pub(super) fn typed_value(text: &str, kinds: &[JsonType]) -> Option<Value> {
     if kinds == [JsonType::String] {
         return Some(text.into());
     }

@@ -15,8 +15,8 @@ use super::output::to_stdout;
 
 /// Check mock files without starting them
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Check {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct CheckArgs {
     /// The files; - is stdin
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -34,7 +34,7 @@ pub(super) struct Check {
     json: bool,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 All errors of a file are reported together, each with its line and, if it can be guessed,
 what to write instead; templates and the files that it names, such as pictures, are
 looked at when the rest is right. Each file is a mock of its own here. Nothing is started and no
@@ -48,7 +48,7 @@ Exit status:
     0  nothing is wrong
     2  something is, or a file cannot be read";
 
-impl Check {
+impl CheckArgs {
     /// Checks each file; the status is 2 if anything is wrong with any of them.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let mut wrong = 0;
@@ -62,16 +62,16 @@ impl Check {
             if self.json {
                 to_stdout(|out| as_json(&file, &problems, out))?;
             } else {
-                problems.iter().for_each(|problem| context.talk.problem(&file, &text, problem));
+                problems.iter().for_each(|problem| context.stderr.problem(&file, &text, problem));
             }
         }
         let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let files = plural(self.files.len(), "file");
         if wrong > 0 {
-            context.talk.note(format_args!("{files} checked, {} found", plural(wrong, "problem")));
+            context.stderr.note(format_args!("{files} checked, {} found", plural(wrong, "problem")));
             return Ok(Exit::BadInput);
         }
-        context.talk.note(format_args!("{files} checked, nothing wrong"));
+        context.stderr.note(format_args!("{files} checked, nothing wrong"));
         Ok(Exit::Ok)
     }
 }

@@ -5,27 +5,27 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use super::call::Call;
-use super::check::Check;
-use super::completions::Completions;
+use super::call::CallArgs;
+use super::check::CheckArgs;
+use super::completions::CompletionsArgs;
 use super::context::Context;
 use super::exit::Exit;
-use super::generate::Generate;
-use super::init::Init;
-use super::list::List;
-use super::logout::Logout;
-use super::man::Man;
-use super::mock::Mock;
-use super::prompt::Prompt;
-use super::read::Read;
-use super::record::Record;
-use super::replay::Replay;
-use super::request::Request;
-use super::schema::Schema;
-use super::trace::Trace;
+use super::generate::GenerateArgs;
+use super::init::InitArgs;
+use super::list::ListArgs;
+use super::logout::LogoutArgs;
+use super::man::ManArgs;
+use super::mock::MockArgs;
+use super::prompt::PromptArgs;
+use super::read::ReadArgs;
+use super::record::RecordArgs;
+use super::replay::ReplayArgs;
+use super::request::RequestArgs;
+use super::schema::SchemaArgs;
+use super::trace::TraceArgs;
 use super::usage_error::usage_failure;
-use super::verify::Verify;
-use super::wrap::{Unwrap, Wrap};
+use super::verify::VerifyArgs;
+use super::wrap::{UnwrapArgs, WrapArgs};
 
 /// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
 #[derive(Debug, Parser)]
@@ -47,25 +47,25 @@ pub(super) struct CommandLine {
 /// What can be done.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    List(List),
-    Call(Call),
-    Read(Read),
-    Prompt(Prompt),
-    Request(Request),
-    Init(Init),
-    Mock(Mock),
-    Check(Check),
-    Schema(Schema),
-    Record(Record),
-    Replay(Box<Replay>),
-    Trace(Trace),
-    Verify(Verify),
-    Generate(Generate),
-    Wrap(Wrap),
-    Unwrap(Unwrap),
-    Logout(Logout),
-    Completions(Completions),
-    Man(Man),
+    List(ListArgs),
+    Call(CallArgs),
+    Read(ReadArgs),
+    Prompt(PromptArgs),
+    Request(RequestArgs),
+    Init(InitArgs),
+    Mock(MockArgs),
+    Check(CheckArgs),
+    Schema(SchemaArgs),
+    Record(RecordArgs),
+    Replay(Box<ReplayArgs>),
+    Trace(TraceArgs),
+    Verify(VerifyArgs),
+    Generate(GenerateArgs),
+    Wrap(WrapArgs),
+    Unwrap(UnwrapArgs),
+    Logout(LogoutArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 const EXAMPLES: &str = "\
@@ -84,7 +84,7 @@ Examples:
 impl CommandLine {
     /// Parses the words. `--help` and what cannot be parsed are printed here.
     pub(super) fn read(context: &Context) -> Result<CommandLine, Exit> {
-        let read = || CommandLine::from_arg_matches(&CommandLine::screen().try_get_matches_from(&context.words)?);
+        let read = || CommandLine::from_arg_matches(&CommandLine::help_command().try_get_matches_from(&context.words)?);
         read().map_err(|error| {
             let screens = [
                 ErrorKind::DisplayHelp,
@@ -99,19 +99,19 @@ impl CommandLine {
             }
             let all = CommandLine::command();
             let verb = verb_of(&all, &context.words);
-            usage_failure(&error, verb).report(&context.talk);
+            usage_failure(&error, verb).report(&context.stderr);
             let takes_command = verb.get_arguments().any(clap::Arg::is_last_set);
             let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
             let is_unknown = error.kind() == ErrorKind::UnknownArgument && !unknown.starts_with('-');
             if is_unknown && takes_command && !context.words.iter().any(|word| word == "--") {
-                context.talk.hint("the command of a server comes after `--`: rehearse list -- npx -y some-server");
+                context.stderr.hint("the command of a server comes after `--`: rehearse list -- npx -y some-server");
             }
             Exit::BadInput
         })
     }
 
     /// The command with all that are below it, as they are to be shown.
-    pub(super) fn screen() -> Command {
+    pub(super) fn help_command() -> Command {
         flowing(CommandLine::command())
     }
 }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_command_line_makes_sense_to_its_parser() {
-        CommandLine::screen().debug_assert();
+        CommandLine::help_command().debug_assert();
     }
 
     #[test]
@@ -175,6 +175,6 @@ mod tests {
             }
             command.get_subcommands_mut().for_each(look);
         }
-        look(&mut CommandLine::screen());
+        look(&mut CommandLine::help_command());
     }
 }

@@ -9,13 +9,13 @@ use super::output::to_stdout;
 
 /// Print a script that completes `rehearse` in a shell
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Completions {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Where it goes:
   bash        rehearse completions bash > ~/.local/share/bash-completion/completions/rehearse
   zsh         rehearse completions zsh > ~/.zfunc/_rehearse     (a directory of your $fpath)
@@ -23,12 +23,12 @@ Where it goes:
   elvish      rehearse completions elvish >> ~/.config/elvish/rc.elv
   powershell  rehearse completions powershell >> $PROFILE";
 
-impl Completions {
+impl CompletionsArgs {
     /// Prints the script.
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         // The generator panics where it cannot write, so it writes to memory.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut CommandLine::screen(), "rehearse", &mut script);
+        clap_complete::generate(self.shell, &mut CommandLine::help_command(), "rehearse", &mut script);
         to_stdout(|out| out.write_all(&script))?;
         Ok(Exit::Ok)
     }

@@ -19,7 +19,7 @@ pub(crate) struct Context {
     /// How stdout is shown.
     pub(super) stdout: Terminal,
     /// What is said on stderr.
-    pub(super) talk: StderrPrinter,
+    pub(super) stderr: StderrPrinter,
     variables: HashMap<OsString, OsString>,
 }
 
@@ -31,7 +31,10 @@ impl Context {
             words: std::env::args_os().collect(),
             program: std::env::current_exe().unwrap_or_else(|_| "rehearse".into()),
             stdout: Terminal { palette: palette(AutoStream::choice(&stdout)), width: width(&stdout) },
-            talk: StderrPrinter::new(Terminal { palette: palette(AutoStream::choice(&stderr)), width: width(&stderr) }),
+            stderr: StderrPrinter::new(Terminal {
+                palette: palette(AutoStream::choice(&stderr)),
+                width: width(&stderr),
+            }),
             variables: std::env::vars_os().collect(),
         }
     }

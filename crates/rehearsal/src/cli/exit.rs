@@ -146,6 +146,14 @@ impl Failure {
         Failure { hints, exit: client_exit(error), ..Failure::bad_input(message) }
     }
 
+    /// Begins the message with the name of the server, if several servers are used.
+    pub(crate) fn of_server(mut self, name: Option<&str>) -> Failure {
+        if let Some(name) = name {
+            self.message = format!("{name}: {}", self.message);
+        }
+        self
+    }
+
     /// Adds one more line about what to do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hints.push(hint.into());
@@ -169,9 +177,9 @@ impl Failure {
     /// error: the server could not be started: there is no program "npxx" in PATH
     /// hint: check how it is spelled, and that its directory is in PATH
     /// ```
-    pub(super) fn report(&self, talk: &StderrPrinter) {
-        talk.error(self);
-        self.hints.iter().for_each(|hint| talk.hint(hint));
+    pub(super) fn report(&self, stderr: &StderrPrinter) {
+        stderr.error(self);
+        self.hints.iter().for_each(|hint| stderr.hint(hint));
     }
 
     /// The exit status that it leads to.

@@ -17,8 +17,8 @@ use super::trace::{InputArgs, is_written_into, plain};
 
 /// Turn a recording into an editable mock, or into the code of a server
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Generate {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct GenerateArgs {
     /// The recording; - is stdin
     #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     trace: Input,
@@ -36,7 +36,7 @@ pub(super) struct Generate {
     force: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
 /// What can be made of a recording.
@@ -51,7 +51,7 @@ enum OutputKind {
     Python,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 What was listed is listed, and each distinct request is answered with what was recorded for it, in
 order; the last answer is given again. Ids, progress tokens and the rest of `_meta` do not count. What
 was never recorded is an error. All sessions of the recording are taken together.
@@ -72,7 +72,7 @@ Exit status:
     1  it was written, but the recorded server does something that a mock may not
     2  a flag is wrong, the recording cannot be read, or a file not be written";
 
-impl Generate {
+impl GenerateArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let target = self.target()?;
         let model = self.model(context)?;
@@ -86,7 +86,7 @@ impl Generate {
             OutputKind::Python => generate_python(&model, &source).map_err(Failure::bad_input)?,
         };
         if !generated.left_out.is_empty() {
-            context.talk.note(format_args!("left out: {}", generated.left_out));
+            context.stderr.note(format_args!("left out: {}", generated.left_out));
         }
         self.write(&target, &generated, context)?;
         Ok(self.checked(&target, &generated, context))
@@ -117,11 +117,11 @@ impl Generate {
     }
 
     fn model(&self, context: &Context) -> Result<ServerModel, Failure> {
-        let recording = self.reading.open_in_order(&self.trace, context)?;
+        let recording = self.input.open_in_order(&self.trace, context)?;
         let mut learner = Learner::default();
-        for moment in recording.timeline(self.reading.bad_lines()) {
-            if let Some(moment) = self.reading.or_skip(moment, &self.trace, context)? {
-                learner.add(moment).map_err(too_large)?;
+        for item in recording.timeline(self.input.bad_lines()) {
+            if let Some(item) = self.input.or_skip(item, &self.trace, context)? {
+                learner.add(item).map_err(too_large)?;
             }
         }
         let model = learner.finish();
@@ -139,7 +139,7 @@ impl Generate {
             }
             OutputTarget::File(path) => {
                 generated.files.iter().try_for_each(|(_, text)| put(path, text))?;
-                context.talk.note(format_args!("wrote {}", path.display()));
+                context.stderr.note(format_args!("wrote {}", path.display()));
                 Ok(())
             }
             OutputTarget::Folder(folder) => {
@@ -152,7 +152,7 @@ impl Generate {
                     put(&path, text)?;
                 }
                 let count = generated.files.len();
-                context.talk.note(format_args!("wrote {count} files to {}", folder.display()));
+                context.stderr.note(format_args!("wrote {count} files to {}", folder.display()));
                 Ok(())
             }
         }
@@ -167,7 +167,7 @@ impl Generate {
                 OutputTarget::Stdout | OutputTarget::Folder(_) => name.clone(),
             };
             if let Err(error) = mock::parse(&file, text, mock::MissingAnswers::Refused) {
-                error.problems.iter().for_each(|problem| context.talk.problem(&file, text, problem));
+                error.problems.iter().for_each(|problem| context.stderr.problem(&file, text, problem));
                 exit = Exit::ChecksFailed;
             }
         }

@@ -11,13 +11,13 @@ use super::exit::{Exit, Failure};
 use super::generate::{exists, put};
 use super::list::{fetch_everything, report_unusable};
 use super::output::to_stdout;
-use super::server::ServerOptions;
+use super::server::ServerArgs;
 use crate::print::Lists;
 
 /// Write a mock file to begin with, from a live server if one is given
 #[derive(Args, Debug)]
-#[command(after_help = format!("{MORE}\n\n{}", Exit::help()), mut_arg("json", |arg| arg.hide(true)))]
-pub(super) struct Init {
+#[command(after_help = format!("{AFTER_HELP}\n\n{}", Exit::help()), mut_arg("json", |arg| arg.hide(true)))]
+pub(super) struct InitArgs {
     /// The file to write; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "server.mock.yaml", value_hint = clap::ValueHint::FilePath)]
     output: PathBuf,
@@ -27,10 +27,10 @@ pub(super) struct Init {
     force: bool,
 
     #[command(flatten)]
-    pub(super) server: ServerOptions,
+    pub(super) server: ServerArgs,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Of a live server the mock has the name, the capabilities, the instructions, and everything that is
 listed, byte for byte. Its resources are read and its prompts are asked for; its tools are never
 called: their answers are made up, to fit the output schema where there is one. Without a server the
@@ -59,7 +59,7 @@ An answer may say when it is given; the first that fits is given:
 `rehearse check` says what is wrong with the file, `rehearse schema mock` is its schema for editors.
 "#;
 
-impl Init {
+impl InitArgs {
     /// Finds out before a server is started whether there is a place for the file.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let there = self.file().is_some_and(|path| path.exists() && (!self.force || path.is_dir()));
@@ -105,14 +105,14 @@ impl Init {
         let comment = format!("A mock of {who}, as it was when this was written.\n{COMMENT}");
         match draft(client, surface, &comment).await {
             Ok(drafted) => {
-                drafted.remarks.iter().for_each(|remark| context.talk.note(remark));
+                drafted.remarks.iter().for_each(|remark| context.stderr.note(remark));
                 let what = if counts.is_empty() { "nothing is offered".to_owned() } else { counts.join(", ") };
                 self.write(&drafted.text, &what, context)?;
                 Ok(exit)
             }
             // What a server lists can always be written; that it was not is no fault of the user.
             Err(errors) => {
-                errors.iter().for_each(|error| context.talk.error(error));
+                errors.iter().for_each(|error| context.stderr.error(error));
                 Ok(Exit::ChecksFailed)
             }
         }
@@ -123,8 +123,8 @@ impl Init {
             None => to_stdout(|out| out.write_all(text.as_bytes())),
             Some(path) => {
                 put(path, text)?;
-                context.talk.note(format_args!("wrote {}: {what}", path.display()));
-                context.talk.hint(format_args!("`rehearse mock {}` serves it", path.display()));
+                context.stderr.note(format_args!("wrote {}: {what}", path.display()));
+                context.stderr.hint(format_args!("`rehearse mock {}` serves it", path.display()));
                 Ok(())
             }
         }

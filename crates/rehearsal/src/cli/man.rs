@@ -14,22 +14,22 @@ use super::output::to_stdout;
 
 /// Print the manual page of rehearse, or write those of all commands to a directory
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Man {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct ManArgs {
     /// Where to write rehearse.1, rehearse-list.1 and so on
     #[arg(value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Examples:
   rehearse man | man -l -
   rehearse man ~/.local/share/man/man1";
 
-impl Man {
+impl ManArgs {
     /// Prints or writes the pages.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let mut command = CommandLine::screen();
+        let mut command = CommandLine::help_command();
         command.build();
         let Some(directory) = &self.dir else {
             to_stdout(|out| print_page(&command, out))?;
@@ -42,7 +42,7 @@ impl Man {
             let mut page = Vec::new();
             print_page(command, &mut page).map_err(Failure::stdout)?;
             std::fs::write(&path, page).map_err(|cause| unwritable(&path, cause))?;
-            context.talk.note(format_args!("wrote {}", path.display()));
+            context.stderr.note(format_args!("wrote {}", path.display()));
         }
         Ok(Exit::Ok)
     }

@@ -14,20 +14,20 @@ use rehearsal::serve::{Observer, Otherwise, Server, ServerOptions, Upstream};
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::run::{Signals, runtime};
-use super::serve::{ListenOptions, live_server, serve};
+use super::serve::{ListenArgs, live_server, serve};
 use super::server::check_url;
 use crate::print::StderrPrinter;
 
 /// Serve a mock: a whole MCP server from YAML files
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Mock {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct MockArgs {
     /// The files; several files are one server, and of a key that is allowed only once, the first counts
     #[arg(required_unless_present = "harness", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
-    listen: ListenOptions,
+    listen: ListenArgs,
 
     /// How clients reach it [default: stdio, or http with --listen]
     #[arg(long, value_enum)]
@@ -74,7 +74,7 @@ enum Transport {
     Http,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Every version of the protocol is served at once: each client names its own. Over stdio, stdout
 is the protocol and nothing else; over HTTP the address is printed on stderr, as `listening on URL`.
 When nothing in the files answers a request, the error and stderr name the closest answer.
@@ -93,7 +93,7 @@ Exit status:
   130  ended by SIGINT (Ctrl-C)
   143  ended by SIGTERM";
 
-impl Mock {
+impl MockArgs {
     /// Serves until the client disconnects or a signal arrives.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let address = match (self.listen.listen, self.transport) {
@@ -115,12 +115,12 @@ impl Mock {
             Ok(chain) => chain,
             Err(error @ LoadError::Unreadable { .. }) => return Err(Failure::bad_input(error)),
             Err(error @ LoadError::Wrong { .. }) => {
-                print(&error, &context.talk);
+                print(&error, &context.stderr);
                 return Ok(Exit::BadInput);
             }
         };
-        let (talk, verbose) = (context.talk.clone(), self.verbose);
-        let observer = move |request: &LoggedRequest, answer: &Answer| print_answer(request, answer, verbose, &talk);
+        let (stderr, verbose) = (context.stderr.clone(), self.verbose);
+        let observer = move |request: &LoggedRequest, answer: &Answer| print_answer(request, answer, verbose, &stderr);
         let observers: Vec<Arc<dyn Observer>> = vec![Arc::new(observer)];
         let server = Server::with_options(chain, ServerOptions { otherwise, observers, ..ServerOptions::default() });
         let options = http_options(&server, files.harness.as_ref());
@@ -134,7 +134,7 @@ impl Mock {
                 // The fault `exit`: as a server that crashes, with the status that the file gives.
                 status = server.exited() => std::process::exit(status),
                 // Before the address is printed: a file that changes from then on has changed.
-                () = self.watched(files, &server, &context.talk) => Ok(Exit::Ok),
+                () = self.watched(files, &server, &context.stderr) => Ok(Exit::Ok),
                 served = serving => served,
             };
             server.close_upstream().await.map_err(Failure::begin)?;
@@ -159,15 +159,15 @@ impl Mock {
     }
 
     /// Reads changed files, for ever.
-    async fn watched(&self, files: MockFiles, server: &Server, talk: &StderrPrinter) {
+    async fn watched(&self, files: MockFiles, server: &Server, stderr: &StderrPrinter) {
         if !self.watch {
             return std::future::pending().await;
         }
         let tell = |reload: Reload| match reload {
-            Reload::Done => talk.note("read again"),
+            Reload::Done => stderr.note("read again"),
             Reload::Kept(error) => {
-                print(&error, talk);
-                talk.note("still serving what was there before");
+                print(&error, stderr);
+                stderr.note("still serving what was there before");
             }
         };
         watch(files, server.clone(), tell).await;
@@ -184,23 +184,23 @@ pub(super) fn unanswered(schema_fill: bool) -> Unanswered {
 /// ```text
 /// tools/call get_forecast: script: tool get_forecast, an object with {city: "Oslo"}
 /// ```
-pub(super) fn print_answer(request: &LoggedRequest, answer: &Answer, verbose: bool, talk: &StderrPrinter) {
+pub(super) fn print_answer(request: &LoggedRequest, answer: &Answer, verbose: bool, stderr: &StderrPrinter) {
     if verbose {
         let name = request.name().map(|name| format!(" {name}")).unwrap_or_default();
         let fault = request.fault.as_ref().map(|fault| format!(", fault {}", fault.name())).unwrap_or_default();
-        talk.note(format_args!("{}{name}: {}{fault}", request.method, answer.provenance));
+        stderr.note(format_args!("{}{name}: {}{fault}", request.method, answer.provenance));
     }
     for remark in &answer.remarks {
-        talk.note(remark);
+        stderr.note(remark);
     }
 }
 
-fn print(error: &LoadError, talk: &StderrPrinter) {
+fn print(error: &LoadError, stderr: &StderrPrinter) {
     match error {
-        LoadError::Unreadable { .. } => talk.error(error),
+        LoadError::Unreadable { .. } => stderr.error(error),
         LoadError::Wrong { errors } => {
             for (error, text) in errors {
-                error.problems.iter().for_each(|problem| talk.problem(&error.file, text, problem));
+                error.problems.iter().for_each(|problem| stderr.problem(&error.file, text, problem));
             }
         }
     }

@@ -8,29 +8,29 @@ use rehearsal::core::protocol::{Content, Resource, ResourceTemplate};
 use rehearsal::core::suggest::closest;
 use serde_json::Value;
 
+use super::answer_exit::exit_for;
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
-use super::save::SaveOptions;
-use super::server::{ServerOptions, ShownAs};
-use super::verdict::exit_for;
+use super::save::SaveArgs;
+use super::server::{ServerArgs, ShownAs};
 use crate::print::{raw_json, resource};
 
 /// Read a resource and print what is in it
 #[derive(Args, Debug)]
-#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
-pub(super) struct Read {
+#[command(after_help = format!("{AFTER_HELP}\n\n{}", Exit::help()))]
+pub(super) struct ReadArgs {
     /// The URI of the resource
     uri: String,
 
     #[command(flatten)]
-    pub(super) server: ServerOptions,
+    pub(super) server: ServerArgs,
 
     #[command(flatten)]
-    pub(super) save: SaveOptions,
+    pub(super) save: SaveArgs,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 A text is printed unchanged, and nothing else; for bytes the type and size are printed, and --save
 writes them to a file. With --json the result, or the error, is printed exactly as the server
 wrote it.
@@ -39,7 +39,7 @@ Examples:
   rehearse read demo://resource/dynamic/text/1 -- npx -y @modelcontextprotocol/server-everything
   rehearse read tiny://pixel --save pictures -- tiny-server";
 
-impl Read {
+impl ReadArgs {
     /// Reads the resource and prints it.
     pub(super) async fn run(&self, client: &Client, context: &Context) -> Result<Exit, Failure> {
         let answer = client.read_resource(&self.uri).await?;
@@ -48,11 +48,11 @@ impl Read {
             ShownAs::Json => raw_json(&answer, out),
             ShownAs::Text => resource(&contents, &context.stdout, out),
         })?;
-        let exit = exit_for(&answer, &context.talk);
+        let exit = exit_for(&answer, &context.stderr);
         if answer.error().is_some() {
             self.suggest(client, context).await;
         }
-        let saved = self.save.save(&contents, "resource", self.server.shown_as(), &context.talk)?;
+        let saved = self.save.save(&contents, "resource", self.server.shown_as(), &context.stderr)?;
         Ok(exit.and(saved))
     }
 
@@ -67,8 +67,8 @@ impl Read {
         let uris = resources.iter().map(|resource| resource.uri.as_str());
         let known = uris.chain(templates.iter().map(|template| template.uri_template.as_str()));
         match by_name.map(|resource| resource.uri.as_str()).or_else(|| closest(&self.uri, known)) {
-            Some(close) => context.talk.hint(format_args!("did you mean `{close}`?")),
-            None => context.talk.hint("`rehearse list --resources --templates` shows what there is"),
+            Some(close) => context.stderr.hint(format_args!("did you mean `{close}`?")),
+            None => context.stderr.hint("`rehearse list --resources --templates` shows what there is"),
         }
     }
 }

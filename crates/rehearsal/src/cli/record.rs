@@ -29,7 +29,7 @@ use super::flag_values::redaction;
 use super::output::is_same_file;
 use super::run::{Signals, runtime};
 use super::serve::allowed_hosts;
-use super::server::{LoginOptions, ServerKind, no_use};
+use super::server::{LoginArgs, ServerKind, no_use};
 
 const FILES: &str = "Where to";
 const WHAT: &str = "What is kept";
@@ -39,8 +39,8 @@ const TRACE: &str = "trace.jsonl";
 
 /// Record the messages between a client and a server
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Record {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct RecordArgs {
     /// Append each session to this file when it ends [default: trace.jsonl, unless there is a --log]
     #[arg(short, long, value_name = "FILE", help_heading = FILES, value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
@@ -78,14 +78,14 @@ pub(super) struct Record {
     allow_host: Vec<String>,
 
     #[command(flatten)]
-    login: LoginOptions,
+    login: LoginArgs,
 
     /// Start this server and record it: everything after `--`
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "url")]
     command: Vec<OsString>,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 stdin, stdout and stderr are the server's: put this in front of its command in a client's configuration,
 or let `rehearse wrap` do it. The bytes that pass are not changed. The exit status is that of the server;
 4 says that something could not be recorded.
@@ -100,7 +100,7 @@ Examples:
   rehearse list -- rehearse record -- my-server
   rehearse record --url https://mcp.example/mcp --listen 127.0.0.1:8080";
 
-impl Record {
+impl RecordArgs {
     /// Records until the conversation is over.
     pub(super) fn run(&self, context: &Context) -> Result<u8, Failure> {
         if let (Some(trace), Some(log)) = (self.trace(), &self.log)
@@ -127,22 +127,22 @@ impl Record {
         };
         let summary = recorder.summary();
         if !self.quiet && !summary.failed && ended.is_ok() {
-            context.talk.note(self.said(&summary));
+            context.stderr.note(self.said(&summary));
         }
         let code = ended?;
         Ok(if summary.failed { Exit::RecordingFailed.code() } else { code })
     }
 
     fn recorder(&self, context: &Context) -> Recorder {
-        let (talk, quiet) = (context.talk.clone(), self.quiet);
+        let (stderr, quiet) = (context.stderr.clone(), self.quiet);
         let builder = Recorder::builder().on_notice(move |notice| match notice {
             Notice::Recovered { .. } if quiet => {}
-            Notice::Recovered { .. } => talk.note(notice),
+            Notice::Recovered { .. } => stderr.note(notice),
             Notice::NotStarted
             | Notice::Stopped { .. }
             | Notice::NotInTrace { .. }
             | Notice::NotRecovered { .. }
-            | Notice::HookPanicked { .. } => talk.error(notice),
+            | Notice::HookPanicked { .. } => stderr.error(notice),
         });
         let builder = match self.trace() {
             Some(path) => builder.trace(path),
@@ -224,7 +224,7 @@ fn record_http(
         options.authorization = token.as_ref().map(RenewingToken::header);
         let listening = HttpRecording::start(recorder, options).await;
         let recording = listening.map_err(not_started)?;
-        context.talk.note(format!("listening on {}", shown_url(&recording.url())));
+        context.stderr.note(format!("listening on {}", shown_url(&recording.url())));
         let exit = signals.next().await;
         tokio::select! {
             () = recording.stop() => {}

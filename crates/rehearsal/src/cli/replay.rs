@@ -25,7 +25,7 @@ use super::flag_values::{matching, not_a_path, redaction};
 use super::mock::print_answer;
 use super::output::is_same_file;
 use super::run::{Signals, runtime};
-use super::serve::{ListenOptions, live_server, serve};
+use super::serve::{ListenArgs, live_server, serve};
 use super::server::check_url;
 use super::trace::{CONVERT, no_file, not_trace, on_lines, put_back};
 
@@ -38,14 +38,14 @@ const SHOWN: usize = 10;
 
 /// Serve a recording: the server that was recorded, again
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Replay {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct ReplayArgs {
     /// The recording, in any format that `rehearse trace` reads
     #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     trace: PathBuf,
 
     #[command(flatten)]
-    listen: ListenOptions,
+    listen: ListenArgs,
 
     /// Do not compare what is at this JSONPath of a request, such as $.params.arguments.now; may be repeated
     #[arg(long, value_name = "PATH", help_heading = MATCHING)]
@@ -128,7 +128,7 @@ enum UnmatchedWord {
     Forward,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 A request is answered by what was recorded for the same method and arguments; ids, tokens and the rest of
 _meta do not count. The same request again gets the next recorded answer. Clients of every version are
 served, on every transport, whatever the recording was made with: notifications, progress and server requests
@@ -158,7 +158,7 @@ Exit status:
 const FORWARDING: &str = "--unmatched forward";
 const NEEDS_FORWARD: &str = "`--unmatched forward` asks it what was not recorded";
 
-impl Replay {
+impl ReplayArgs {
     /// Serves until the client disconnects or a signal arrives.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let options = ReplayOptions { on_index: on_index(context), ..self.options()? };
@@ -176,7 +176,7 @@ impl Replay {
             put_back(&self.trace, context);
         }
         let replay = rehearsal::replay::Replay::open_with(&input, options, upstream);
-        context.talk.end_status();
+        context.stderr.end_status();
         let replay = replay.map_err(|error| match error {
             ReplayError::Open(error) => error.into(),
             error => {
@@ -185,9 +185,9 @@ impl Replay {
             }
         })?;
         let unread = |cause: io::Error| Failure::unreadable(&self.trace, &cause);
-        replay.notices().map_err(unread)?.into_iter().for_each(|notice| context.talk.note(notice));
-        let (talk, verbose) = (context.talk.clone(), self.verbose);
-        let observer = move |request: &LoggedRequest, answer: &Answer| print_answer(request, answer, verbose, &talk);
+        replay.notices().map_err(unread)?.into_iter().for_each(|notice| context.stderr.note(notice));
+        let (stderr, verbose) = (context.stderr.clone(), self.verbose);
+        let observer = move |request: &LoggedRequest, answer: &Answer| print_answer(request, answer, verbose, &stderr);
         let server = replay.observed_server(vec![Arc::new(observer) as Arc<dyn Observer>]);
         let runtime = runtime()?;
         let served = runtime.block_on(async {
@@ -279,8 +279,8 @@ impl Replay {
 
     /// Records what the real server says.
     fn recorder(&self, context: &Context) -> Recorder {
-        let talk = context.talk.clone();
-        let recorder = Recorder::builder().on_notice(move |notice| talk.error(notice)).redaction(self.redaction());
+        let stderr = context.stderr.clone();
+        let recorder = Recorder::builder().on_notice(move |notice| stderr.error(notice)).redaction(self.redaction());
         let mut recorder = recorder.metadata("recorded_by", "replay");
         // So that it is found again by whoever chooses the same sessions.
         for (key, value) in &self.metadata {
@@ -352,13 +352,13 @@ impl Replay {
     }
 
     fn say(&self, ledger: &Ledger, context: &Context) {
-        context.talk.note(ledger);
+        context.stderr.note(ledger);
         for (what, lines) in [("unmatched", &ledger.unmatched_requests), ("unused", &ledger.unused_recordings)] {
             for line in lines.iter().take(SHOWN) {
-                context.talk.note(format_args!("  {what}: {line}"));
+                context.stderr.note(format_args!("  {what}: {line}"));
             }
             if lines.len() > SHOWN {
-                context.talk.note(format_args!("  {what}: … --ledger FILE has them all"));
+                context.stderr.note(format_args!("  {what}: … --ledger FILE has them all"));
             }
         }
     }
@@ -366,9 +366,9 @@ impl Replay {
 
 /// Shows on a terminal how far the index is built.
 fn on_index(context: &Context) -> IndexCallback {
-    let talk = context.talk.clone();
+    let stderr = context.stderr.clone();
     IndexCallback::new(move |IndexProgress { bytes, of }| {
-        talk.status(&format!("indexing: {} of {} MB", bytes / 1_000_000, of / 1_000_000));
+        stderr.status(&format!("indexing: {} of {} MB", bytes / 1_000_000, of / 1_000_000));
     })
 }
 

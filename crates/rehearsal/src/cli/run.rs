@@ -10,7 +10,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::command_line::{CommandLine, Verb};
 use super::context::Context;
 use super::exit::{Exit, Failure};
-use super::server::ServerOptions;
+use super::list::{ListArgs, ListedServer};
+use super::server::ServerArgs;
 
 /// Does what the command line says.
 pub(crate) fn run(context: &Context) -> ExitCode {
@@ -25,7 +26,10 @@ pub(crate) fn run(context: &Context) -> ExitCode {
 /// What can be wrong with the words is found out before a server is started.
 fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
     let exit = match verb {
-        Verb::List(list) => with_server(context, &list.server, async |client| list.run(client, context).await),
+        Verb::List(list) => match list.server.config_servers()? {
+            Some(names) => list_servers(list, &names, context),
+            None => with_server(context, &list.server, async |client| list.run(None, client, context).await),
+        },
         Verb::Call(call) => {
             let given = call.given()?;
             call.save.check()?;
@@ -77,10 +81,37 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
 /// Connects, does something, and ends the server, also where a signal ends us.
 fn with_server(
     context: &Context,
-    options: &ServerOptions,
+    options: &ServerArgs,
     verb: impl AsyncFnOnce(&Client) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    let builder = options.client(context)?;
+    with_named_server(context, options, None, verb)
+}
+
+/// Lists each server of a configuration. A server that fails is reported and does not stop the others.
+fn list_servers(list: &ListArgs, names: &[String], context: &Context) -> Result<Exit, Failure> {
+    let mut exit = Exit::Ok;
+    for (index, name) in names.iter().enumerate() {
+        context.stderr.resume_server_output();
+        let server = ListedServer { name, is_first: index == 0 };
+        let run = async |client: &Client| list.run(Some(server), client, context).await;
+        let listed = with_named_server(context, &list.server, Some(name), run);
+        let listed = listed.unwrap_or_else(|failure| report_failure(&failure.of_server(Some(name)), context));
+        if matches!(listed, Exit::HungUp | Exit::Interrupted | Exit::Terminated) {
+            return Ok(listed);
+        }
+        exit = exit.and(listed);
+    }
+    Ok(exit)
+}
+
+/// Like [`with_server`], for the server `name` of the file `--config`. Its errors begin with the name.
+fn with_named_server(
+    context: &Context,
+    options: &ServerArgs,
+    name: Option<&str>,
+    verb: impl AsyncFnOnce(&Client) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let builder = options.client(name, context)?;
     let runtime = runtime()?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen()?;
@@ -93,7 +124,7 @@ fn with_server(
             verb(&client).await
         };
         let done = tokio::select! {
-            done = requested => done.unwrap_or_else(|failure| report_failure(&failure, context)),
+            done = requested => done.unwrap_or_else(|failure| report_failure(&failure.of_server(name), context)),
             exit = signals.next() => exit,
         };
         // A second signal skips the waiting; what is dropped is killed.
@@ -109,8 +140,8 @@ fn with_server(
 }
 
 fn report_failure(failure: &Failure, context: &Context) -> Exit {
-    context.talk.stop_server_output();
-    failure.report(&context.talk);
+    context.stderr.stop_server_output();
+    failure.report(&context.stderr);
     failure.exit()
 }
 
@@ -119,9 +150,11 @@ fn report_stop(stopped: StopOutcome, context: &Context) {
     match stopped {
         StopOutcome::AlreadyExited | StopOutcome::Exited => {}
         StopOutcome::Terminated => {
-            context.talk.note("the server did not end when its stdin was closed; it took SIGTERM")
+            context.stderr.note("the server did not end when its stdin was closed; it took SIGTERM")
         }
-        StopOutcome::Killed => context.talk.note("the server ended neither by itself nor at SIGTERM; it took SIGKILL"),
+        StopOutcome::Killed => {
+            context.stderr.note("the server ended neither by itself nor at SIGTERM; it took SIGKILL")
+        }
     }
 }
 

@@ -17,13 +17,13 @@ const NUMBERS: usize = 10_000;
 
 /// Where bytes go.
 #[derive(Args, Debug)]
-pub(super) struct SaveOptions {
+pub(super) struct SaveArgs {
     /// Write the pictures, sounds and other bytes of the answer to files in this directory
     #[arg(long, value_name = "DIR", help_heading = OUTPUT, value_hint = clap::ValueHint::DirPath)]
     save: Option<PathBuf>,
 }
 
-impl SaveOptions {
+impl SaveArgs {
     /// Finds out before anything is called whether there will be a place for the answer.
     pub(super) fn check(&self) -> Result<(), Failure> {
         match &self.save {
@@ -44,13 +44,13 @@ impl SaveOptions {
         blocks: &[Content],
         asked: &str,
         shown: ShownAs,
-        talk: &StderrPrinter,
+        stderr: &StderrPrinter,
     ) -> Result<Exit, Failure> {
         let mut exit = Exit::Ok;
         let mut found = blocks.iter().filter_map(|block| Some((block, block.decoded()?))).peekable();
         let Some(directory) = &self.save else {
             if found.peek().is_some() && shown == ShownAs::Text {
-                talk.hint("`--save DIR` writes what is not text to files");
+                stderr.hint("`--save DIR` writes what is not text to files");
             }
             return Ok(exit);
         };
@@ -60,10 +60,10 @@ impl SaveOptions {
                 Ok(bytes) => {
                     let path = write_new(directory, &name, &bytes)?;
                     let shown = path.display().to_string();
-                    talk.note(format_args!("saved {}, {}", sanitize_line(&shown), bytes_in_words(bytes.len())));
+                    stderr.note(format_args!("saved {}, {}", sanitize_line(&shown), bytes_in_words(bytes.len())));
                 }
                 Err(cause) => {
-                    talk.error(format_args!("cannot save a part of the answer: its base64 is broken: {cause}"));
+                    stderr.error(format_args!("cannot save a part of the answer: its base64 is broken: {cause}"));
                     exit = Exit::ChecksFailed;
                 }
             }

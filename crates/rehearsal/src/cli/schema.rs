@@ -8,8 +8,8 @@ use super::output::to_stdout;
 
 /// Print the JSON Schema of a file format, for editors
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Schema {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct SchemaArgs {
     /// Which format
     #[arg(value_enum)]
     format: Format,
@@ -22,7 +22,7 @@ enum Format {
     Mock,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Editors that know JSON Schema complete keys and mark mistakes. With the YAML extension of VS Code,
 put this into the settings:
   \"yaml.schemas\": { \"./mock.schema.json\": \"*.mock.yaml\" }
@@ -36,7 +36,7 @@ Exit status:
     0  it was printed
     2  there is no such schema";
 
-impl Schema {
+impl SchemaArgs {
     /// Prints it.
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let schema = match self.format {

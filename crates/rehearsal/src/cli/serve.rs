@@ -22,7 +22,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The address of a listener, and the names that its clients may use.
 #[derive(Args, Debug)]
-pub(super) struct ListenOptions {
+pub(super) struct ListenArgs {
     /// Serve HTTP at this address: a port, or HOST:PORT; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(super) listen: Option<SocketAddr>,
@@ -32,7 +32,7 @@ pub(super) struct ListenOptions {
     allow_host: Vec<String>,
 }
 
-impl ListenOptions {
+impl ListenArgs {
     /// These options with an address, for clients that use an allowed name.
     pub(super) fn applied(&self, options: HttpServerOptions, address: SocketAddr) -> HttpServerOptions {
         let (hosts, origins) = allowed_hosts(&self.allow_host);
@@ -61,7 +61,7 @@ pub(super) async fn serve(
     let Some(options) = listen else { return on_stdio(server, signals).await.map_err(Failure::begin) };
     let address = options.address;
     let listener = HttpServer::bind(options).await?;
-    context.talk.note(format_args!("listening on {}", listening_on(&listener, address)));
+    context.stderr.note(format_args!("listening on {}", listening_on(&listener, address)));
     Ok(serve_http(server, listener, signals.next()).await.unwrap_or(Exit::Ok))
 }
 

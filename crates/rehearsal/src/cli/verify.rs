@@ -14,14 +14,14 @@ use super::exit::{Exit, Failure};
 use super::flag_values::{matching, not_a_path, redaction};
 use super::output::to_stdout;
 use super::run::{Signals, runtime};
-use super::server::{ServerOptions, ShownAs};
+use super::server::{ServerArgs, ShownAs};
 use super::trace::{AtomicOutput, CONVERT, InputArgs, is_written_into, no_file, not_trace, unreadable};
 use crate::print::{print_report, print_report_json};
 
 /// Send recorded requests to a live server and compare its answers
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Verify {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct VerifyArgs {
     /// The recording; - is stdin
     #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     trace: Input,
@@ -47,16 +47,16 @@ pub(super) struct Verify {
     no_redact: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 
     #[command(flatten)]
-    server: ServerOptions,
+    server: ServerArgs,
 }
 
 /// How `--match` is written.
 const MATCH: &str = r#"$.result.content[0].text={"matches": "^created at "}"#;
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Each session of the recording is sent on a connection of its own, in the recorded version unless
 `--protocol` says another, and with the capabilities that the recorded client had. Requests are sent
 one after the other in the order in which they were asked, also those that were made at the same
@@ -83,7 +83,7 @@ Exit status:
     2  a flag, the recording or a path is wrong
     3  the server could not be started or reached, crashed or timed out";
 
-impl Verify {
+impl VerifyArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let verification = Verification::new(&self.trace.to_string(), self.server.protocol());
         let mut verification = verification.redaction(self.redaction());
@@ -98,12 +98,13 @@ impl Verify {
             return Err(no_file("--update"));
         }
         // What is wrong with the words is found out before the recording is read.
-        drop(self.server.client(context)?);
-        let recording = self.reading.open_in_order(&self.trace, context)?;
+        drop(self.server.client(None, context)?);
+        let recording = self.input.open_in_order(&self.trace, context)?;
         if self.update && recording.format() != Format::Trace {
             let (input, format) = (self.trace.clone(), recording.format());
             return Err(not_trace(&input, format, "--update").hint(CONVERT));
         }
+        let mut verification = verification.session_numbers(recording.session_numbers());
         if let (true, Some(path)) = (self.update, self.file()) {
             AtomicOutput::check(path)?;
         }
@@ -152,10 +153,10 @@ impl Verify {
         let redaction = self.redaction();
         let mut server = || self.server.client_answering(context, &redaction);
         // What cannot be read is told below.
-        recording.timeline(BadLines::Skip).flatten().for_each(|moment| verification.preview(&moment));
-        for moment in recording.timeline(self.reading.bad_lines()) {
-            if let Some(moment) = self.reading.or_skip(moment, &self.trace, context)? {
-                verification.check(moment, &mut server).await.map_err(|error: VerifyError<Failure>| match error {
+        recording.timeline(BadLines::Skip).flatten().for_each(|item| verification.preview(&item));
+        for item in recording.timeline(self.input.bad_lines()) {
+            if let Some(item) = self.input.or_skip(item, &self.trace, context)? {
+                verification.check(item, &mut server).await.map_err(|error: VerifyError<Failure>| match error {
                     VerifyError::Named(failure) => failure,
                     VerifyError::Connect { words, error } => Failure::redacted(words, &error),
                 })?;
@@ -178,20 +179,20 @@ impl Verify {
         })?;
         let counts = report.counts();
         let (alike, differ, skipped) = (counts.passed, counts.failed, counts.skipped);
-        context.talk.note(format_args!("{alike} as recorded, {differ} different, {skipped} skipped"));
+        context.stderr.note(format_args!("{alike} as recorded, {differ} different, {skipped} skipped"));
         if alike + differ == 0 {
-            context.talk.error("nothing was compared");
-            context.talk.hint("`rehearse trace show` shows what was recorded");
+            context.stderr.error("nothing was compared");
+            context.stderr.hint("`rehearse trace show` shows what was recorded");
             return Ok(Exit::ChecksFailed);
         }
         let failed = report.verdict() == Verdict::Failed;
         if unanswered == AnswerStatus::TimedOut {
-            context.talk.hint("the server did not answer everything in time; `--timeout 60` waits longer");
+            context.stderr.hint("the server did not answer everything in time; `--timeout 60` waits longer");
         }
         let lost = unanswered != AnswerStatus::AllAnswered;
         if !self.update {
             if failed && !lost {
-                context.talk.hint(self.update_hint(updates, recording));
+                context.stderr.hint(self.update_hint(updates, recording));
             }
             return Ok(match (lost, failed) {
                 (true, _) => Exit::ServerFailed,
@@ -201,21 +202,21 @@ impl Verify {
         }
         let Some(path) = self.file() else { return Ok(Exit::Ok) };
         if lost {
-            context.talk.note(format_args!("{} was not updated: some requests were not answered", path.display()));
+            context.stderr.note(format_args!("{} was not updated: some requests were not answered", path.display()));
             return Ok(Exit::ServerFailed);
         }
         if updates.is_empty() {
-            context.talk.note(format_args!("{} stays as it was", path.display()));
+            context.stderr.note(format_args!("{} stays as it was", path.display()));
         } else {
             self.write(path, updates, recording)?;
-            context.talk.note(format_args!("{} has the live answers now", path.display()));
+            context.stderr.note(format_args!("{} has the live answers now", path.display()));
         }
         match changed_questions(report) {
             0 => Ok(Exit::Ok),
             questions => {
                 let s = if questions == 1 { "" } else { "s" };
                 context
-                    .talk
+                    .stderr
                     .note(format_args!("{questions} question{s} of the server came or went: record those calls again"));
                 Ok(Exit::ChecksFailed)
             }

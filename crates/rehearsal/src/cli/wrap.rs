@@ -25,7 +25,7 @@ const TRACE: &str = "trace.jsonl";
 /// Record the servers of a client: put rehearse in front of their commands in its configuration
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_WRAP_HELP)]
-pub(super) struct Wrap {
+pub(super) struct WrapArgs {
     /// The configuration: `.mcp.json`, `claude_desktop_config.json`, `.vscode/mcp.json` and the like
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
@@ -48,7 +48,7 @@ Examples:
   rehearse wrap .mcp.json
   rehearse wrap .vscode/mcp.json --server github -o ~/github.jsonl";
 
-impl Wrap {
+impl WrapArgs {
     /// Wraps, and says what was done with each server.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let config = Config::read(&self.file)?;
@@ -77,7 +77,7 @@ impl Wrap {
                 }
                 WrapKind::Unknown => format!("{name}: NOT wrapped, it has neither `command` nor `url`"),
             };
-            context.talk.note(said);
+            context.stderr.note(said);
         }
         match done {
             true => Ok(Exit::Ok),
@@ -132,7 +132,7 @@ fn keep(config: &Config, any_wrapped: bool) -> Result<(), Failure> {
 /// Undo `rehearse wrap`: the configuration is as it was, byte for byte
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_UNWRAP_HELP)]
-pub(super) struct Unwrap {
+pub(super) struct UnwrapArgs {
     /// The configuration that was wrapped
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
@@ -144,7 +144,7 @@ Where the file was edited since, the edits stay: only the commands are put back,
 Examples:
   rehearse unwrap .mcp.json";
 
-impl Unwrap {
+impl UnwrapArgs {
     /// Unwraps, and says how.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let config = Config::read(&self.file)?;
@@ -166,7 +166,7 @@ impl Unwrap {
             Some(original) => {
                 config.replace(&original)?;
                 std::fs::remove_file(&backup).map_err(|cause| Failure::unwritable(&backup, &cause))?;
-                context.talk.note(format_args!("unwrapped {servers}: {file} is as it was"));
+                context.stderr.note(format_args!("unwrapped {servers}: {file} is as it was"));
             }
             None => {
                 config.replace(&config.unwrapped()?)?;
@@ -177,7 +177,7 @@ impl Unwrap {
                     ),
                     false => "there is no backup to compare it with".to_owned(),
                 };
-                context.talk.note(format_args!("unwrapped {servers} in {file}; {kept}"));
+                context.stderr.note(format_args!("unwrapped {servers} in {file}; {kept}"));
             }
         }
         Ok(Exit::Ok)

@@ -153,7 +153,12 @@ impl PendingRequest {
         while timer.as_mut().poll(context).is_ready() {
             // How the server ended would be the better news; but it may only have closed its stdin.
             self.lost = self.unsent.is_none() && self.conversation.sender.is_closed();
-            let next = if self.conversation.sender.is_waiting_for_login() {
+            let user_activity = self.conversation.last_user_activity();
+            let after_user = user_activity.and_then(|time| time.checked_add(self.limit));
+            let next = if let Some(after_user) = after_user.filter(|time| *time > timer.deadline().max(deadline)) {
+                // The time in which a user answers a server request is not the server's.
+                Some(after_user)
+            } else if self.conversation.sender.is_waiting_for_login() {
                 // During a login the time is not the server's.
                 Instant::now().checked_add(self.limit)
             } else {

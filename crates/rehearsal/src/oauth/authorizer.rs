@@ -17,9 +17,9 @@ use tokio::sync::Mutex;
 
 use super::client_registration::of_login;
 use super::login::LoginFlow;
+use super::login_cache::LoginCache;
 use super::options::{OAuth, OAuthError};
-use super::shelf::LoginCache;
-use super::store::Login;
+use super::token_store::Login;
 
 /// A token that expires within this many seconds is renewed before it is used, unless its whole lifetime is short.
 const RENEW_MARGIN: u64 = 30;
@@ -28,7 +28,7 @@ const RENEW_MARGIN: u64 = 30;
 pub(crate) struct Authorizer {
     oauth: OAuth,
     options: HttpClientOptions,
-    shelf: LoginCache,
+    cache: LoginCache,
     manager: Mutex<AuthorizationManager>,
 }
 
@@ -36,36 +36,36 @@ impl Authorizer {
     /// Answers at the server that `options` reach.
     pub(crate) async fn new(oauth: OAuth, options: HttpClientOptions) -> Result<Authorizer, OAuthError> {
         let server = options.url.to_string();
-        let shelf = LoginCache::new(&server, oauth.store.clone());
+        let cache = LoginCache::new(&server, oauth.store.clone());
         let fetcher = Arc::new(OAuthHttp { options: options.clone() });
         let mut manager = AuthorizationManager::new_with_oauth_http_client(&server, fetcher).await?;
-        manager.set_credential_store(shelf.clone());
-        Ok(Authorizer { oauth, options, shelf, manager: Mutex::new(manager) })
+        manager.set_credential_store(cache.clone());
+        Ok(Authorizer { oauth, options, cache, manager: Mutex::new(manager) })
     }
 
     /// The token in use, renewed where it is old; a token that cannot be renewed is for the server to judge.
     async fn token(&self) -> Result<Option<HeaderValue>, OAuthError> {
         let mut manager = self.manager.lock().await;
-        let login = match self.shelf.kept() {
+        let login = match self.cache.kept() {
             Some(login) => Some(login),
-            None => self.shelf.fresh()?,
+            None => self.cache.fresh()?,
         };
         let Some(login) = login else { return Ok(None) };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         if login.is_old(now, RENEW_MARGIN) && login.has_refresh_token() {
-            let _lock = self.shelf.lock().await?;
-            if let Some(login) = self.shelf.fresh()?.filter(|login| login.is_old(now, RENEW_MARGIN)) {
+            let _lock = self.cache.lock().await?;
+            if let Some(login) = self.cache.fresh()?.filter(|login| login.is_old(now, RENEW_MARGIN)) {
                 let metadata = self.discover(&mut manager, None).await?;
                 self.refresh(&mut manager, &metadata, &login).await?;
             }
         }
-        Ok(self.shelf.kept().and_then(|login| header(&login)))
+        Ok(self.cache.kept().and_then(|login| header(&login)))
     }
 
     async fn handle_challenge(&self, sent: Option<&HeaderValue>, head: &HttpMeta) -> Result<RetryDecision, OAuthError> {
         let mut manager = self.manager.lock().await;
-        let lock = self.shelf.lock().await?;
-        let login = self.shelf.fresh()?;
+        let lock = self.cache.lock().await?;
+        let login = self.cache.fresh()?;
         if login.as_ref().and_then(header).is_some_and(|token| Some(&token) != sent) {
             return Ok(RetryDecision::Yes); // another request or process has logged in already
         }
@@ -81,14 +81,14 @@ impl Authorizer {
         if let Some(login) = login {
             // Nothing that one authorization server gave us is for the eyes of another.
             if login.issuer.is_some() && login.issuer != metadata.issuer {
-                self.shelf.forget()?;
+                self.cache.forget()?;
             } else if scopes.is_empty() && self.refresh(&mut manager, &metadata, &login).await? == RetryDecision::Yes {
                 return Ok(RetryDecision::Yes);
             }
         }
         drop(lock); // a user may take minutes
-        let (oauth, shelf, options) = (&self.oauth, &self.shelf, &self.options);
-        let mut logging = LoginFlow { oauth, manager: &mut manager, metadata: &metadata, shelf, options };
+        let (oauth, cache, options) = (&self.oauth, &self.cache, &self.options);
+        let mut logging = LoginFlow { oauth, manager: &mut manager, metadata: &metadata, cache, options };
         logging.log_in(scopes).await?;
         Ok(RetryDecision::Yes)
     }
@@ -170,7 +170,7 @@ impl Authorize for Authorizer {
 
 impl fmt::Debug for Authorizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authority").field("oauth", &self.oauth).finish_non_exhaustive()
+        f.debug_struct("Authorizer").field("oauth", &self.oauth).finish_non_exhaustive()
     }
 }
 

@@ -10,7 +10,7 @@ use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetada
 use serde_json::{Value, json};
 
 use super::options::{OAuth, OAuthError};
-use super::store::Login;
+use super::token_store::Login;
 
 /// The client of an earlier login, which is used again if neither the issuer nor the redirect URI has changed.
 pub(super) fn known(login: &Login, redirect_uri: &str, issuer: Option<&str>) -> Option<OAuthClientConfig> {

@@ -14,9 +14,9 @@ use rmcp::transport::auth::{
 
 use super::client_registration::{SigningKey, identify, known};
 use super::consent::Consent;
+use super::login_cache::LoginCache;
 use super::options::{Grant, OAuth, OAuthError};
-use super::shelf::LoginCache;
-use super::store::Login;
+use super::token_store::Login;
 
 /// How long the token endpoint may take.
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
@@ -27,7 +27,7 @@ pub(super) struct LoginFlow<'a> {
     pub(super) oauth: &'a OAuth,
     pub(super) manager: &'a mut AuthorizationManager,
     pub(super) metadata: &'a AuthorizationMetadata,
-    pub(super) shelf: &'a LoginCache,
+    pub(super) cache: &'a LoginCache,
     /// How the server is reached.
     pub(super) options: &'a HttpClientOptions,
 }
@@ -54,7 +54,7 @@ impl LoginFlow<'_> {
                 self.manager.validate_client_credentials_metadata(&config)?;
                 self.manager.configure_client_credentials(&config)?;
                 self.manager.exchange_client_credentials(&config).await?;
-                Ok(self.shelf.amend(|login| login.scopes = scopes)?)
+                Ok(self.cache.amend(|login| login.scopes = scopes)?)
             }
             Grant::Key { id, key } => self.sign(id, key, scopes).await,
         }
@@ -70,7 +70,7 @@ impl LoginFlow<'_> {
     }
 
     async fn ask(&mut self, consent: &Consent, scopes: Vec<String>) -> Result<(), OAuthError> {
-        let before = self.shelf.kept();
+        let before = self.cache.kept();
         let last_uri = before.as_ref().and_then(|login| login.redirect_uri.clone());
         let asker = consent.asker(last_uri.as_deref()).await?;
         let redirect_uri = asker.redirect_uri();
@@ -88,7 +88,7 @@ impl LoginFlow<'_> {
         let callback = read(&visited)?;
         let issuer = callback.issuer.as_deref();
         self.manager.exchange_code_for_token_with_issuer(&callback.code, &callback.csrf_token, issuer).await?;
-        Ok(self.shelf.amend(|login| {
+        Ok(self.cache.amend(|login| {
             (login.client_secret, login.redirect_uri) = (config.client_secret, Some(redirect_uri));
             login.scopes = scopes;
         })?)
@@ -126,7 +126,7 @@ impl LoginFlow<'_> {
         let mut login = Login::new(&self.options.url.to_string(), id.to_owned(), token);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         (login.issuer, login.received_at, login.scopes) = (self.metadata.issuer.clone(), Some(now), scopes);
-        Ok(self.shelf.keep(login)?)
+        Ok(self.cache.keep(login)?)
     }
 }
 

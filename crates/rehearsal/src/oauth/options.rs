@@ -9,7 +9,7 @@ use rmcp::transport::auth::AuthError;
 
 use super::client_registration::{Algorithm, SigningKey};
 use super::consent::Consent;
-use super::store::{StoreError, TokenStore};
+use super::token_store::{StoreError, TokenStore};
 
 /// How long a user may take to log in, by default.
 const LOGIN: Duration = Duration::from_secs(300);

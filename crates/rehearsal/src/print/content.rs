@@ -7,8 +7,8 @@ use rehearsal::core::protocol::Content;
 use rehearsal::core::protocol::content::{ResourceContents, ResourceData};
 use serde_json::Value;
 
-use super::screen::Terminal;
-use super::screen::{lines, sanitize_line};
+use super::terminal::Terminal;
+use super::terminal::{lines, sanitize_line};
 
 /// Prints the content of a tool's answer: text as it is, and one line about everything that is not text.
 ///
@@ -19,17 +19,17 @@ use super::screen::{lines, sanitize_line};
 /// ```
 ///
 /// Structured content is printed where no block says the same, and a result that has neither as it is.
-pub(crate) fn tool_answer(answer: &ServerResponse, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn tool_answer(answer: &ServerResponse, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let blocks = answer.blocks();
     for block in &blocks {
-        print_block(block, screen, out)?;
+        print_block(block, terminal, out)?;
     }
     match answer.structured_content() {
         Some(value) if !blocks.iter().any(|block| shows_structured(block, value)) => {
-            print_text(&format!("{value:#}"), screen, out)
+            print_text(&format!("{value:#}"), terminal, out)
         }
         None if !answer.result().is_null() && !answer.result()["content"].is_array() && !answer.is_input_required() => {
-            print_text(&format!("{:#}", answer.result()), screen, out)
+            print_text(&format!("{:#}", answer.result()), terminal, out)
         }
         Some(_) | None => Ok(()),
     }
@@ -58,10 +58,10 @@ fn contains_text(value: &Value, wanted: &str) -> bool {
 }
 
 /// Prints the contents of a resource; where there is only one text, that text and nothing else.
-pub(crate) fn resource(contents: &[Content], screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn resource(contents: &[Content], terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     match contents {
-        [Content::Resource(ResourceContents { data: ResourceData::Text(text), .. })] => print_text(text, screen, out),
-        contents => contents.iter().try_for_each(|one| print_block(one, screen, out)),
+        [Content::Resource(ResourceContents { data: ResourceData::Text(text), .. })] => print_text(text, terminal, out),
+        contents => contents.iter().try_for_each(|one| print_block(one, terminal, out)),
     }
 }
 
@@ -74,21 +74,21 @@ pub(crate) fn resource(contents: &[Content], screen: &Terminal, out: &mut dyn Wr
 /// assistant:
 /// Rain.
 /// ```
-pub(crate) fn messages(answer: &ServerResponse, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn messages(answer: &ServerResponse, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let messages = answer.result().get("messages").and_then(Value::as_array);
     for (at, message) in messages.into_iter().flatten().enumerate() {
         let role = message.get("role").and_then(Value::as_str).unwrap_or("nobody");
-        let heading = screen.palette.heading;
+        let heading = terminal.palette.heading;
         let gap = if at == 0 { "" } else { "\n" };
         writeln!(out, "{gap}{heading}{}:{heading:#}", sanitize_line(role))?;
-        print_block(&Content::read(message.get("content").unwrap_or(&Value::Null)), screen, out)?;
+        print_block(&Content::read(message.get("content").unwrap_or(&Value::Null)), terminal, out)?;
     }
     Ok(())
 }
 
-fn print_block(block: &Content, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+fn print_block(block: &Content, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let about = match block {
-        Content::Text { text } => return print_text(text, screen, out),
+        Content::Text { text } => return print_text(text, terminal, out),
         Content::Image { mime_type, .. } => format!("[image {mime_type}, {}]", size(block)),
         Content::Audio { mime_type, .. } => format!("[audio {mime_type}, {}]", size(block)),
         Content::Resource(resource) => {
@@ -96,7 +96,7 @@ fn print_block(block: &Content, screen: &Terminal, out: &mut dyn Write) -> io::R
             match &resource.data {
                 ResourceData::Text(text) => {
                     writeln!(out, "[resource {}{}]", sanitize_line(&resource.uri), sanitize_line(&kind))?;
-                    return print_text(text, screen, out);
+                    return print_text(text, terminal, out);
                 }
                 ResourceData::Blob(_) => format!("[resource {}{kind}, {}]", resource.uri, size(block)),
             }
@@ -112,8 +112,8 @@ fn kind(mime_type: Option<&String>) -> String {
 }
 
 /// Prints a text, and adds the line end if it is missing. Control sequences are removed on a terminal only.
-fn print_text(text: &str, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-    match screen.width {
+fn print_text(text: &str, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    match terminal.width {
         Some(_) => out.write_all(lines(text).as_bytes())?,
         None => out.write_all(text.as_bytes())?,
     }
@@ -147,8 +147,8 @@ mod tests {
 
     fn printed(block: &Value) -> String {
         let mut out = Vec::new();
-        let screen = Terminal { palette: Palette::PLAIN, width: None };
-        print_block(&Content::read(block), &screen, &mut out).unwrap();
+        let terminal = Terminal { palette: Palette::PLAIN, width: None };
+        print_block(&Content::read(block), &terminal, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

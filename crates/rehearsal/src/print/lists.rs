@@ -7,8 +7,8 @@ use rehearsal::core::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::{Map, Value};
 
 use super::parameter::{Parameter, parameters};
-use super::screen::Terminal;
 use super::table::{Cell, Table};
+use super::terminal::Terminal;
 
 /// How much of a description has room.
 const DESCRIPTION: usize = 100;
@@ -38,8 +38,10 @@ impl Lists {
     }
 
     /// Prints one object of the lists exactly as the server gave them: `{"tools":[…],"prompts":[…]}`.
-    pub(crate) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// For one of several servers, the object begins with its name: `{"server":"weather","tools":[…]}`.
+    pub(crate) fn json(&self, server: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
         let mut lists = Map::new();
+        lists.extend(server.map(|name| ("server".to_owned(), name.into())));
         let mut put = |key: &str, list: Option<Vec<&Value>>| {
             if let Some(list) = list {
                 lists.insert(key.to_owned(), list.into_iter().cloned().collect());
@@ -60,13 +62,13 @@ impl Lists {
     /// slow  steps=integer [delay_ms=integer]     Takes its time
     ///
     /// PROMPT  ARGUMENTS  DESCRIPTION
-    /// greet   who        Greets somebody
+    /// greet   who        Says hello
     /// ```
-    pub(crate) fn tables(&self, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn tables(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let mut between = Between { first: true };
         if let Some(tools) = self.tools.as_deref().filter(|list| !list.is_empty()) {
             between.tables(out)?;
-            print_tools(tools, screen, out)?;
+            print_tools(tools, terminal, out)?;
         }
         if let Some(resources) = self.resources.as_deref().filter(|list| !list.is_empty()) {
             between.tables(out)?;
@@ -74,7 +76,7 @@ impl Lists {
             for Resource { uri, name, mime_type, raw } in resources {
                 table.row([cell(Some(uri)), cell(name.as_ref()), cell(mime_type.as_ref()), description(raw)]);
             }
-            table.print(screen, out)?;
+            table.print(terminal, out)?;
         }
         if let Some(templates) = self.templates.as_deref().filter(|list| !list.is_empty()) {
             between.tables(out)?;
@@ -82,7 +84,7 @@ impl Lists {
             for ResourceTemplate { uri_template, name, raw } in templates {
                 table.row([cell(Some(uri_template)), cell(name.as_ref()), description(raw)]);
             }
-            table.print(screen, out)?;
+            table.print(terminal, out)?;
         }
         if let Some(prompts) = self.prompts.as_deref().filter(|list| !list.is_empty()) {
             between.tables(out)?;
@@ -93,7 +95,7 @@ impl Lists {
                 });
                 table.row([cell(Some(name)), Cell::Words(usage.collect()), description(raw)]);
             }
-            table.print(screen, out)?;
+            table.print(terminal, out)?;
         }
         Ok(())
     }
@@ -110,13 +112,13 @@ impl Lists {
     }
 }
 
-fn print_tools(tools: &[Tool], screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+fn print_tools(tools: &[Tool], terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
     for tool in tools {
         let usage = parameters(&tool.input_schema).iter().map(Parameter::usage).collect();
         table.row([cell(Some(&tool.name)), Cell::Words(usage), description(&tool.raw)]);
     }
-    table.print(screen, out)
+    table.print(terminal, out)
 }
 
 /// An empty line between two tables.

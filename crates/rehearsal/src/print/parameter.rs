@@ -5,10 +5,10 @@ use rehearsal::core::protocol::Prompt;
 use rehearsal::core::protocol::tool::PromptArgument;
 use serde_json::Value;
 
-/// How much of a list of choices is shown.
-const CHOICES: usize = 32;
-/// How many references lead to a type before we stop following.
-const DEPTH: usize = 16;
+/// Maximum length of a list of choices, in characters.
+const CHOICES_WIDTH: usize = 32;
+/// Maximum number of references from a property to its type.
+pub(super) const DEPTH: usize = 16;
 
 /// One property of a tool's input schema.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,18 +26,24 @@ pub(crate) struct Parameter {
     label: String,
 }
 
-/// Every property of an input schema, the required ones first; what is required but not described is there too.
+/// Returns every property of an input schema, the required ones first, also those that are required without being
+/// described.
 pub(crate) fn parameters(schema: &Value) -> Vec<Parameter> {
+    parameters_within(schema, schema)
+}
+
+/// Returns every property of a schema inside the schema `root`, in which its references are looked up.
+pub(super) fn parameters_within(schema: &Value, root: &Value) -> Vec<Parameter> {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object);
     let described = properties.into_iter().flatten().map(|(name, property)| Parameter {
         name: name.clone(),
-        kinds: kinds(property, schema, DEPTH),
+        kinds: kinds(property, root, DEPTH),
         required: required.contains(&name.as_str()),
         description: property.get("description").and_then(Value::as_str).map(str::to_owned),
-        choices: choices(resolved(property, schema, DEPTH)).to_vec(),
-        label: label(property, schema),
+        choices: choices(resolved(property, root, DEPTH)).to_vec(),
+        label: label(property, root),
     });
     let undescribed =
         required.iter().filter(|name| properties.is_none_or(|properties| !properties.contains_key(**name)));
@@ -150,7 +156,7 @@ fn choices(property: &Value) -> &[Value] {
 fn choices_label(values: &[Value]) -> String {
     let mut shown = String::new();
     for (at, choice) in values.iter().map(choice).enumerate() {
-        if at > 0 && shown.len() + choice.len() > CHOICES {
+        if at > 0 && shown.len() + choice.len() > CHOICES_WIDTH {
             shown.push_str("|…");
             break;
         }
@@ -160,7 +166,7 @@ fn choices_label(values: &[Value]) -> String {
 }
 
 fn choice(value: &Value) -> String {
-    value.as_str().map_or_else(|| excerpt(value, CHOICES), str::to_owned)
+    value.as_str().map_or_else(|| excerpt(value, CHOICES_WIDTH), str::to_owned)
 }
 
 /// What a schema allows; empty for anything.
@@ -195,7 +201,7 @@ fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<JsonType> {
 }
 
 /// The schema that a local `$ref` leads to.
-fn resolved<'a>(schema: &'a Value, root: &'a Value, depth: usize) -> &'a Value {
+pub(super) fn resolved<'a>(schema: &'a Value, root: &'a Value, depth: usize) -> &'a Value {
     let mut schema = schema;
     for _ in 0..depth {
         let place = schema.get("$ref").and_then(Value::as_str).and_then(|place| place.strip_prefix('#'));

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::screen::Terminal;
-use super::screen::sanitize_line;
-use super::screen::{shortened, wrapped};
+use super::terminal::Terminal;
+use super::terminal::sanitize_line;
+use super::terminal::{shortened, wrapped};
 
 /// Space between two columns.
 const GAP: usize = 2;
@@ -124,8 +124,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     /// TOOL  ARGUMENTS       DESCRIPTION
     /// echo  message=string  Says what you say
     /// ```
-    pub(super) fn print(&self, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        let Layout { columns, below } = match screen.width {
+    pub(super) fn print(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        let Layout { columns, below } = match terminal.width {
             Some(width) => self.layout(width),
             None => Layout { columns: self.used(Cell::whole_width), below: None },
         };
@@ -138,8 +138,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
                 for (at, (cell, (_, width))) in cells.iter().zip(&columns).enumerate() {
                     let text = cell.get(line).map_or("", String::as_str);
                     let style = match (number, at) {
-                        (0, _) => screen.palette.heading,
-                        (_, 0) => screen.palette.name,
+                        (0, _) => terminal.palette.heading,
+                        (_, 0) => terminal.palette.name,
                         _ => anstyle::Style::new(),
                     };
                     if !text.is_empty() {

@@ -50,6 +50,8 @@ pub struct Verification {
     report: Report,
     updates: Updates,
     session: usize,
+    /// The number in its file of each session, in the order in which they are checked. Empty if both orders are equal.
+    numbers: Vec<usize>,
     pub(super) opening: RecordedStart,
     plan: Plan,
     questions: ServerRequestChecker,
@@ -93,6 +95,7 @@ impl Verification {
             report: Report::new(title),
             updates: Updates::default(),
             session: 0,
+            numbers: Vec::new(),
             opening: RecordedStart::default(),
             plan: Plan::default(),
             questions: ServerRequestChecker::default(),
@@ -116,6 +119,11 @@ impl Verification {
         let (compare, passed_over) = (self.compare.ignore(path)?, self.passed_over.and_matched(path, matcher)?);
         let questions = self.questions.passing_over(passed_over.clone());
         Ok(Verification { compare, passed_over, questions, ..self })
+    }
+
+    /// Names sessions by their numbers in the file; `numbers` has them in the order in which the sessions are checked.
+    pub fn session_numbers(self, numbers: Vec<usize>) -> Verification {
+        Verification { numbers, ..self }
     }
 
     /// How secrets are redacted before a comparison; by default as in a recording.
@@ -153,7 +161,7 @@ impl Verification {
                 self.session += 1;
                 if let Some(calls) = invalid_calls(&start) {
                     let words =
-                        format!("session {} has no list in `calls`, so nothing of it is sent: {calls}", self.session);
+                        format!("session {} has no list in `calls`, so nothing of it is sent: {calls}", self.number());
                     self.report.findings.push(Finding::warning(self.secrets.text(&words)));
                 }
                 self.plan = Plan::default();
@@ -177,6 +185,11 @@ impl Verification {
             }
         }
         Ok(())
+    }
+
+    /// The number of the current session in its file.
+    fn number(&self) -> usize {
+        self.session.checked_sub(1).and_then(|index| self.numbers.get(index).copied()).unwrap_or(self.session)
     }
 
     /// Whether everything was answered so far.
@@ -217,7 +230,8 @@ impl Verification {
             PlannedCheck::List { method, .. } => method.to_string(),
             PlannedCheck::Request { asked, .. } => request_title(&asked.request.message),
         };
-        let name = if self.session > 1 { format!("session {}: {name}", self.session) } else { name };
+        let number = self.number();
+        let name = if number > 1 { format!("session {number}: {name}") } else { name };
         if let PlannedCheck::Skipped { reason, .. } = step {
             self.report.cases.push(Case::skipped(name, reason));
             return Ok(());

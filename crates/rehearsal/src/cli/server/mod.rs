@@ -1,10 +1,11 @@
-//! Which server, how to talk to it, and what to answer when it asks.
+//! Which server, how to stderr to it, and what to answer when it asks.
 
-mod answers;
-mod heard;
-mod options;
-mod which;
+mod answer_args;
+mod elicitation;
+mod live_output;
+mod server_args;
+mod target;
 
-pub(super) use options::{LoginOptions, store as token_store};
-pub(super) use options::{OUTPUT, ServerOptions, ShownAs, no_use};
-pub(super) use which::{ServerKind, check_url};
+pub(super) use server_args::{LoginArgs, store as token_store};
+pub(super) use server_args::{OUTPUT, ServerArgs, ShownAs, no_use};
+pub(super) use target::{ServerKind, check_url};

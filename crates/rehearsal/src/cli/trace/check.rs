@@ -7,7 +7,7 @@ use rehearsal::core::shape::SessionCheck;
 use rehearsal::core::trace::TimelineItem;
 use rehearsal::store::Input;
 
-use super::reading::{InputArgs, stdin_once};
+use super::input::{InputArgs, stdin_once};
 use super::verb::SenderFilter;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
@@ -16,8 +16,8 @@ use crate::print::{CheckTotals, Columns, FindingPrinter};
 
 /// Check every message against the shapes of its protocol version
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Check {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceCheckArgs {
     /// The recordings; - is stdin
     #[arg(default_value = "trace.jsonl", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<Input>,
@@ -39,10 +39,10 @@ pub(super) struct Check {
     json: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Methods, params, results, errors and notifications of both sides are held against the version
 that is spoken: the one that `initialize` agreed on, or the one that a request names in `_meta`.
 Where HTTP was recorded, the headers that repeat the body are checked too. Each finding says
@@ -59,7 +59,7 @@ Exit status:
     1  something is not as the protocol has it
     2  a file, or a line of it, cannot be read";
 
-impl Check {
+impl TraceCheckArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         stdin_once(&self.files)?;
         let columns = if self.json { Columns::Json } else { Columns::Text };
@@ -67,16 +67,18 @@ impl Check {
         stream_to_stdout(|out| {
             let mut printer = FindingPrinter::new(&context.stdout, columns, self.files.len(), out);
             for file in &self.files {
-                let recording = self.reading.open(file, context)?;
+                let recording = self.input.open(file, context)?;
+                let mut session = 0;
                 let mut conversation = SessionCheck::default();
-                for moment in recording.timeline(self.reading.bad_lines()) {
-                    let Some(moment) = self.reading.or_skip(moment, file, context)? else { continue };
-                    if let TimelineItem::Start(start) = &moment {
+                for item in recording.timeline(self.input.bad_lines()) {
+                    let Some(item) = self.input.or_skip(item, file, context)? else { continue };
+                    if let TimelineItem::Start(start) = &item {
                         checked.sessions += 1;
-                        printer.start(&file.to_string(), start);
+                        session += 1;
+                        printer.start(&file.to_string(), session, start);
                     }
-                    let before = if matches!(moment, TimelineItem::Start(_)) { 0 } else { conversation.messages() };
-                    let found = conversation.check(&moment);
+                    let before = if matches!(item, TimelineItem::Start(_)) { 0 } else { conversation.messages() };
+                    let found = conversation.check(&item);
                     checked.messages += conversation.messages() - before;
                     for located in found.iter().filter(|located| self.wants(located.from)) {
                         checked.count(located.finding.severity);
@@ -88,9 +90,9 @@ impl Check {
             }
             Ok(())
         })?;
-        context.talk.note(checked);
+        context.stderr.note(checked);
         if checked.notes > 0 && !self.notes {
-            context.talk.hint("`--notes` shows the notes too");
+            context.stderr.hint("`--notes` shows the notes too");
         }
         let failed = checked.errors > 0 || (self.strict && checked.warnings > 0);
         Ok(if failed { Exit::ChecksFailed } else { Exit::Ok })

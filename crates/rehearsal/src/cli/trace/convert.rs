@@ -7,15 +7,15 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rehearsal::core::trace::Format;
 use rehearsal::store::{Input, Recording};
 
+use super::input::InputArgs;
 use super::output::AtomicOutput;
-use super::reading::InputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
 /// Turn recordings of one tool into those of another
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Convert {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceConvertArgs {
     /// The recording; - is stdin
     #[arg(value_hint = clap::ValueHint::FilePath)]
     from_file: Input,
@@ -33,10 +33,10 @@ pub(super) struct Convert {
     to: Option<Format>,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Formats: trace and journal are ours; python and python-log are those of the Python interceptor;
 mcp-recorder, mcp-cassette, mcporter and mcptest are those of the tools of that name, and are only
 read; har is an HTTP archive, and is only written. Nothing is lost between python and trace, in
@@ -59,16 +59,16 @@ fn formats(formats: &'static [Format]) -> impl TypedValueParser<Value = Format> 
     })
 }
 
-impl Convert {
+impl TraceConvertArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let recording = match self.from {
             Some(format) => Recording::open_as(&self.from_file, format)?,
-            None => self.reading.open(&self.from_file, context)?,
+            None => self.input.open(&self.from_file, context)?,
         };
         let format = self.to.unwrap_or_else(|| by_name(&self.to_file));
         let mut writing = AtomicOutput::begin(Some(&self.to_file), format)?;
-        for part in recording.parts(self.reading.bad_lines()) {
-            if let Some(part) = self.reading.or_skip(part, &self.from_file, context)? {
+        for part in recording.parts(self.input.bad_lines()) {
+            if let Some(part) = self.input.or_skip(part, &self.from_file, context)? {
                 writing.part(&part)?;
             }
         }

@@ -6,17 +6,17 @@ use clap::Args;
 use rehearsal::core::trace::{CallComparison, CallDigest, CallPairs, Part, RecordedCall};
 use rehearsal::store::{Input, Recording};
 
-use super::reading::{InputArgs, stdin_once};
+use super::input::{InputArgs, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::flag_values::not_a_path;
 use crate::cli::output::to_stdout;
-use crate::print::{CallDifference, Columns, print_change};
+use crate::print::{CallDifference, Columns, print_difference};
 
 /// Compare two recordings call by call: what was asked, and what was answered
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Diff {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceDiffArgs {
     /// The recording as it was; - is stdin
     #[arg(value_hint = clap::ValueHint::FilePath)]
     before: Input,
@@ -38,10 +38,10 @@ pub(super) struct Diff {
     json: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Calls are compared by method, params and answer; ids, times, `_meta` and the order of calls do
 not count. A call that has no equal in the other recording is compared with one of the same
 question, otherwise of the same tool. ~ is changed, - is only in the first and + only in the
@@ -59,7 +59,7 @@ Exit status:
 /// The numbers of a call in the first and in the second recording.
 type Shown = (Option<usize>, Option<usize>);
 
-impl Diff {
+impl TraceDiffArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         stdin_once([&self.before, &self.after])?;
         let mut compare = CallComparison::default();
@@ -67,7 +67,7 @@ impl Diff {
             let no_path = |why: String| not_a_path(path, &why, "$.result.content[0].text");
             compare = compare.ignore(path).map_err(no_path)?;
         }
-        let (before, after) = (self.reading.open(&self.before, context)?, self.reading.open(&self.after, context)?);
+        let (before, after) = (self.input.open(&self.before, context)?, self.input.open(&self.after, context)?);
         let sketches = |recording, file| -> Result<Vec<CallDigest>, Failure> {
             let mut sketches = Vec::new();
             self.calls(recording, file, context, true, |call| sketches.push(compare.sketch(&call)))?;
@@ -95,16 +95,16 @@ impl Diff {
                     (None, Some(right)) => CallDifference::Added(right),
                     (None, None) => continue,
                 };
-                print_change(&change, columns, &context.stdout, out)?;
+                print_difference(&change, columns, &context.stdout, out)?;
             }
             Ok(())
         })?;
         let CallPairs { alike, changed, removed, added } = &pairs;
         let (changed, removed, added) = (changed.len(), removed.len(), added.len());
-        context.talk.note(format_args!("{changed} changed, {removed} removed, {added} added, {alike} alike"));
+        context.stderr.note(format_args!("{changed} changed, {removed} removed, {added} added, {alike} alike"));
         let hidden = changed + removed + added - shown.len();
         if hidden > 0 {
-            context.talk.hint(format_args!("{hidden} more are not shown; `--limit` shows more"));
+            context.stderr.hint(format_args!("{hidden} more are not shown; `--limit` shows more"));
         }
         Ok(if pairs.all_equal() { Exit::Ok } else { Exit::ChecksFailed })
     }
@@ -149,11 +149,11 @@ impl Diff {
         tell: bool,
         mut take: impl FnMut(RecordedCall),
     ) -> Result<(), Failure> {
-        for part in recording.parts(self.reading.bad_lines()) {
+        for part in recording.parts(self.input.bad_lines()) {
             // What is bad is told the first time.
             let part = match part {
                 Err(_) if !tell => continue,
-                part => self.reading.or_skip(part, file, context)?,
+                part => self.input.or_skip(part, file, context)?,
             };
             if let Some(Part::Call(call)) = part {
                 take(*call);

@@ -5,19 +5,19 @@ use regex::bytes::{Regex, RegexBuilder};
 use rehearsal::core::trace::{Entry, EntryBody, RecordedCall, RelatedEvent, SessionStart, TimelineItem};
 use rehearsal::store::Input;
 
-use super::reading::{InputArgs, stdin_once};
+use super::input::{InputArgs, stdin_once};
 use super::verb::SenderFilter;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::stream_to_stdout;
-use crate::print::{Columns, Detail, Row, TimelinePrinter, failed};
+use crate::print::{Columns, Detail, Numbering, Row, TimelinePrinter, failed};
 
 const WHICH: &str = "Which";
 
 /// Find calls, messages and lines of stderr
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Grep {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceGrepArgs {
     /// What to look for in the text of messages: a regular expression; . finds everything
     pattern: String,
 
@@ -54,10 +54,10 @@ pub(super) struct Grep {
     json: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 A call is found by the text of its question or its answer, and shown as `rehearse trace show`
 shows it.
 
@@ -72,7 +72,7 @@ Exit status:
     1  nothing was found
     2  a file, a line of it, or the pattern cannot be read";
 
-impl Grep {
+impl TraceGrepArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         stdin_once(&self.files)?;
         let pattern = RegexBuilder::new(&self.pattern).case_insensitive(self.ignore_case).build();
@@ -82,23 +82,25 @@ impl Grep {
                 .hint("`.` finds everything; a backslash takes its meaning from a character")
         })?;
         let columns = if self.json { Columns::Json } else { Columns::Text };
-        let detail = Detail { values: self.values, http: true };
+        let detail = Detail { arguments: false, values: self.values, http: true };
         let mut found = false;
         stream_to_stdout(|out| {
             let mut printer = TimelinePrinter::new(&context.stdout, columns, detail, out);
             for file in &self.files {
-                let recording = self.reading.open(file, context)?;
+                let recording = self.input.open(file, context)?;
                 let mut start: Option<SessionStart> = None;
-                for moment in recording.timeline(self.reading.bad_lines()) {
-                    let Some(moment) = self.reading.or_skip(moment, file, context)? else { continue };
-                    if let TimelineItem::Start(begun) = moment {
+                let mut numbering = Numbering::default();
+                for item in recording.timeline(self.input.bad_lines()) {
+                    let Some(item) = self.input.or_skip(item, file, context)? else { continue };
+                    if let TimelineItem::Start(begun) = item {
                         start = Some(begun);
+                        numbering.next_session();
                         continue;
                     }
-                    for row in self.rows(&pattern, &moment) {
+                    for row in self.rows(&pattern, &item, &mut numbering) {
                         found = true;
                         if let Some(start) = start.take() {
-                            printer.start(&start).map_err(Failure::stdout)?;
+                            printer.start(numbering.session, &start).map_err(Failure::stdout)?;
                         }
                         printer.row(&row, None).map_err(Failure::stdout)?;
                     }
@@ -109,16 +111,16 @@ impl Grep {
         Ok(if found { Exit::Ok } else { Exit::ChecksFailed })
     }
 
-    /// What is wanted of a moment.
-    fn rows(&self, pattern: &Regex, moment: &TimelineItem) -> Vec<Row> {
+    /// The matching rows of an item: the call or entry itself, and its related events.
+    fn rows(&self, pattern: &Regex, item: &TimelineItem, numbering: &mut Numbering) -> Vec<Row> {
         let mut rows = Vec::new();
-        match moment {
+        match item {
             TimelineItem::Start(_) | TimelineItem::Finish { .. } => {}
             TimelineItem::Entry(entry) => rows.extend(self.entry(pattern, entry)),
             TimelineItem::Call { call, inside } => {
-                rows.extend(self.call(pattern, call));
-                rows.extend(inside.iter().filter_map(|thing| match thing {
-                    RelatedEvent::Call(call) => self.call(pattern, call),
+                rows.extend(self.call(pattern, call, numbering.call(call)));
+                rows.extend(inside.iter().filter_map(|event| match event {
+                    RelatedEvent::Call(call) => self.call(pattern, call, None),
                     RelatedEvent::Entry(entry) => self.entry(pattern, entry),
                 }));
             }
@@ -126,10 +128,10 @@ impl Grep {
         rows
     }
 
-    fn call(&self, pattern: &Regex, call: &RecordedCall) -> Option<Row> {
+    fn call(&self, pattern: &Regex, call: &RecordedCall, number: Option<u64>) -> Option<Row> {
         let answer = call.response.as_ref().map(|response| response.message.raw());
         let is_there = pattern.is_match(call.request.message.raw()) || answer.is_some_and(|raw| pattern.is_match(raw));
-        let row = is_there.then(|| Row::call(call))?;
+        let row = is_there.then(|| Row::call(call, number))?;
         self.wants(&row).then_some(row)
     }
 

@@ -7,16 +7,16 @@ use clap::Args;
 use rehearsal::core::trace::{Part, ReadError};
 use rehearsal::store::{Input, Parts};
 
+use super::input::{InputArgs, stdin_once};
 use super::output::OutputArgs;
-use super::reading::{InputArgs, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::print::plural;
 
 /// Put the sessions of several recordings into one, in the order in which they began
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Merge {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceMergeArgs {
     /// The recordings; - is stdin
     #[arg(required = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<Input>,
@@ -25,10 +25,10 @@ pub(super) struct Merge {
     output: OutputArgs,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Each file keeps its own order, and of the sessions that come next the one that began first is
 taken. A session that is in several files, with the same name and the same start, is written
 once. Journals become sessions.
@@ -47,13 +47,13 @@ struct Source<'a> {
     parts: Peekable<Parts>,
 }
 
-impl Merge {
+impl TraceMergeArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         stdin_once(&self.files)?;
         let mut sources = Vec::new();
         for file in &self.files {
-            let recording = self.reading.open(file, context)?;
-            sources.push(Source { file, parts: recording.parts(self.reading.bad_lines()).peekable() });
+            let recording = self.input.open(file, context)?;
+            sources.push(Source { file, parts: recording.parts(self.input.bad_lines()).peekable() });
         }
         let mut written = self.output.begin()?;
         let mut known = HashSet::new();
@@ -68,7 +68,7 @@ impl Merge {
                 twice += 1;
             }
             while let Some(part) = source.parts.next_if(|part| !matches!(part, Ok(Part::Start(_)))) {
-                let Some(part) = self.reading.or_skip(part, source.file, context)? else { continue };
+                let Some(part) = self.input.or_skip(part, source.file, context)? else { continue };
                 if is_new {
                     written.part(&part)?;
                 }
@@ -77,7 +77,7 @@ impl Merge {
         written.finish()?;
         let again = if twice == 0 { String::new() } else { format!("; passed over {twice} that came again") };
         let (sessions, files) = (plural(sessions, "session"), plural(self.files.len() as u64, "file"));
-        context.talk.note(format_args!("merged {sessions} from {files}{again}"));
+        context.stderr.note(format_args!("merged {sessions} from {files}{again}"));
         Ok(Exit::Ok)
     }
 
@@ -90,7 +90,7 @@ impl Merge {
         for source in sources.iter_mut() {
             // Whatever stands before the next session is bad.
             while let Some(part) = source.parts.next_if(|part| !matches!(part, Ok(Part::Start(_)))) {
-                self.reading.or_skip(part, source.file, context)?;
+                self.input.or_skip(part, source.file, context)?;
             }
         }
         let began = |part: Option<&Result<Part, ReadError>>| match part {

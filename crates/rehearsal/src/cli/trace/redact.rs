@@ -4,15 +4,15 @@ use clap::Args;
 use rehearsal::core::redact::{Redaction, RedactionRule, RedactionSummary};
 use rehearsal::store::Input;
 
+use super::input::InputArgs;
 use super::output::OutputArgs;
-use super::reading::InputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
 /// Take secrets out of a recording that was made without
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Redact {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceRedactArgs {
     /// The recording; - is stdin
     #[arg(default_value = "trace.jsonl", value_hint = clap::ValueHint::FilePath)]
     file: Input,
@@ -29,10 +29,10 @@ pub(super) struct Redact {
     output: OutputArgs,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Credentials are found in headers, environments, URLs, arguments and results, by their keys and
 by what they look like, as `rehearse record` finds them before it writes anything. Ids, progress
 tokens, cursors and schemas are left alone, and equal secrets become equal pseudonyms, so the
@@ -46,7 +46,7 @@ Exit status:
     0  everything went well
     2  a file cannot be read or written, or a rule makes no sense";
 
-impl Redact {
+impl TraceRedactArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let mut redaction = if self.only { Redaction::none() } else { Redaction::standard() };
         for written in &self.redact {
@@ -54,19 +54,19 @@ impl Redact {
             redaction =
                 redaction.with(rule.map_err(|error| Failure::bad_input(format_args!("--redact {written}: {error}")))?);
         }
-        let recording = self.reading.open(&self.file, context)?;
+        let recording = self.input.open(&self.file, context)?;
         let mut writing = self.output.begin()?;
         let mut summary = RedactionSummary::default();
-        for part in recording.parts(self.reading.bad_lines()) {
-            let Some(part) = self.reading.or_skip(part, &self.file, context)? else { continue };
+        for part in recording.parts(self.input.bad_lines()) {
+            let Some(part) = self.input.or_skip(part, &self.file, context)? else { continue };
             let (part, hits) = redaction.part(part);
             summary.add(hits);
             writing.part(&part)?;
         }
         writing.finish()?;
         match summary.is_empty() {
-            true => context.talk.note("found nothing to take out"),
-            false => context.talk.note(summary),
+            true => context.stderr.note("found nothing to take out"),
+            false => context.stderr.note(summary),
         }
         Ok(Exit::Ok)
     }

@@ -4,16 +4,16 @@ use clap::Args;
 use rehearsal::core::trace::TimelineItem;
 use rehearsal::store::Input;
 
-use super::reading::InputArgs;
+use super::input::InputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::stream_to_stdout;
-use crate::print::{Columns, Detail, TimelinePrinter};
+use crate::print::{Columns, Detail, Numbering, TimelinePrinter};
 
 /// Show what happened, in order, with how long it took and what went wrong
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Show {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceShowArgs {
     /// The recording; - is stdin
     #[arg(default_value = "trace.jsonl", value_hint = clap::ValueHint::FilePath)]
     file: Input,
@@ -21,6 +21,10 @@ pub(super) struct Show {
     /// Show only this session: its name, the beginning of its name, or its number from 1
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
+
+    /// Show the arguments of each call too
+    #[arg(short, long)]
+    long: bool,
 
     /// Show params and results too
     #[arg(long)]
@@ -35,10 +39,10 @@ pub(super) struct Show {
     json: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 → is from the client to the server and ← the other way. The first column counts seconds from the
 start of the session. What belongs to a call is indented under it: progress, log messages,
 server requests. Where nothing names the call, it is the latest that was open. On a terminal lines
@@ -53,25 +57,25 @@ Exit status:
     0  everything went well
     2  the file, or a line of it, cannot be read";
 
-impl Show {
+impl TraceShowArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let recording = self.reading.open(&self.file, context)?;
-        let detail = Detail { values: self.values, http: self.http };
+        let recording = self.input.open(&self.file, context)?;
+        let detail = Detail { arguments: self.long, values: self.values, http: self.http };
         let columns = if self.json { Columns::Json } else { Columns::Text };
-        let mut number = 0;
+        let mut numbering = Numbering::default();
         let mut shown = 0;
         let mut wanted = true;
         stream_to_stdout(|out| {
             let mut printer = TimelinePrinter::new(&context.stdout, columns, detail, out);
-            for moment in recording.timeline(self.reading.bad_lines()) {
-                let Some(moment) = self.reading.or_skip(moment, &self.file, context)? else { continue };
-                if let TimelineItem::Start(start) = &moment {
-                    number += 1;
-                    wanted = self.wants(number, &start.session_id);
+            for item in recording.timeline(self.input.bad_lines()) {
+                let Some(item) = self.input.or_skip(item, &self.file, context)? else { continue };
+                if let TimelineItem::Start(start) = &item {
+                    numbering.next_session();
+                    wanted = self.wants(numbering.session, &start.session_id);
                     shown += u64::from(wanted);
                 }
                 if wanted {
-                    printer.moment(&moment).map_err(Failure::stdout)?;
+                    printer.item(&item, &mut numbering).map_err(Failure::stdout)?;
                 }
             }
             Ok(())
@@ -82,7 +86,7 @@ impl Show {
                     .hint("`rehearse trace show` shows the name of each session"))
             }
             None if shown == 0 => {
-                context.talk.note(format_args!("{} has no sessions", self.file));
+                context.stderr.note(format_args!("{} has no sessions", self.file));
                 Ok(Exit::Ok)
             }
             Some(_) | None => Ok(Exit::Ok),

@@ -1,10 +1,10 @@
 //! `rehearse trace stats`
 
 use clap::Args;
-use rehearsal::core::trace::Stats as Numbers;
+use rehearsal::core::trace::Stats;
 use rehearsal::store::Input;
 
-use super::reading::{InputArgs, stdin_once};
+use super::input::{InputArgs, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::to_stdout;
@@ -12,8 +12,8 @@ use crate::print::{Columns, print_stats};
 
 /// Count calls, failures and bytes, and how long calls took
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Stats {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceStatsArgs {
     /// The recordings, counted together; - is stdin
     #[arg(default_value = "trace.jsonl", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<Input>,
@@ -23,10 +23,10 @@ pub(super) struct Stats {
     json: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 P50 and P95 are the times that half and 95 of a hundred calls did not exceed, from question to
 answer. Tools, prompts and resources are counted each on their own.
 
@@ -39,13 +39,13 @@ Exit status:
     0  everything went well
     2  a file, or a line of it, cannot be read";
 
-impl Stats {
+impl TraceStatsArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         stdin_once(&self.files)?;
-        let mut numbers = Numbers::default();
+        let mut numbers = Stats::default();
         for file in &self.files {
-            for part in self.reading.open(file, context)?.parts(self.reading.bad_lines()) {
-                if let Some(part) = self.reading.or_skip(part, file, context)? {
+            for part in self.input.open(file, context)?.parts(self.input.bad_lines()) {
+                if let Some(part) = self.input.or_skip(part, file, context)? {
                     numbers.add(&part);
                 }
             }

@@ -3,28 +3,28 @@
 use clap::{Args, Subcommand, ValueEnum};
 use rehearsal::core::exchange::Side;
 
-use super::check::Check;
-use super::convert::Convert;
-use super::diff::Diff;
-use super::grep::Grep;
-use super::merge::Merge;
-use super::recover::Recover;
-use super::redact::Redact;
-use super::show::Show;
-use super::split::Split;
-use super::stats::Stats;
+use super::check::TraceCheckArgs;
+use super::convert::TraceConvertArgs;
+use super::diff::TraceDiffArgs;
+use super::grep::TraceGrepArgs;
+use super::merge::TraceMergeArgs;
+use super::recover::TraceRecoverArgs;
+use super::redact::TraceRedactArgs;
+use super::show::TraceShowArgs;
+use super::split::TraceSplitArgs;
+use super::stats::TraceStatsArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
 /// Look at recordings, search, check, compare and rewrite them
 #[derive(Args, Debug)]
-#[command(after_help = MORE, subcommand_required = true, arg_required_else_help = true)]
-pub(in crate::cli) struct Trace {
+#[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
+pub(in crate::cli) struct TraceArgs {
     #[command(subcommand)]
     verb: TraceVerb,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 The format is detected from the first bytes: a trace (one session a line), a journal (one message a line),
 or what another tool recorded; `rehearse trace convert --help` lists those. `-` reads stdin.
 Files are read in a stream, so their size does not matter.
@@ -38,19 +38,19 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum TraceVerb {
-    Show(Show),
-    Stats(Stats),
-    Grep(Grep),
-    Check(Check),
-    Diff(Diff),
-    Merge(Merge),
-    Split(Split),
-    Redact(Redact),
-    Convert(Convert),
-    Recover(Recover),
+    Show(TraceShowArgs),
+    Stats(TraceStatsArgs),
+    Grep(TraceGrepArgs),
+    Check(TraceCheckArgs),
+    Diff(TraceDiffArgs),
+    Merge(TraceMergeArgs),
+    Split(TraceSplitArgs),
+    Redact(TraceRedactArgs),
+    Convert(TraceConvertArgs),
+    Recover(TraceRecoverArgs),
 }
 
-impl Trace {
+impl TraceArgs {
     /// Does it.
     pub(in crate::cli) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         match &self.verb {

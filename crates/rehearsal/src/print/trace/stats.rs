@@ -11,8 +11,8 @@ use super::row::milliseconds;
 use super::row::took;
 use super::timeline::{Columns, plural};
 use crate::print::bytes_in_words;
-use crate::print::screen::Terminal;
 use crate::print::table::{Cell, Table};
+use crate::print::terminal::Terminal;
 
 /// Prints the numbers:
 ///
@@ -22,17 +22,17 @@ use crate::print::table::{Cell, Table};
 /// METHOD        NAME          COUNT  FAILED  P50      P95      MAX      SIZE
 /// → tools/call  get_forecast  2      1       12.1 ms  13.0 ms  13.0 ms  612 bytes
 /// ```
-pub(crate) fn print_stats(stats: &Stats, columns: Columns, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn print_stats(stats: &Stats, columns: Columns, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     match columns {
         Columns::Json => {
             serde_json::to_writer(&mut *out, &json(stats))?;
             writeln!(out)
         }
-        Columns::Text => text(stats, screen, out),
+        Columns::Text => text(stats, terminal, out),
     }
 }
 
-fn text(stats: &Stats, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+fn text(stats: &Stats, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let mut words = vec![plural(stats.sessions, "session"), plural(stats.calls(), "call")];
     words.push(format!("{} failed", stats.failed()));
     words.push(plural(stats.notifications(), "notification"));
@@ -75,7 +75,7 @@ fn text(stats: &Stats, screen: &Terminal, out: &mut dyn Write) -> io::Result<()>
         ];
         table.row(cells.map(Cell::Name));
     }
-    table.print(screen, out)
+    table.print(terminal, out)
 }
 
 fn json(stats: &Stats) -> Value {

@@ -5,7 +5,7 @@ use rehearsal::core::exchange::Side;
 use rehearsal::core::message::{Message, Method};
 use rehearsal::core::redact::Redaction;
 
-use crate::cli::verdict::ShownInputRequest;
+use crate::cli::input_request::ShownInputRequest;
 use crate::print::{StderrPrinter, log_line, wire_line};
 
 /// How much is shown.
@@ -42,9 +42,9 @@ pub(super) fn message_printer(
     shown: LiveOutput,
     answered: AnsweredMethods,
     redaction: &Redaction,
-    talk: &StderrPrinter,
+    stderr: &StderrPrinter,
 ) -> ClientBuilder {
-    let (listener, without) = (talk.clone(), redaction.clone());
+    let (listener, without) = (stderr.clone(), redaction.clone());
     let builder = builder.on_message(move |from, message| {
         let clean = without.message(message);
         let message = clean.as_ref().unwrap_or(message);
@@ -67,7 +67,7 @@ pub(super) fn message_printer(
     match shown {
         LiveOutput::Logs => builder,
         LiveOutput::Wire => {
-            let (listener, without) = (talk.clone(), redaction.clone());
+            let (listener, without) = (stderr.clone(), redaction.clone());
             builder.on_stderr(move |line| listener.wire("!", without.text(line)))
         }
     }

@@ -5,7 +5,7 @@ use rehearsal::core::exchange::Side;
 use rehearsal::core::message::Message;
 use serde_json::Value;
 
-use super::screen::{lines, sanitize_line};
+use super::terminal::{lines, sanitize_line};
 
 /// A log message, with its level: `[warning] database: the disk is almost full`.
 pub(crate) fn log_line(log: &LogMessage) -> String {

@@ -49,7 +49,7 @@ impl InputArgs {
             RecoveryStatus::NotAll => match unrecovered(path) {
                 Ok(left) => {
                     for journal in &left.journals {
-                        context.talk.note(format_args!("reading {} in its place", journal.display()));
+                        context.stderr.note(format_args!("reading {} in its place", journal.display()));
                     }
                     Ok(Recording::open_with(input, &left)?)
                 }
@@ -68,7 +68,7 @@ impl InputArgs {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(error) if self.skip_bad && !matches!(error, ReadError::Io(_)) => {
-                context.talk.note(format_args!("skipped: {}", unreadable(input, error)));
+                context.stderr.note(format_args!("skipped: {}", unreadable(input, error)));
                 Ok(None)
             }
             Err(error) => Err(unreadable(input, error)),
@@ -90,11 +90,11 @@ pub(in crate::cli) fn put_back(path: &Path, context: &Context) -> RecoveryStatus
     for recovered in recovered.iter().flatten() {
         failed |= matches!(recovered.fate, RecoveryOutcome::Failed { .. });
         if recovered.fate != RecoveryOutcome::Running {
-            context.talk.note(recovered_line(recovered));
+            context.stderr.note(recovered_line(recovered));
         }
     }
     if let Err(cause) = recovered {
-        context.talk.note(format_args!("cannot recover what stands beside {}: {cause}", path.display()));
+        context.stderr.note(format_args!("cannot recover what stands beside {}: {cause}", path.display()));
     }
     if failed { RecoveryStatus::NotAll } else { RecoveryStatus::All }
 }

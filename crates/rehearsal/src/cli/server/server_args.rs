@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use rehearsal::Client;
-use rehearsal::client::{ClientBuilder, ClientError, HttpTransport, Protocol};
+use rehearsal::client::{ClientBuilder, ClientError, ClientHandlers, HttpTransport, Protocol};
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Era;
 use rehearsal::core::redact::Redaction;
 use rehearsal::oauth::{OAuth, TokenStore};
 
-use super::answers::{AnswerArgs, ConfiguredAnswers, no_directory};
-use super::heard::{AnsweredMethods, LiveOutput, message_printer};
-use super::which::{ServerKind, ServerTargetArgs};
+use super::answer_args::{AnswerArgs, ConfiguredAnswers, no_directory};
+use super::elicitation;
+use super::live_output::{AnsweredMethods, LiveOutput, message_printer};
+use super::target::{ServerKind, ServerTargetArgs};
 use crate::cli::context::Context;
 use crate::cli::exit::Failure;
 
@@ -27,9 +28,9 @@ pub(crate) const OUTPUT: &str = "Output";
 
 /// What every verb that talks to a server takes.
 #[derive(Args, Debug)]
-pub(crate) struct ServerOptions {
+pub(crate) struct ServerArgs {
     #[command(flatten)]
-    which: ServerTargetArgs,
+    target: ServerTargetArgs,
 
     /// How long to wait for each answer: 30, 0.5, 500ms, 2m
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = rehearsal::core::duration::read, help_heading = HOW)]
@@ -60,7 +61,7 @@ pub(crate) struct ServerOptions {
     log_level: Option<String>,
 
     #[command(flatten)]
-    login: LoginOptions,
+    login: LoginArgs,
 
     #[command(flatten)]
     answers: AnswerArgs,
@@ -105,30 +106,39 @@ impl From<Transport> for HttpTransport {
     }
 }
 
-impl ServerOptions {
-    /// A client for the server that was named.
-    pub(crate) fn client(&self, context: &Context) -> Result<ClientBuilder, Failure> {
-        let (builder, methods) = self.prepared(context)?;
-        Ok(message_printer(builder, self.shown(), AnsweredMethods::These(methods), &Redaction::none(), &context.talk))
+impl ServerArgs {
+    /// Builds a client for the server that the user named, or for the server `name` of the file `--config`. On a terminal
+    /// the user answers elicitations.
+    pub(crate) fn client(&self, name: Option<&str>, context: &Context) -> Result<ClientBuilder, Failure> {
+        let ConfiguredAnswers { mut answers, mut methods } = self.answers.configured()?;
+        if !methods.contains(&Method::ELICITATION) && elicitation::is_possible() {
+            answers = elicitation::ask_user(answers, &context.stderr);
+            methods.push(Method::ELICITATION);
+        }
+        let builder = self.builder(name, answers, context)?;
+        Ok(message_printer(builder, self.shown(), AnsweredMethods::These(methods), &Redaction::none(), &context.stderr))
     }
 
-    /// The same, where somebody else answers what the server asks, and secrets are not shown.
+    /// Builds a client whose caller answers all server requests. Its output is redacted.
     pub(crate) fn client_answering(&self, context: &Context, redaction: &Redaction) -> Result<ClientBuilder, Failure> {
-        let (builder, _) = self.prepared(context)?;
-        Ok(message_printer(builder, self.shown(), AnsweredMethods::All, redaction, &context.talk))
+        let builder = self.builder(None, self.answers.configured()?.answers, context)?;
+        Ok(message_printer(builder, self.shown(), AnsweredMethods::All, redaction, &context.stderr))
     }
 
     fn shown(&self) -> LiveOutput {
         if self.verbose { LiveOutput::Wire } else { LiveOutput::Logs }
     }
 
-    /// A client, and the questions that it has answers to.
-    fn prepared(&self, context: &Context) -> Result<(ClientBuilder, Vec<Method>), Failure> {
-        let (builder, reached) = self.which.client(context)?;
-        self.check_use(reached)?;
-        let ConfiguredAnswers { answers, methods } = self.answers.prepared()?;
+    fn builder(
+        &self,
+        name: Option<&str>,
+        answers: ClientHandlers,
+        context: &Context,
+    ) -> Result<ClientBuilder, Failure> {
+        let (builder, kind) = self.target.client(name, context)?;
+        self.check_use(kind)?;
         let builder = builder.timeout(self.timeout).protocol(self.protocol).handlers(answers);
-        // `auto` is what an entry of a file may have said better.
+        // `auto` keeps the transport of an entry in a file.
         let builder = match self.transport {
             Transport::Auto => builder,
             Transport::Http | Transport::Sse => builder.transport(self.transport.into()),
@@ -143,12 +153,17 @@ impl ServerOptions {
             Some(path) => builder.working_dir(path),
             None => builder,
         };
-        Ok((builder, methods))
+        Ok(builder)
     }
 
     /// True if nothing names a server.
     pub(crate) fn names_no_server(&self) -> bool {
-        self.which.is_empty()
+        self.target.is_empty()
+    }
+
+    /// The names of all servers in the file `--config`; `None` if the user named one server.
+    pub(crate) fn config_servers(&self) -> Result<Option<Vec<String>>, Failure> {
+        self.target.config_servers()
     }
 
     /// The era and version that were asked for.
@@ -178,7 +193,8 @@ impl ServerOptions {
         if self.json { ShownAs::Json } else { ShownAs::Text }
     }
 
-    fn check_use(&self, reached: ServerKind) -> Result<(), Failure> {
+    /// Refuses options that have no effect on this kind of server.
+    fn check_use(&self, kind: ServerKind) -> Result<(), Failure> {
         if let Some(path) = self.cwd.as_ref().filter(|path| !path.is_dir()) {
             return Err(no_directory("--cwd", path));
         }
@@ -186,7 +202,7 @@ impl ServerOptions {
         if self.login.login && self.header.iter().any(said) {
             return Err(Failure::bad_input("--login and --header Authorization both authorize; which one is meant?"));
         }
-        let container_option = self.which.container_option();
+        let container_option = self.target.container_option();
         let options = [
             ("--header", !self.header.is_empty(), &[ServerKind::ByUrl][..]),
             ("--login", self.login.login, &[ServerKind::ByUrl]),
@@ -195,7 +211,7 @@ impl ServerOptions {
             ("--cwd", self.cwd.is_some(), &[ServerKind::ByCommand]),
             (container_option.unwrap_or_default(), container_option.is_some(), &[ServerKind::InContainer]),
         ];
-        match options.into_iter().find(|(_, given, wanted)| *given && !wanted.contains(&reached)) {
+        match options.into_iter().find(|(_, given, wanted)| *given && !wanted.contains(&kind)) {
             Some((option, _, wanted)) => Err(no_use(option, wanted[0])),
             None => Ok(()),
         }
@@ -229,7 +245,7 @@ const SECRET: &str = "REHEARSE_CLIENT_SECRET";
 
 /// Whether, and how, to log in to a server that is reached by a URL.
 #[derive(Args, Debug)]
-pub(crate) struct LoginOptions {
+pub(crate) struct LoginArgs {
     /// Log in where the server asks for it (OAuth), and keep the token for the next time
     #[arg(long, help_heading = LOGIN)]
     pub(crate) login: bool,
@@ -247,17 +263,17 @@ pub(crate) struct LoginOptions {
     client_id: Option<String>,
 }
 
-impl LoginOptions {
+impl LoginArgs {
     /// How to log in; `None` where nobody should.
     pub(crate) fn oauth(&self, context: &Context) -> Result<Option<OAuth>, Failure> {
         if !self.login {
             return Ok(None);
         }
-        let talk = context.talk.clone();
+        let stderr = context.stderr.clone();
         let oauth = OAuth::with_browser(move |url| {
-            talk.note("the server wants to know who you are; log in here:");
-            talk.note(format_args!("  {url}"));
-            talk.note("waiting for the browser to come back (on another machine: give the address where it ends to curl here)");
+            stderr.note("the server wants to know who you are; log in here:");
+            stderr.note(format_args!("  {url}"));
+            stderr.note("waiting for the browser to come back (on another machine: give the address where it ends to curl here)");
         });
         let oauth = oauth.login_timeout(self.login_timeout).scopes(&self.scope).store(store(context)?);
         Ok(Some(match &self.client_id {

@@ -37,7 +37,7 @@ pub(super) struct ConfiguredAnswers {
 
 impl AnswerArgs {
     /// The answers that were given.
-    pub(super) fn prepared(&self) -> Result<ConfiguredAnswers, Failure> {
+    pub(super) fn configured(&self) -> Result<ConfiguredAnswers, Failure> {
         let mut given: Vec<(Method, Vec<Value>)> = Vec::new();
         for word in &self.answer {
             let (method, answer) = read(word)?;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 
 use super::options::OAuthError;
-use super::store::{Login, StoreError, TokenStore};
+use super::token_store::{Login, StoreError, TokenStore};
 
 /// The login in use, in which `rmcp` stores its tokens. Clones share it.
 #[derive(Clone)]

@@ -13,9 +13,9 @@ use anstyle::Style;
 use rehearsal::core::script::ScriptProblem;
 
 use super::Palette;
-use super::screen::Terminal;
-use super::screen::cut;
-use super::screen::lines;
+use super::terminal::Terminal;
+use super::terminal::cut;
+use super::terminal::lines;
 
 /// Back to the first column, and away with everything on the line.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
@@ -25,17 +25,17 @@ const CLEAR_LINE: &str = "\r\u{1b}[K";
 /// A closed stderr is no reason to fail, so write errors are ignored.
 #[derive(Clone, Debug)]
 pub(crate) struct StderrPrinter {
-    screen: Terminal,
+    terminal: Terminal,
     /// Whether the last line is a status, which the next one replaces.
     status: Arc<AtomicBool>,
     /// Whether notifications and logs of a server are no longer printed.
-    hushed: Arc<AtomicBool>,
+    server_output_stopped: Arc<AtomicBool>,
 }
 
 impl StderrPrinter {
-    /// On this screen.
-    pub(crate) fn new(screen: Terminal) -> StderrPrinter {
-        StderrPrinter { screen, status: Arc::default(), hushed: Arc::default() }
+    /// On this terminal.
+    pub(crate) fn new(terminal: Terminal) -> StderrPrinter {
+        StderrPrinter { terminal, status: Arc::default(), server_output_stopped: Arc::default() }
     }
 
     /// Prints an informational message.
@@ -45,40 +45,50 @@ impl StderrPrinter {
 
     /// Prints a notification or a log of a server, until [hushed](Talk::hush).
     pub(crate) fn server_output(&self, what: impl Display) {
-        if !self.hushed.load(Ordering::Relaxed) {
+        if !self.server_output_stopped.load(Ordering::Relaxed) {
             self.note(what);
         }
     }
 
     /// Stops printing notifications and logs of a server, so that our result is printed last.
     pub(crate) fn stop_server_output(&self) {
-        self.hushed.store(true, Ordering::Relaxed);
+        self.server_output_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Prints notifications and logs of a server again, for the next server.
+    pub(crate) fn resume_server_output(&self) {
+        self.server_output_stopped.store(false, Ordering::Relaxed);
+    }
+
+    /// Prints a text that the user completes on the same line.
+    pub(crate) fn prompt(&self, text: &str) {
+        self.line(format_args!("{} ", self.sanitize(text)));
     }
 
     /// Prints `error: there is no program "npx" in PATH`; evidence follows on lines of its own.
     pub(crate) fn error(&self, what: impl Display) {
-        self.marked(self.screen.palette.error, "error:", what);
+        self.marked(self.terminal.palette.error, "error:", what);
     }
 
     /// Prints `hint: did you mean "echo"?`.
     pub(crate) fn hint(&self, what: impl Display) {
-        self.marked(self.screen.palette.hint, "hint:", what);
+        self.marked(self.terminal.palette.hint, "hint:", what);
     }
 
     /// Prints what is wrong with a file, with the line itself; see [`snippet`](super::snippet()).
     pub(crate) fn problem(&self, file: &str, text: &str, problem: &ScriptProblem) {
-        let shown = super::snippet(&self.screen, file, text, problem);
+        let shown = super::snippet(&self.terminal, file, text, problem);
         self.line(format_args!("{shown}\n"));
     }
 
     /// Prints a line of the wire: `> {"jsonrpc":"2.0",…`, or of the server's stderr: `! Listening`.
     pub(crate) fn wire(&self, mark: &str, line: impl Display) {
-        self.marked(self.screen.palette.mark, mark, line);
+        self.marked(self.terminal.palette.mark, mark, line);
     }
 
     /// Prints a status line on a terminal, which the next output replaces.
     pub(crate) fn status(&self, what: &str) {
-        if let Some(width) = self.screen.width {
+        if let Some(width) = self.terminal.width {
             self.line(format_args!("{}", cut(what, width.saturating_sub(1))));
             self.status.store(true, Ordering::Relaxed);
         }
@@ -96,7 +106,7 @@ impl StderrPrinter {
     /// Removes colours and control sequences on a terminal: many messages quote a server.
     fn sanitize(&self, what: impl Display) -> String {
         let what = what.to_string();
-        match self.screen.width {
+        match self.terminal.width {
             Some(_) => lines(&strip_str(&what).to_string()).into_owned(),
             None => what,
         }
@@ -120,7 +130,7 @@ impl StderrPrinter {
 ///   |
 ///   = help: did you mean `name`?
 /// ```
-pub(crate) fn snippet(screen: &Terminal, file: &str, text: &str, problem: &ScriptProblem) -> String {
+pub(crate) fn snippet(terminal: &Terminal, file: &str, text: &str, problem: &ScriptProblem) -> String {
     let start = floor(text, problem.at.start);
     // A long value is pointed at by its first line.
     let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
@@ -133,7 +143,7 @@ pub(crate) fn snippet(screen: &Terminal, file: &str, text: &str, problem: &Scrip
         Some(hint) => group.element(Level::HELP.message(hint)),
         None => group,
     };
-    let plain = screen.palette.error == Palette::PLAIN.error;
+    let plain = terminal.palette.error == Palette::PLAIN.error;
     let renderer = if plain { Renderer::plain() } else { Renderer::styled() };
     renderer.decor_style(DecorStyle::Ascii).render(&[group])
 }

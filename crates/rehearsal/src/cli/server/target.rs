@@ -1,42 +1,43 @@
 //! Which server.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rehearsal::Client;
 use rehearsal::client::ClientBuilder;
-use rehearsal::config::{ServerEntry, read_config};
+use rehearsal::config::{ConfigFile, ServerEntry, read_config};
 use rehearsal::core::redact::shown_url;
 use rehearsal::wire::container::Container;
 
+use crate::cli::arguments::quoted;
 use crate::cli::context::Context;
 use crate::cli::exit::Failure;
 
 /// The heading of these options.
-pub(super) const WHICH: &str = "The server, one of";
+const SERVER: &str = "Server";
 
 /// What names a server.
 #[derive(Args, Debug)]
 pub(super) struct ServerTargetArgs {
     /// Start a server: everything after `--` is its command
-    #[arg(last = true, value_name = "COMMAND", help_heading = WHICH, value_hint = clap::ValueHint::CommandWithArguments)]
+    #[arg(last = true, value_name = "COMMAND", help_heading = SERVER, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 
     /// Reach a server over HTTP
-    #[arg(long, value_name = "URL", help_heading = WHICH, value_hint = clap::ValueHint::Url)]
+    #[arg(long, value_name = "URL", help_heading = SERVER, value_hint = clap::ValueHint::Url)]
     url: Option<String>,
 
-    /// Look a server up in the file of a client, such as .mcp.json ...
-    #[arg(long, value_name = "FILE", requires = "server", help_heading = WHICH, value_hint = clap::ValueHint::FilePath)]
+    /// Look a server up in the configuration of a client, such as .mcp.json; needs --server
+    #[arg(long, value_name = "FILE", help_heading = SERVER, value_hint = clap::ValueHint::FilePath)]
     config: Option<PathBuf>,
 
-    /// ... by its name there
-    #[arg(long, value_name = "NAME", requires = "config", help_heading = WHICH)]
+    /// The name of the server in the file --config
+    #[arg(long, value_name = "NAME", requires = "config", help_heading = SERVER)]
     server: Option<String>,
 
     #[command(flatten)]
-    container: ContainerOptions,
+    container: ContainerArgs,
 }
 
 /// The ways to reach a server.
@@ -62,8 +63,8 @@ impl ServerKind {
 }
 
 impl ServerTargetArgs {
-    /// A client for the server that was named.
-    pub(super) fn client(&self, context: &Context) -> Result<(ClientBuilder, ServerKind), Failure> {
+    /// Builds a client for the server that the user named, or for the server `name` of the file `--config`.
+    pub(super) fn client(&self, name: Option<&str>, context: &Context) -> Result<(ClientBuilder, ServerKind), Failure> {
         let container = self.container.container(&self.command)?;
         let command = if container.is_some() { None } else { self.command.split_first() };
         let given = [
@@ -83,13 +84,14 @@ impl ServerTargetArgs {
             Ok((Client::url(url), ServerKind::ByUrl))
         } else if let Some(container) = container {
             Ok((Client::container(container), ServerKind::InContainer))
-        } else if let (Some(file), Some(name)) = (&self.config, &self.server) {
+        } else if let Some(file) = &self.config {
+            let name = name.or(self.server.as_deref()).ok_or_else(|| no_server_name(file))?;
             let entry = read_config(file, name, |variable| context.variable(variable))?;
-            let reached = match entry {
+            let kind = match entry {
                 ServerEntry::Command { .. } => ServerKind::ByCommand,
                 ServerEntry::Url { .. } => ServerKind::ByUrl,
             };
-            Ok((entry.into(), reached))
+            Ok((entry.into(), kind))
         } else {
             let typed = context.typed();
             Err(Failure::bad_input("which server?").hints([
@@ -99,6 +101,16 @@ impl ServerTargetArgs {
                 format!("look one up:  {typed} --config .mcp.json --server NAME"),
             ]))
         }
+    }
+
+    /// The names of all servers in the file `--config`, each once; `None` if there is a `--server`.
+    pub(super) fn config_servers(&self) -> Result<Option<Vec<String>>, Failure> {
+        let (Some(file), None) = (&self.config, &self.server) else { return Ok(None) };
+        let names = server_names(file)?;
+        if names.is_empty() {
+            return Err(Failure::bad_input(format_args!("{} has no servers", file.display())));
+        }
+        Ok(Some(names))
     }
 
     /// True if nothing names a server.
@@ -115,25 +127,25 @@ impl ServerTargetArgs {
 
 /// What names a server in a container.
 #[derive(Args, Debug)]
-struct ContainerOptions {
+struct ContainerArgs {
     /// Run an image; what comes after `--` are arguments for it
-    #[arg(long, value_name = "IMAGE", help_heading = WHICH)]
+    #[arg(long, value_name = "IMAGE", help_heading = SERVER)]
     container: Option<String>,
 
     /// Run the command after `--` in a container that is running
-    #[arg(long, value_name = "CONTAINER", help_heading = WHICH)]
+    #[arg(long, value_name = "CONTAINER", help_heading = SERVER)]
     exec: Option<String>,
 
     /// The engine of the container [default: docker, podman or nerdctl, whichever is found]
-    #[arg(long, value_name = "NAME", help_heading = WHICH, value_hint = clap::ValueHint::CommandName)]
+    #[arg(long, value_name = "NAME", help_heading = SERVER, value_hint = clap::ValueHint::CommandName)]
     engine: Option<OsString>,
 
     /// One more option for the engine's `run` or `exec`, such as --volume=DIR:DIR; may be repeated
-    #[arg(long, value_name = "OPTION", help_heading = WHICH, allow_hyphen_values = true)]
+    #[arg(long, value_name = "OPTION", help_heading = SERVER, allow_hyphen_values = true)]
     engine_option: Vec<OsString>,
 }
 
-impl ContainerOptions {
+impl ContainerArgs {
     /// The container that was named, with the words after `--`.
     fn container(&self, words: &[OsString]) -> Result<Option<Container>, Failure> {
         let mut container = match (&self.container, &self.exec) {
@@ -161,6 +173,29 @@ impl ContainerOptions {
     fn extra(&self) -> Option<&'static str> {
         let engine = self.engine.as_ref().map(|_| "--engine");
         engine.or_else(|| (!self.engine_option.is_empty()).then_some("--engine-option"))
+    }
+}
+
+fn server_names(file: &Path) -> Result<Vec<String>, Failure> {
+    let config = ConfigFile::read(file)?;
+    let mut names: Vec<String> = Vec::new();
+    for server in config.servers()? {
+        if !names.iter().any(|name| name == server.name) {
+            names.push(server.name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// `--config` without `--server`.
+fn no_server_name(file: &Path) -> Failure {
+    let shown = file.display();
+    let failure = Failure::bad_input(format_args!("--config {shown} needs --server NAME"));
+    match server_names(file) {
+        Ok(names) if !names.is_empty() => failure
+            .hint(format!("{shown} has {}", quoted(&names, ", ")))
+            .hint(format!("`rehearse list --config {shown}` lists what each of them offers")),
+        Ok(_) | Err(_) => failure,
     }
 }
 

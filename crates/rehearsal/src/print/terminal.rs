@@ -42,7 +42,7 @@ impl Palette {
     };
 }
 
-/// The width of a screen that reports none.
+/// The width of a terminal that reports none.
 pub(crate) const USUAL_WIDTH: usize = 80;
 
 /// How text is shown on a stream: its colours and its width.
