@@ -4,6 +4,7 @@
 //! text ──read──► Mock (as written, with places) ──check──► problems, each with a place and a hint
 //! ```
 
+mod collect;
 mod in_order;
 mod located;
 mod meant;

@@ -21,35 +21,34 @@ pub(super) struct CheckArgs {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// As for `rehearse mock --schema-fill`: what has no answer gets one made up
+    /// As for `rehearse mock --schema-fill`: a tool may have no `answers`
     #[arg(long)]
     schema_fill: bool,
 
-    /// As for `rehearse mock --upstream`: what has no answer is forwarded to a live server
+    /// As for `rehearse mock --upstream`: requests without an answer are forwarded
     #[arg(long, conflicts_with = "schema_fill")]
     upstream: bool,
 
-    /// Print what is wrong as JSON, one problem a line
+    /// Print the problems as JSON, one per line
     #[arg(long)]
     json: bool,
 }
 
 const AFTER_HELP: &str = "\
-All errors of a file are reported together, each with its line and, if it can be guessed,
-what to write instead; templates and the files that it names, such as pictures, are
-looked at when the rest is right. Each file is a mock of its own here. Nothing is started and no
-server is reached.
+All problems of a file are reported together, each with its line and, if possible, a correction.
+Templates, and the files that a mock file names, such as images, are checked after everything else is
+valid. Each file is checked as one mock. No server is started or reached.
 
 Examples:
   rehearse check weather.mock.yaml
   rehearse check --json mocks/*.mock.yaml | jq .line
 
 Exit status:
-    0  nothing is wrong
-    2  something is, or a file cannot be read";
+    0  all files are valid
+    2  a file has problems, or cannot be read";
 
 impl CheckArgs {
-    /// Checks each file; the status is 2 if anything is wrong with any of them.
+    /// Checks each file; the exit status is 2 if any file has a problem.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let mut wrong = 0;
         for path in &self.files {
@@ -71,12 +70,12 @@ impl CheckArgs {
             context.stderr.note(format_args!("{files} checked, {} found", plural(wrong, "problem")));
             return Ok(Exit::BadInput);
         }
-        context.stderr.note(format_args!("{files} checked, nothing wrong"));
+        context.stderr.note(format_args!("{files} checked, no problems"));
         Ok(Exit::Ok)
     }
 }
 
-/// What is in a file, or comes on stdin.
+/// The bytes of a file, or of stdin.
 fn bytes(path: &PathBuf) -> Result<Vec<u8>, Failure> {
     let read = if path.as_os_str() == "-" {
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Everything that can be typed.
+//! The command line: all verbs and their arguments.
 
 use std::ffi::OsString;
 
@@ -27,7 +27,7 @@ use super::usage_error::usage_failure;
 use super::verify::VerifyArgs;
 use super::wrap::{UnwrapArgs, WrapArgs};
 
-/// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
+/// Test everything that speaks MCP: drive, record, replay, mock and verify servers
 #[derive(Debug, Parser)]
 #[command(
     name = "rehearse",
@@ -39,12 +39,12 @@ use super::wrap::{UnwrapArgs, WrapArgs};
     after_help = format!("{EXAMPLES}\n\n{}", Exit::help()),
 )]
 pub(super) struct CommandLine {
-    /// What to do.
+    /// The verb.
     #[command(subcommand)]
     pub(super) verb: Verb,
 }
 
-/// What can be done.
+/// The verbs.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
     List(ListArgs),
@@ -79,10 +79,10 @@ Examples:
   rehearse verify trace.jsonl -- npx -y @modelcontextprotocol/server-everything
   rehearse replay trace.jsonl
 
-`rehearse list --help` and the like say more.";
+`rehearse list --help` describes a verb.";
 
 impl CommandLine {
-    /// Parses the words. `--help` and what cannot be parsed are printed here.
+    /// Parses the command line. Prints the help that it requests, or the errors in it.
     pub(super) fn read(context: &Context) -> Result<CommandLine, Exit> {
         let read = || CommandLine::from_arg_matches(&CommandLine::help_command().try_get_matches_from(&context.words)?);
         read().map_err(|error| {
@@ -92,7 +92,7 @@ impl CommandLine {
                 ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
             ];
             if screens.contains(&error.kind()) {
-                // A reader that closed its end needs no help text.
+                // If stdout is closed, the help is not needed.
                 let _ = error.print();
                 let is_requested = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
                 return if is_requested { Exit::Ok } else { Exit::BadInput };
@@ -110,35 +110,35 @@ impl CommandLine {
         })
     }
 
-    /// The command with all that are below it, as they are to be shown.
+    /// The command with all subcommands, in the form for help texts.
     pub(super) fn help_command() -> Command {
-        flowing(CommandLine::command())
+        with_joined_lines(CommandLine::command())
     }
 }
 
-/// Leaves it to the width of the terminal where the lines of a paragraph end.
-fn flowing(command: Command) -> Command {
-    let more = command.get_after_help().map(|text| unbroken(&text.to_string()));
-    let command = command.mut_subcommands(flowing);
+/// Joins the lines of each paragraph, so that clap wraps them to the width of the terminal.
+fn with_joined_lines(command: Command) -> Command {
+    let more = command.get_after_help().map(|text| join_lines(&text.to_string()));
+    let command = command.mut_subcommands(with_joined_lines);
     match more {
         Some(more) => command.after_help(more),
         None => command,
     }
 }
 
-/// The same text with a line for each paragraph; indented lines and what introduces them stay.
-fn unbroken(text: &str) -> String {
-    let mut flowing = String::with_capacity(text.len());
+/// Joins the lines of each paragraph. Indented lines, and the line before them, stay.
+fn join_lines(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
     let mut before = "";
     for line in text.lines() {
-        let goes_on = !before.is_empty() && !before.starts_with(' ') && !line.is_empty() && !line.starts_with(' ');
-        if !flowing.is_empty() || !before.is_empty() {
-            flowing.push(if goes_on { ' ' } else { '\n' });
+        let continues = !before.is_empty() && !before.starts_with(' ') && !line.is_empty() && !line.starts_with(' ');
+        if !joined.is_empty() || !before.is_empty() {
+            joined.push(if continues { ' ' } else { '\n' });
         }
-        flowing.push_str(line);
+        joined.push_str(line);
         before = line;
     }
-    flowing
+    joined
 }
 
 /// The verb that a command line names.
@@ -155,26 +155,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_makes_sense_to_its_parser() {
+    fn clap_accepts_the_command_line() {
         CommandLine::help_command().debug_assert();
     }
 
     #[test]
-    fn paragraphs_are_broken_by_the_terminal_and_lists_are_not() {
+    fn lines_of_paragraphs_are_joined_and_lists_stay() {
         let text = "One and\ntwo.\n\nExamples:\n  a\n  b\n\nExit status:\n    0  well";
-        assert_eq!(unbroken(text), "One and two.\n\nExamples:\n  a\n  b\n\nExit status:\n    0  well");
+        assert_eq!(join_lines(text), "One and two.\n\nExamples:\n  a\n  b\n\nExit status:\n    0  well");
     }
 
     #[test]
-    fn no_screen_has_a_word_alone_on_a_line_in_the_middle_of_a_paragraph() {
-        fn look(command: &mut Command) {
+    fn no_help_text_has_a_line_break_inside_a_paragraph() {
+        fn check(command: &mut Command) {
             let more = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             for (line, next) in more.lines().zip(more.lines().skip(1)) {
                 let prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
                 assert!(!(prose(line) && prose(next)), "{}: {line}", command.get_name());
             }
-            command.get_subcommands_mut().for_each(look);
+            command.get_subcommands_mut().for_each(check);
         }
-        look(&mut CommandLine::help_command());
+        check(&mut CommandLine::help_command());
     }
 }

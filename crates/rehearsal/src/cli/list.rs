@@ -105,16 +105,16 @@ impl ListArgs {
         }
         let mut lists = Lists::default();
         if self.tools {
-            lists.tools = lists.sorted(client.listing().await?);
+            lists.tools = lists.usable(client.listing().await?);
         }
         if self.resources {
-            lists.resources = lists.sorted(client.listing().await?);
+            lists.resources = lists.usable(client.listing().await?);
         }
         if self.templates {
-            lists.templates = lists.sorted(client.listing().await?);
+            lists.templates = lists.usable(client.listing().await?);
         }
         if self.prompts {
-            lists.prompts = lists.sorted(client.listing().await?);
+            lists.prompts = lists.usable(client.listing().await?);
         }
         Ok(lists)
     }
@@ -153,7 +153,7 @@ pub(super) async fn fetch_everything(client: &Client) -> Result<Lists, ClientErr
 /// still printed.
 fn answered<T>(lists: &mut Lists, listing: Result<Listing<T>, ClientError>) -> Result<Option<Vec<T>>, ClientError> {
     match listing {
-        Ok(listing) => Ok(lists.sorted(listing)),
+        Ok(listing) => Ok(lists.usable(listing)),
         Err(error @ (ClientError::ErrorReply { .. } | ClientError::BadResult { .. })) => {
             lists.refused.push(error);
             Ok(None)

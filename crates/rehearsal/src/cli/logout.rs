@@ -7,11 +7,11 @@ use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::server::{check_url, token_store};
 
-/// Forget the token that --login has kept for a server
+/// Remove the stored token of a server
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct LogoutArgs {
-    /// The server, as it was given to --url
+    /// The URL of the server, as in --url
     #[arg(value_name = "URL", value_hint = clap::ValueHint::Url)]
     url: String,
 }
@@ -25,7 +25,7 @@ impl LogoutArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         check_url(&self.url)?;
         let removed = token_store(context)?.forget(&self.url).map_err(Failure::bad_input)?;
-        let what = if removed { "the token is gone:" } else { "there was no token for" };
+        let what = if removed { "removed the token of" } else { "there is no token of" };
         context.stderr.note(format_args!("{what} {}", shown_url(&self.url)));
         Ok(Exit::Ok)
     }

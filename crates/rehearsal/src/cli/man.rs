@@ -12,11 +12,11 @@ use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 
-/// Print the manual page of rehearse, or write those of all commands to a directory
+/// Print the manual page, or write the pages of all verbs to a directory
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct ManArgs {
-    /// Where to write rehearse.1, rehearse-list.1 and so on
+    /// The directory for rehearse.1, rehearse-list.1 and so on
     #[arg(value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
 }
@@ -48,12 +48,12 @@ impl ManArgs {
     }
 }
 
-/// A command and all that are below it.
+/// A command and all its subcommands.
 fn pages(command: &Command) -> Vec<&Command> {
     std::iter::once(command).chain(command.get_subcommands().flat_map(pages)).collect()
 }
 
-/// Prints one page. What comes after the options has line ends that mean something, so it is printed as it is.
+/// Prints one page. The text after the options keeps its line ends.
 fn print_page(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     let page = Page::new(command.clone()).source(concat!("rehearse ", env!("CARGO_PKG_VERSION")));
     page.render_title(out)?;

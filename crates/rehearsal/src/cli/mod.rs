@@ -1,9 +1,9 @@
-//! The verbs as people type them.
+//! The verbs of the command line.
 //!
 //! ```text
 //! words ──► CommandLine ──► ServerArgs ──► Client ──► verb ──► stdout: data
-//!                                                         │
-//!                                             Failure ──► stderr: error, evidence, hint ──► Exit
+//!                                                     │
+//!                                                  Failure ──► stderr: error, evidence, hint ──► Exit
 //! ```
 
 mod answer_exit;

@@ -36,32 +36,35 @@ pub(super) struct PromptArgs {
 }
 
 const AFTER_HELP: &str = "\
-Each message is printed under who says it. With --json the result, or the error, is printed
-exactly as the server wrote it.
+Each message is printed below its role. With --json the result, or the error, is printed exactly as
+the server sent it.
 
 Examples:
   rehearse prompt args-prompt city=Oslo -- npx -y @modelcontextprotocol/server-everything
   rehearse prompt greet who=Ada --json -- tiny-server | jq -r '.messages[0].content.text'";
 
 impl PromptArgs {
-    /// The arguments as they were written.
-    pub(super) fn given(&self) -> Result<ArgumentInput, Failure> {
+    /// Parses the arguments.
+    pub(super) fn arguments(&self) -> Result<ArgumentInput, Failure> {
         ArgumentInput::read(&self.arguments, self.args.as_deref())
     }
 
     /// Gets the prompt and prints it.
-    pub(super) async fn run(&self, given: ArgumentInput, client: &Client, context: &Context) -> Result<Exit, Failure> {
-        let arguments = match given {
-            ArgumentInput::Verbatim(arguments) => ToolArguments::Written(arguments),
+    pub(super) async fn run(&self, input: ArgumentInput, client: &Client, context: &Context) -> Result<Exit, Failure> {
+        let arguments = match input {
+            ArgumentInput::Verbatim(arguments) => ToolArguments::Verbatim(arguments),
             ArgumentInput::Checked { rest, assignments } => {
                 let prompts = client.listing::<Prompt>().await?;
-                let prompt =
-                    Signature::named(ArgumentOwner::Prompt, &self.name, prompts.items.iter().map(Signature::of_prompt));
+                let prompt = Signature::find(
+                    ArgumentOwner::Prompt,
+                    &self.name,
+                    prompts.items.iter().map(Signature::from_prompt),
+                );
                 if prompt.is_err() {
                     prompts.unusable.iter().for_each(|unusable| context.stderr.error(unusable));
                 }
                 let prompt = prompt?;
-                ToolArguments::Typed(prompt.typed(rest, assignments)?)
+                ToolArguments::Typed(prompt.type_arguments(rest, assignments)?)
             }
         };
         let answer = client.get_prompt(&self.name, arguments).await?;

@@ -16,7 +16,7 @@ use super::save::SaveArgs;
 use super::server::{ServerArgs, ShownAs};
 use crate::print::{raw_json, resource};
 
-/// Read a resource and print what is in it
+/// Read a resource and print its contents
 #[derive(Args, Debug)]
 #[command(after_help = format!("{AFTER_HELP}\n\n{}", Exit::help()))]
 pub(super) struct ReadArgs {
@@ -31,13 +31,12 @@ pub(super) struct ReadArgs {
 }
 
 const AFTER_HELP: &str = "\
-A text is printed unchanged, and nothing else; for bytes the type and size are printed, and --save
-writes them to a file. With --json the result, or the error, is printed exactly as the server
-wrote it.
+Text is printed unchanged. For bytes, the type and size are printed; --save writes the bytes to a file.
+With --json the result, or the error, is printed exactly as the server sent it.
 
 Examples:
   rehearse read demo://resource/dynamic/text/1 -- npx -y @modelcontextprotocol/server-everything
-  rehearse read tiny://pixel --save pictures -- tiny-server";
+  rehearse read tiny://pixel --save images -- tiny-server";
 
 impl ReadArgs {
     /// Reads the resource and prints it.
@@ -56,7 +55,7 @@ impl ReadArgs {
         Ok(exit.and(saved))
     }
 
-    /// Says which resource may be meant. What is listed need not be all that can be read, so this comes afterwards.
+    /// Suggests a listed resource. Servers may have unlisted resources, so this is done after the error.
     async fn suggest(&self, client: &Client, context: &Context) {
         let resources = client.listing::<Resource>().await.map(|listing| listing.items).unwrap_or_default();
         if resources.iter().any(|resource| resource.uri == self.uri) {
@@ -68,12 +67,12 @@ impl ReadArgs {
         let known = uris.chain(templates.iter().map(|template| template.uri_template.as_str()));
         match by_name.map(|resource| resource.uri.as_str()).or_else(|| closest(&self.uri, known)) {
             Some(close) => context.stderr.hint(format_args!("did you mean `{close}`?")),
-            None => context.stderr.hint("`rehearse list --resources --templates` shows what there is"),
+            None => context.stderr.hint("`rehearse list --resources --templates` lists the resources"),
         }
     }
 }
 
-/// The contents, also those that are not understood.
+/// The contents of a resource, also those that are invalid.
 fn contents(answer: &ServerResponse) -> Vec<Content> {
     let contents = answer.result().get("contents").and_then(Value::as_array);
     let read = |one: &Value| ResourceContents::read(one).map_or_else(|| Content::Other(one.clone()), Content::Resource);

@@ -42,20 +42,20 @@ Examples:
   rehearse request acme/anything --params @params.json --url http://127.0.0.1:3000/mcp";
 
 impl RequestArgs {
-    /// The params as they were written.
-    pub(super) fn given(&self) -> Result<Value, Failure> {
+    /// Parses `--params`.
+    pub(super) fn params(&self) -> Result<Value, Failure> {
         let Some(params) = &self.params else { return Ok(Value::Null) };
         let raw = raw_input("--params", params)?;
         let exact = RawJson::parse(raw.get().as_bytes()).and_then(|raw| raw.value());
         exact.or_else(|_| parsed(JsonSource::Flag("--params"), raw.get()))
     }
 
-    /// Sends the request and prints what comes back.
+    /// Sends the request and prints the result.
     pub(super) async fn run(&self, params: Value, client: &Client, context: &Context) -> Result<Exit, Failure> {
         let answer = client.request(self.method.as_str(), params).await?;
         to_stdout(|out| match self.server.shown_as() {
             ShownAs::Json => raw_json(&answer, out),
-            // An error is told on stderr, whole.
+            // `exit_for` prints the error on stderr.
             ShownAs::Text if answer.error().is_some() => Ok(()),
             ShownAs::Text => pretty_json(&answer, &context.stdout, out),
         })?;
@@ -66,7 +66,7 @@ impl RequestArgs {
         Ok(exit)
     }
 
-    /// Says which method may be meant. Servers may have any of their own, so this comes afterwards.
+    /// Suggests a known method. Servers may have methods of their own, so this is done after the error.
     fn suggest(&self, context: &Context) {
         let requests = Method::KNOWN.iter().copied().filter(|name| !name.starts_with("notifications/"));
         if let Some(close) = closest(&self.method, requests).filter(|close| *close != self.method) {

@@ -26,23 +26,23 @@ pub(super) struct VerifyArgs {
     #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     trace: Input,
 
-    /// Pass over what is at this JSONPath of an answer, such as $.result..timestamp; may be repeated
+    /// Ignore the value at this JSONPath of an answer, such as $.result..timestamp; may be repeated
     #[arg(long, value_name = "PATH")]
     ignore: Vec<String>,
 
-    /// Take whatever fits a matcher at this JSONPath of an answer, in place of what was recorded; may be repeated
+    /// Accept any value that fits a matcher at this JSONPath of an answer, instead of the recorded value; may be repeated
     #[arg(long = "match", value_name = "PATH=MATCHER")]
     matchers: Vec<String>,
 
-    /// Write the answers that differ into the recording, in one step when all is over
+    /// Replace the recorded answers that differ, atomically at the end
     #[arg(long)]
     update: bool,
 
-    /// How a secret was taken out when this was recorded, if with `record --redact`; may be repeated
+    /// A redaction rule that the recording was made with (`record --redact`); may be repeated
     #[arg(long, value_name = "PATH|PATTERN", value_parser = RedactionRule::parse)]
     redact: Vec<RedactionRule>,
 
-    /// Compare and write credentials too; without this they are taken out first
+    /// Compare and write credentials too; by default they are redacted first
     #[arg(long)]
     no_redact: bool,
 
@@ -53,23 +53,23 @@ pub(super) struct VerifyArgs {
     server: ServerArgs,
 }
 
-/// How `--match` is written.
+/// An example of `--match`.
 const MATCH: &str = r#"$.result.content[0].text={"matches": "^created at "}"#;
 
 const AFTER_HELP: &str = "\
-Each session of the recording is sent on a connection of its own, in the recorded version unless
-`--protocol` says another, and with the capabilities that the recorded client had. Requests are sent
-one after the other in the order in which they were asked, also those that were made at the same
-time. What the server asks is answered from the recording, rounds of `input_required` too; `--answer`
-answers what the recording does not.
+Each session of the recording is sent on its own connection, in the recorded version unless `--protocol`
+names another, and with the capabilities of the recorded client. Requests are sent one after the other in
+their recorded order, also those that were concurrent. Server requests and input requests are answered
+from the recording; `--answer` answers those that the recording does not.
 
-Told are what was added, removed or changed in an answer, and what changed its type; of lists, which
-tools, prompts and resources came, went or changed, whatever their order; and questions that are new or
-no longer asked. Ids, `_meta`, cursors, times, progress and log messages do not count. Pings,
-subscriptions, tasks, calls without an answer and calls with a redacted secret are skipped. The paths begin at `result` or `error`,
-and at `params` of what the server asks; for an element of a list at the element, and `--ignore '$.result.tools[*].description'` passes over them.
-`--match` asks for what fits instead: what is there may differ from the recording, and must be as the
-matcher says.
+The report names what was added, removed or changed in an answer, or changed its type. For lists it names
+the tools, prompts and resources that were added, removed or changed, whatever their order. It also names
+server requests that are new or missing. Ids, `_meta`, cursors, times, progress and log messages are
+ignored. Pings, subscriptions, tasks, calls without an answer and calls with a redacted secret are skipped.
+
+Paths begin at `result` or `error` of an answer, and at `params` of a server request. In the report, the
+path of a list item begins at the item; `--ignore '$.result.tools[*].description'` ignores it. With
+`--match`, the live value may differ from the recording, but must fit the matcher.
 
 Examples:
   rehearse verify trace.jsonl -- npx -y @modelcontextprotocol/server-everything
@@ -79,7 +79,7 @@ Examples:
 
 Exit status:
     0  the server answers as recorded, or the recording was updated
-    1  it answers differently, asks what an update cannot put into the recording, or nothing was compared
+    1  an answer or a server request differs, or nothing was compared
     2  a flag, the recording or a path is wrong
     3  the server could not be started or reached, crashed or timed out";
 
@@ -97,7 +97,7 @@ impl VerifyArgs {
         if self.update && self.file().is_none() {
             return Err(no_file("--update"));
         }
-        // What is wrong with the words is found out before the recording is read.
+        // Errors in the options are reported before the recording is read.
         drop(self.server.client(None, context)?);
         let recording = self.input.open_in_order(&self.trace, context)?;
         if self.update && recording.format() != Format::Trace {
@@ -132,7 +132,7 @@ impl VerifyArgs {
         }
     }
 
-    /// The file that the recording is in, where it is in one: what a pipe gives is gone once it was read.
+    /// The file of the recording; `None` for stdin and pipes, which cannot be read twice.
     fn file(&self) -> Option<&Path> {
         match &self.trace {
             Input::File(path) if !is_written_into(path) => Some(path),
@@ -152,7 +152,7 @@ impl VerifyArgs {
     ) -> Result<(), Failure> {
         let redaction = self.redaction();
         let mut server = || self.server.client_answering(context, &redaction);
-        // What cannot be read is told below.
+        // Unreadable lines are reported by the loop below.
         recording.timeline(BadLines::Skip).flatten().for_each(|item| verification.preview(&item));
         for item in recording.timeline(self.input.bad_lines()) {
             if let Some(item) = self.input.or_skip(item, &self.trace, context)? {
@@ -182,12 +182,12 @@ impl VerifyArgs {
         context.stderr.note(format_args!("{alike} as recorded, {differ} different, {skipped} skipped"));
         if alike + differ == 0 {
             context.stderr.error("nothing was compared");
-            context.stderr.hint("`rehearse trace show` shows what was recorded");
+            context.stderr.hint("`rehearse trace show` prints the recording");
             return Ok(Exit::ChecksFailed);
         }
         let failed = report.verdict() == Verdict::Failed;
         if unanswered == AnswerStatus::TimedOut {
-            context.stderr.hint("the server did not answer everything in time; `--timeout 60` waits longer");
+            context.stderr.hint("a request timed out; `--timeout 60` waits longer");
         }
         let lost = unanswered != AnswerStatus::AllAnswered;
         if !self.update {
@@ -206,38 +206,38 @@ impl VerifyArgs {
             return Ok(Exit::ServerFailed);
         }
         if updates.is_empty() {
-            context.stderr.note(format_args!("{} stays as it was", path.display()));
+            context.stderr.note(format_args!("{} is unchanged", path.display()));
         } else {
             self.write(path, updates, recording)?;
             context.stderr.note(format_args!("{} has the live answers now", path.display()));
         }
         match changed_questions(report) {
             0 => Ok(Exit::Ok),
-            questions => {
-                let s = if questions == 1 { "" } else { "s" };
+            count => {
+                let s = if count == 1 { "" } else { "s" };
                 context
                     .stderr
-                    .note(format_args!("{questions} question{s} of the server came or went: record those calls again"));
+                    .note(format_args!("{count} server request{s} added or removed: record those calls again"));
                 Ok(Exit::ChecksFailed)
             }
         }
     }
 
-    /// What to do about a difference.
+    /// The hint for a difference.
     fn update_hint(&self, updates: &Updates, recording: &Recording) -> &'static str {
         match self.file() {
-            _ if updates.is_empty() => "where the server asks something else, record those calls again",
+            _ if updates.is_empty() => "record the calls again whose server requests differ",
             Some(_) if recording.format() == Format::Trace => {
-                "`--update` writes the live answers into the recording, `--ignore PATH` passes over some"
+                "`--update` writes the live answers into the recording, `--ignore PATH` ignores a value"
             }
             Some(_) => {
-                "`--ignore PATH` passes over some; `--update` writes traces, and `rehearse trace convert` makes one"
+                "`--ignore PATH` ignores a value; `--update` needs a trace, which `rehearse trace convert` writes"
             }
-            None => "`--ignore PATH` passes over some; `--update` needs a recording in a file",
+            None => "`--ignore PATH` ignores a value; `--update` needs a recording in a file",
         }
     }
 
-    /// Writes the recording again, with the live answers.
+    /// Rewrites the recording with the live answers.
     fn write(&self, path: &Path, updates: &Updates, recording: &Recording) -> Result<(), Failure> {
         let (mut writing, redaction) = (AtomicOutput::to_file(path)?, self.redaction());
         let mut session = 0;

@@ -7,8 +7,8 @@
 //!                token too old ──────────┴──► refresh ──► token
 //! ```
 //!
-//! `rmcp` implements the steps. This module decides when each of them is taken, who consents and where tokens are
-//! stored.
+//! `rmcp` implements the steps. This module decides when each of them is taken, how the user consents and where
+//! tokens are stored.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), rehearsal::client::ClientError> {

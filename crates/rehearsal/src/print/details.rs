@@ -1,4 +1,4 @@
-//! What a server offers, in full.
+//! The lists of a server with all details.
 
 use std::io::{self, Write};
 

@@ -13,7 +13,7 @@ pub(crate) fn raw_json(answer: &ServerResponse, out: &mut dyn Write) -> io::Resu
     writeln!(out, "{}", substance(answer).as_ref().map_or("null", RawJson::as_str))
 }
 
-/// Prints the result with one member a line; numbers and strings are printed as they were written.
+/// Prints the result with one member a line; numbers and strings keep their text.
 pub(crate) fn pretty_json(answer: &ServerResponse, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let pretty = substance(answer).as_ref().map_or("null".to_owned(), |json| indented(json.as_str()));
     match terminal.width {

@@ -15,7 +15,7 @@ mod table;
 mod terminal;
 mod trace;
 
-pub(crate) use content::{bytes_in_words, messages, resource, tool_answer};
+pub(crate) use content::{byte_size, messages, resource, tool_answer};
 pub(crate) use json::{pretty_json, raw_json};
 pub(crate) use lists::Lists;
 pub(crate) use message::{log_line, progress_line, wire_line};

@@ -13,15 +13,15 @@ pub(super) const DEPTH: usize = 16;
 /// One property of a tool's input schema.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameter {
-    /// What to pass it by.
+    /// The name of the argument.
     pub(crate) name: String,
     /// The types of its value; empty if the schema has none.
     pub(crate) kinds: Vec<JsonType>,
-    /// Whether the tool cannot do without.
+    /// True if the argument is required.
     pub(crate) required: bool,
-    /// What it is for.
+    /// The description.
     pub(crate) description: Option<String>,
-    /// The values that it may have; empty where any of its kinds will do.
+    /// The allowed values; empty if every value of its types is allowed.
     choices: Vec<Value>,
     label: String,
 }
@@ -60,7 +60,7 @@ pub(super) fn parameters_within(schema: &Value, root: &Value) -> Vec<Parameter> 
     parameters
 }
 
-/// Every argument of a prompt, the required ones first. In the protocol all of them are text.
+/// Returns every argument of a prompt, the required ones first. All of them are text.
 pub(crate) fn prompt_parameters(prompt: &Prompt) -> Vec<Parameter> {
     let described = prompt.raw.get("arguments").and_then(Value::as_array);
     let description = |name: &str| {
@@ -80,7 +80,8 @@ pub(crate) fn prompt_parameters(prompt: &Prompt) -> Vec<Parameter> {
     parameters
 }
 
-/// Whether a schema takes more than it lists. Where it lists something, silence is not consent: a typo is likelier.
+/// True if a schema allows properties that it does not list. A schema with `properties` and without
+/// `additionalProperties` allows them too, but an unlisted argument is more likely a typing error, so this is false.
 pub(crate) fn accepts_unknown(schema: &Value) -> bool {
     let by_pattern = schema.get("patternProperties").is_some();
     match schema.get("additionalProperties") {
@@ -91,7 +92,7 @@ pub(crate) fn accepts_unknown(schema: &Value) -> bool {
 }
 
 impl Parameter {
-    /// As it is written on a command line: `city=string`, or `[days=integer]` where it may be left out.
+    /// The argument on a command line: `city=string`, or `[days=integer]` if it is optional.
     pub(crate) fn usage(&self) -> String {
         let Parameter { name, label, .. } = self;
         if self.required {
@@ -103,22 +104,22 @@ impl Parameter {
         format!("[{name}={label}]")
     }
 
-    /// What it may be, in one word: `integer`, `string[]`, `metric|imperial`, `integer|null`.
+    /// The types or choices: `integer`, `string[]`, `metric|imperial`, `integer|null`.
     pub(crate) fn label(&self) -> &str {
         &self.label
     }
 
-    /// Whether it may be that, as far as it can only be one of some values.
+    /// True unless the value is missing in the list of choices.
     pub(crate) fn allows(&self, value: &Value) -> bool {
         self.choices.is_empty() || self.choices.contains(value)
     }
 
-    /// What it may be, one by one, where it can only be one of these.
+    /// The choices; empty if there are none.
     pub(crate) fn choices(&self) -> Vec<String> {
         self.choices.iter().map(choice).collect()
     }
 
-    /// What it may be, in a sentence: `an integer or null`.
+    /// The types with articles: `an integer or null`.
     pub(crate) fn expected(&self) -> String {
         let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.with_article()).collect();
         kinds.join(" or ")
@@ -169,7 +170,7 @@ fn choice(value: &Value) -> String {
     value.as_str().map_or_else(|| excerpt(value, CHOICES_WIDTH), str::to_owned)
 }
 
-/// What a schema allows; empty for anything.
+/// The types that a schema allows; empty for any type.
 fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<JsonType> {
     let schema = resolved(schema, root, depth);
     let Some(deeper) = depth.checked_sub(1) else { return Vec::new() };
@@ -182,7 +183,7 @@ fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<JsonType> {
             let branches = |key| schema.get(key).and_then(Value::as_array).map(Vec::as_slice);
             if let Some(branches) = branches("anyOf").or_else(|| branches("oneOf")) {
                 let each: Vec<_> = branches.iter().map(|branch| kinds(branch, root, deeper)).collect();
-                // One branch that takes anything makes the whole take anything.
+                // If one branch allows any type, the schema does.
                 if each.iter().any(Vec::is_empty) { Vec::new() } else { each.concat() }
             } else {
                 let all = branches("allOf").into_iter().flatten().map(|branch| kinds(branch, root, deeper));
@@ -200,7 +201,7 @@ fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<JsonType> {
     found
 }
 
-/// The schema that a local `$ref` leads to.
+/// Follows the local `$ref` of a schema.
 pub(super) fn resolved<'a>(schema: &'a Value, root: &'a Value, depth: usize) -> &'a Value {
     let mut schema = schema;
     for _ in 0..depth {
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_shown_as_people_would_say_them() {
+    fn a_property_is_printed_with_its_types_or_choices() {
         let table = [
             (json!({"type": "integer"}), "[x=integer]"),
             (json!({"type": ["string", "null"]}), "[x=string]"),
@@ -247,14 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn required_ones_come_first_even_where_they_are_not_described() {
+    fn required_arguments_come_first_even_without_a_description() {
         let schema = json!({"properties": {"a": {}, "b": {"type": "string"}}, "required": ["b", "c"]});
         let names: Vec<_> = parameters(&schema).iter().map(Parameter::usage).collect();
         assert_eq!(names, ["b=string", "c=any", "[a=any]"]);
     }
 
     #[test]
-    fn silence_about_other_properties_is_not_consent() {
+    fn unlisted_properties_are_refused_unless_the_schema_allows_them() {
         assert!(!accepts_unknown(&json!({"type": "object", "properties": {"a": {}}})));
         assert!(!accepts_unknown(&json!({"type": "object", "additionalProperties": false})));
         assert!(accepts_unknown(&json!({"type": "object", "additionalProperties": {"type": "string"}})));

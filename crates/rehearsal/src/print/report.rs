@@ -1,4 +1,4 @@
-//! What was checked, and what was found.
+//! Reports in their printed form.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ pub(crate) fn print_report(report: &Report, terminal: &Terminal, out: &mut dyn W
     report.cases.iter().try_for_each(|case| print_case(case, terminal, out))
 }
 
-/// A report, and what it amounts to.
+/// A report with its counts.
 #[derive(Serialize)]
 struct ReportJson<'report> {
     #[serde(flatten)]

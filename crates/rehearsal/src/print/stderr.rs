@@ -17,7 +17,7 @@ use super::terminal::Terminal;
 use super::terminal::cut;
 use super::terminal::lines;
 
-/// Back to the first column, and away with everything on the line.
+/// Moves the cursor to the first column and clears the line.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 /// Prints messages to stderr, one line at a time. Clones share the state of the current line.
@@ -26,14 +26,14 @@ const CLEAR_LINE: &str = "\r\u{1b}[K";
 #[derive(Clone, Debug)]
 pub(crate) struct StderrPrinter {
     terminal: Terminal,
-    /// Whether the last line is a status, which the next one replaces.
+    /// True if the last line is a status, which the next line replaces.
     status: Arc<AtomicBool>,
-    /// Whether notifications and logs of a server are no longer printed.
+    /// True if notifications and logs of a server are not printed.
     server_output_stopped: Arc<AtomicBool>,
 }
 
 impl StderrPrinter {
-    /// On this terminal.
+    /// Creates a printer for a terminal.
     pub(crate) fn new(terminal: Terminal) -> StderrPrinter {
         StderrPrinter { terminal, status: Arc::default(), server_output_stopped: Arc::default() }
     }
@@ -43,7 +43,7 @@ impl StderrPrinter {
         self.line(format_args!("{}\n", self.sanitize(what)));
     }
 
-    /// Prints a notification or a log of a server, until [hushed](Talk::hush).
+    /// Prints a notification or a log of a server, until [stopped](StderrPrinter::stop_server_output).
     pub(crate) fn server_output(&self, what: impl Display) {
         if !self.server_output_stopped.load(Ordering::Relaxed) {
             self.note(what);
@@ -65,7 +65,7 @@ impl StderrPrinter {
         self.line(format_args!("{} ", self.sanitize(text)));
     }
 
-    /// Prints `error: there is no program "npx" in PATH`; evidence follows on lines of its own.
+    /// Prints `error: there is no program "npx" in PATH`; evidence follows on separate lines.
     pub(crate) fn error(&self, what: impl Display) {
         self.marked(self.terminal.palette.error, "error:", what);
     }
@@ -75,7 +75,7 @@ impl StderrPrinter {
         self.marked(self.terminal.palette.hint, "hint:", what);
     }
 
-    /// Prints what is wrong with a file, with the line itself; see [`snippet`](super::snippet()).
+    /// Prints a problem in a file together with the line; see [`snippet`](super::snippet()).
     pub(crate) fn problem(&self, file: &str, text: &str, problem: &ScriptProblem) {
         let shown = super::snippet(&self.terminal, file, text, problem);
         self.line(format_args!("{shown}\n"));
@@ -94,7 +94,7 @@ impl StderrPrinter {
         }
     }
 
-    /// Wipes the status away, if there is one.
+    /// Clears the status line, if there is one.
     pub(crate) fn end_status(&self) {
         self.line(format_args!(""));
     }
@@ -113,13 +113,13 @@ impl StderrPrinter {
     }
 
     fn line(&self, what: std::fmt::Arguments<'_>) {
-        let wipe = if self.status.swap(false, Ordering::Relaxed) { CLEAR_LINE } else { "" };
+        let clear = if self.status.swap(false, Ordering::Relaxed) { CLEAR_LINE } else { "" };
         let mut stderr = io::stderr().lock();
-        let _ = write!(stderr, "{wipe}{what}").and_then(|()| stderr.flush());
+        let _ = write!(stderr, "{clear}{what}").and_then(|()| stderr.flush());
     }
 }
 
-/// A problem with the line that it is in:
+/// Renders a problem with its line:
 ///
 /// ```text
 /// error: unknown key `nam`
@@ -132,7 +132,7 @@ impl StderrPrinter {
 /// ```
 pub(crate) fn snippet(terminal: &Terminal, file: &str, text: &str, problem: &ScriptProblem) -> String {
     let start = floor(text, problem.at.start);
-    // A long value is pointed at by its first line.
+    // Only the first line of a long value is marked.
     let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
     let end = floor(text, problem.at.start.saturating_add(problem.at.length)).clamp(start, line_end);
     let title = lines(&problem.message).into_owned();

@@ -30,10 +30,10 @@ fn each_broken_file_gets_a_located_error() {
 fn a_file_without_mistakes_is_only_counted() {
     let mock = "server: { name: weather }\ntools: [{ name: rain, answers: [{ text: Rain }] }]\n";
     let fixture = Fixture::new().file("one.mock.yaml", mock).file("two.mock.yaml", "tools: [{ name: x }]\n");
-    rehearse!(fixture, "rehearse check one.mock.yaml", @"
+    rehearse!(fixture, "rehearse check one.mock.yaml", @r"
     exit: 0
     ----- stderr -----
-    1 file checked, nothing wrong
+    1 file checked, no problems
     ");
     rehearse!(fixture, "rehearse check --json one.mock.yaml two.mock.yaml", @r#"
     exit: 2
@@ -66,10 +66,10 @@ fn templates_and_the_files_that_are_named_are_checked() {
     1 file checked, 2 problems found
     "#);
     let fixture = Fixture::new().file("m.yaml", &mock.replace("city ", "city }}")).file("notes.md", "# Notes");
-    rehearse!(fixture, "rehearse check m.yaml", @"
+    rehearse!(fixture, "rehearse check m.yaml", @r"
     exit: 0
     ----- stderr -----
-    1 file checked, nothing wrong
+    1 file checked, no problems
     ");
 }
 

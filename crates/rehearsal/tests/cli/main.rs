@@ -13,6 +13,7 @@ mod crash;
 mod crash_http;
 mod docs;
 mod docs_words;
+mod elicitation;
 mod fixture;
 mod floods;
 mod full_disk;

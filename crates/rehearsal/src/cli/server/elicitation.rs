@@ -39,7 +39,7 @@ pub(super) fn ask_user(handlers: ClientHandlers, stderr: &StderrPrinter) -> Clie
     })
 }
 
-/// The questions and answers on the terminal.
+/// A form on the terminal.
 struct Form {
     stderr: StderrPrinter,
 }
@@ -76,10 +76,10 @@ impl Form {
         Ok(content)
     }
 
-    /// Asks for one field until the input is a value of its type. `None` leaves an optional field out.
+    /// Prompts for one field until the input is a value of its type. `None` leaves an optional field out.
     fn value(&self, parameter: &Parameter, field: &Value, input: &mut dyn BufRead) -> Result<Option<Value>, Declined> {
         loop {
-            self.stderr.prompt(&question(parameter, field));
+            self.stderr.prompt(&field_prompt(parameter, field));
             let line = self.line(input)?;
             let line = line.trim();
             match (line.is_empty(), field.get("default")) {
@@ -98,7 +98,7 @@ impl Form {
         let mut line = String::new();
         match input.read_line(&mut line) {
             Ok(0) | Err(_) => {
-                // Ctrl-D leaves the cursor behind the question.
+                // Ctrl-D leaves the cursor behind the prompt.
                 self.stderr.note("");
                 Err(Declined)
             }
@@ -112,12 +112,12 @@ fn declined() -> Value {
     json!({"action": "decline"})
 }
 
-/// The question for a field: its name, type or choices, default and description.
+/// The prompt for a field: its name, type or choices, default and description.
 ///
 /// ```text
 /// unit (metric or imperial, default "metric"), of the temperature:
 /// ```
-fn question(parameter: &Parameter, field: &Value) -> String {
+fn field_prompt(parameter: &Parameter, field: &Value) -> String {
     let mut facts = vec![match choices(field) {
         choices if choices.is_empty() => parameter.label().to_owned(),
         choices => choices.iter().map(Choice::shown).collect::<Vec<_>>().join(" or "),
@@ -214,11 +214,11 @@ mod tests {
     #[test]
     fn empty_input_takes_the_default_or_leaves_an_optional_field_out() {
         let accepted = json!({"action": "accept", "content": {"name": "Ada", "unit": "C"}});
-        assert_eq!(answer(&schema(), "\nAda\n\n\n\n"), accepted, "a required field is asked for again");
+        assert_eq!(answer(&schema(), "\nAda\n\n\n\n"), accepted, "the prompt for a required field is repeated");
     }
 
     #[test]
-    fn a_wrong_value_is_asked_for_again() {
+    fn the_prompt_is_repeated_after_a_wrong_value() {
         let accepted = json!({"action": "accept", "content": {"name": "5", "unit": "C", "age": 7}});
         assert_eq!(answer(&schema(), "5\nK\nC\nmany\n7\n\n"), accepted);
     }
@@ -230,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_asked_for_with_its_choices_default_and_description() {
+    fn the_prompt_has_the_choices_the_default_and_the_description() {
         let schema = json!({"properties": {
             "unit": {"type": "string", "description": "Of the\ntemperature", "enum": ["C", "F"], "default": "C"},
         }});
         let parameter = parameters(&schema).remove(0);
-        let text = question(&parameter, &schema["properties"]["unit"]);
+        let text = field_prompt(&parameter, &schema["properties"]["unit"]);
         assert_eq!(text, r#"unit (C or F, default "C"), Of the temperature:"#);
     }
 }

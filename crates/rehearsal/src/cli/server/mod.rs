@@ -1,4 +1,4 @@
-//! Which server, how to stderr to it, and what to answer when it asks.
+//! Options of the verbs that connect to a server: the server, the connection, and the answers to its requests.
 
 mod answer_args;
 mod elicitation;
@@ -6,6 +6,5 @@ mod live_output;
 mod server_args;
 mod target;
 
-pub(super) use server_args::{LoginArgs, store as token_store};
-pub(super) use server_args::{OUTPUT, ServerArgs, ShownAs, no_use};
+pub(super) use server_args::{LoginArgs, OUTPUT, ServerArgs, ShownAs, no_use, token_store};
 pub(super) use target::{ServerKind, check_url};

@@ -1,4 +1,4 @@
-//! Which server.
+//! The options that name a server.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,18 +17,18 @@ use crate::cli::exit::Failure;
 /// The heading of these options.
 const SERVER: &str = "Server";
 
-/// What names a server.
+/// The options that name a server.
 #[derive(Args, Debug)]
 pub(super) struct ServerTargetArgs {
-    /// Start a server: everything after `--` is its command
+    /// The command of the server: everything after `--`
     #[arg(last = true, value_name = "COMMAND", help_heading = SERVER, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 
-    /// Reach a server over HTTP
+    /// The URL of the server
     #[arg(long, value_name = "URL", help_heading = SERVER, value_hint = clap::ValueHint::Url)]
     url: Option<String>,
 
-    /// Look a server up in the configuration of a client, such as .mcp.json; needs --server
+    /// The configuration of a client, such as .mcp.json, that has the server --server
     #[arg(long, value_name = "FILE", help_heading = SERVER, value_hint = clap::ValueHint::FilePath)]
     config: Option<PathBuf>,
 
@@ -52,7 +52,7 @@ pub(crate) enum ServerKind {
 }
 
 impl ServerKind {
-    /// Which servers these are.
+    /// Describes the servers in an error.
     pub(super) fn phrase(self) -> &'static str {
         match self {
             ServerKind::ByCommand => "that are started by a command",
@@ -94,11 +94,11 @@ impl ServerTargetArgs {
             Ok((entry.into(), kind))
         } else {
             let typed = context.typed();
-            Err(Failure::bad_input("which server?").hints([
-                format!("start one:    {typed} -- npx -y @modelcontextprotocol/server-everything"),
-                format!("reach one:    {typed} --url http://127.0.0.1:3000/mcp"),
-                format!("run an image: {typed} --container my-server:latest"),
-                format!("look one up:  {typed} --config .mcp.json --server NAME"),
+            Err(Failure::bad_input("no server").hints([
+                format!("start a server: {typed} -- npx -y @modelcontextprotocol/server-everything"),
+                format!("use a URL:      {typed} --url http://127.0.0.1:3000/mcp"),
+                format!("run an image:   {typed} --container my-server:latest"),
+                format!("from a file:    {typed} --config .mcp.json --server NAME"),
             ]))
         }
     }
@@ -119,20 +119,20 @@ impl ServerTargetArgs {
         self.command.is_empty() && self.url.is_none() && self.config.is_none() && !of_container
     }
 
-    /// The first option about containers that was given.
+    /// An option that has an effect on containers only, if there is one.
     pub(super) fn container_option(&self) -> Option<&'static str> {
         self.container.extra()
     }
 }
 
-/// What names a server in a container.
+/// The options that name a server in a container.
 #[derive(Args, Debug)]
 struct ContainerArgs {
-    /// Run an image; what comes after `--` are arguments for it
+    /// Run this image; the words after `--` are its arguments
     #[arg(long, value_name = "IMAGE", help_heading = SERVER)]
     container: Option<String>,
 
-    /// Run the command after `--` in a container that is running
+    /// Run the command after `--` in this running container
     #[arg(long, value_name = "CONTAINER", help_heading = SERVER)]
     exec: Option<String>,
 
@@ -146,15 +146,15 @@ struct ContainerArgs {
 }
 
 impl ContainerArgs {
-    /// The container that was named, with the words after `--`.
+    /// The container that the user named, with the words after `--`.
     fn container(&self, words: &[OsString]) -> Result<Option<Container>, Failure> {
         let mut container = match (&self.container, &self.exec) {
             (None, None) => return Ok(None),
             (Some(_), Some(_)) => return Err(two_servers("--container", "--exec")),
             (Some(image), None) => Container::image(image),
             (None, Some(name)) if words.is_empty() => {
-                return Err(Failure::bad_input(format_args!("--exec {name}: which command is the server?"))
-                    .hint(format!("name it after `--`: --exec {name} -- my-server")));
+                return Err(Failure::bad_input(format_args!("--exec {name} needs the command of the server"))
+                    .hint(format!("write it after `--`: --exec {name} -- my-server")));
             }
             (None, Some(name)) => Container::running(name),
         };
@@ -169,7 +169,7 @@ impl ContainerArgs {
         if self.exec.is_some() { "--exec" } else { "--container" }
     }
 
-    /// An option that is of use for a container only, if one was given.
+    /// An option that has an effect on containers only, if there is one.
     fn extra(&self) -> Option<&'static str> {
         let engine = self.engine.as_ref().map(|_| "--engine");
         engine.or_else(|| (!self.engine_option.is_empty()).then_some("--engine-option"))
@@ -200,10 +200,10 @@ fn no_server_name(file: &Path) -> Failure {
 }
 
 fn two_servers(one: &str, other: &str) -> Failure {
-    Failure::bad_input(format_args!("{one} and {other} both name a server; which one is meant?"))
+    Failure::bad_input(format_args!("{one} and {other} both name a server; use one of them"))
 }
 
-/// Whether that can be the URL of a server.
+/// Checks the URL of a server.
 pub(crate) fn check_url(url: &str) -> Result<(), Failure> {
     let bad = |why| {
         Failure::bad_input(format_args!("--url {:?}: {why}", shown_url(url)))
@@ -213,7 +213,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), Failure> {
     match parsed.scheme_str() {
         Some("http" | "https") if parsed.host().is_some_and(|host| !host.is_empty()) => Ok(()),
         Some("http" | "https") => Err(bad("it has no host")),
-        Some(_) => Err(bad("only http and https are spoken")),
+        Some(_) => Err(bad("only http and https are supported")),
         None => Err(bad("it must begin with http:// or https://")),
     }
 }
@@ -223,10 +223,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_url_is_refused_with_a_reason() {
+    fn an_invalid_url_is_refused_with_a_reason() {
         let why = |url: &str| check_url(url).unwrap_err().to_string();
         assert_eq!(why("localhost:3000"), r#"--url "localhost:3000": it must begin with http:// or https://"#);
-        assert_eq!(why("ftp://a/"), r#"--url "ftp://a/": only http and https are spoken"#);
+        assert_eq!(why("ftp://a/"), r#"--url "ftp://a/": only http and https are supported"#);
         assert!(check_url("https://example.com/mcp").is_ok());
     }
 }

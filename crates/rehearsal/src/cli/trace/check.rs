@@ -7,14 +7,14 @@ use rehearsal::core::shape::SessionCheck;
 use rehearsal::core::trace::TimelineItem;
 use rehearsal::store::Input;
 
-use super::input::{InputArgs, stdin_once};
+use super::input::{InputArgs, check_stdin_once};
 use super::verb::SenderFilter;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::stream_to_stdout;
 use crate::print::{CheckTotals, Columns, FindingPrinter};
 
-/// Check every message against the shapes of its protocol version
+/// Check every message against the schema of its protocol version
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct TraceCheckArgs {
@@ -22,19 +22,19 @@ pub(super) struct TraceCheckArgs {
     #[arg(default_value = "trace.jsonl", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<Input>,
 
-    /// Only what this side sent
+    /// Check only messages of this side
     #[arg(long, value_name = "SIDE")]
     from: Option<SenderFilter>,
 
-    /// Warnings fail the check too
+    /// Fail on warnings too
     #[arg(long)]
     strict: bool,
 
-    /// Show notes too: keys that are allowed, but of another version
+    /// Print notes too: keys that are allowed, but belong to another version
     #[arg(long)]
     notes: bool,
 
-    /// Print a JSON object for each finding
+    /// Print one JSON object for each finding
     #[arg(long)]
     json: bool,
 
@@ -43,11 +43,10 @@ pub(super) struct TraceCheckArgs {
 }
 
 const AFTER_HELP: &str = "\
-Methods, params, results, errors and notifications of both sides are held against the version
-that is spoken: the one that `initialize` agreed on, or the one that a request names in `_meta`.
-Where HTTP was recorded, the headers that repeat the body are checked too. Each finding says
-which message it is about, where in it, and what was expected there. Keys that the protocol does
-not know are allowed.
+Methods, params, results, errors and notifications of both sides are checked against the protocol
+version of the session: the result of `initialize`, or the version that a request names in `_meta`. In
+HTTP recordings, the headers that repeat the body are checked too. A finding has the number of the
+message, a path in it, and the expected value. Keys that the protocol does not define are allowed.
 
 Examples:
   rehearse trace check
@@ -56,12 +55,12 @@ Examples:
 
 Exit status:
     0  no errors; with --strict, no warnings either
-    1  something is not as the protocol has it
+    1  a message violates the protocol
     2  a file, or a line of it, cannot be read";
 
 impl TraceCheckArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        stdin_once(&self.files)?;
+        check_stdin_once(&self.files)?;
         let columns = if self.json { Columns::Json } else { Columns::Text };
         let mut checked = CheckTotals::default();
         stream_to_stdout(|out| {
@@ -69,7 +68,7 @@ impl TraceCheckArgs {
             for file in &self.files {
                 let recording = self.input.open(file, context)?;
                 let mut session = 0;
-                let mut conversation = SessionCheck::default();
+                let mut session_check = SessionCheck::default();
                 for item in recording.timeline(self.input.bad_lines()) {
                     let Some(item) = self.input.or_skip(item, file, context)? else { continue };
                     if let TimelineItem::Start(start) = &item {
@@ -77,10 +76,11 @@ impl TraceCheckArgs {
                         session += 1;
                         printer.start(&file.to_string(), session, start);
                     }
-                    let before = if matches!(item, TimelineItem::Start(_)) { 0 } else { conversation.messages() };
-                    let found = conversation.check(&item);
-                    checked.messages += conversation.messages() - before;
-                    for located in found.iter().filter(|located| self.wants(located.from)) {
+                    let count_before =
+                        if matches!(item, TimelineItem::Start(_)) { 0 } else { session_check.messages() };
+                    let found = session_check.check(&item);
+                    checked.messages += session_check.messages() - count_before;
+                    for located in found.iter().filter(|located| self.is_selected(located.from)) {
                         checked.count(located.finding.severity);
                         if located.finding.severity > Severity::Note || self.notes {
                             printer.finding(located).map_err(Failure::stdout)?;
@@ -92,13 +92,13 @@ impl TraceCheckArgs {
         })?;
         context.stderr.note(checked);
         if checked.notes > 0 && !self.notes {
-            context.stderr.hint("`--notes` shows the notes too");
+            context.stderr.hint("`--notes` prints the notes too");
         }
         let failed = checked.errors > 0 || (self.strict && checked.warnings > 0);
         Ok(if failed { Exit::ChecksFailed } else { Exit::Ok })
     }
 
-    fn wants(&self, from: Side) -> bool {
-        self.from.is_none_or(|wanted| wanted.side() == from)
+    fn is_selected(&self, from: Side) -> bool {
+        self.from.is_none_or(|filter| filter.side() == from)
     }
 }

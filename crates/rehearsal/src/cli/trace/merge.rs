@@ -7,13 +7,13 @@ use clap::Args;
 use rehearsal::core::trace::{Part, ReadError};
 use rehearsal::store::{Input, Parts};
 
-use super::input::{InputArgs, stdin_once};
+use super::input::{InputArgs, check_stdin_once};
 use super::output::OutputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::print::plural;
 
-/// Put the sessions of several recordings into one, in the order in which they began
+/// Merge recordings into one, with the sessions in the order of their start
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct TraceMergeArgs {
@@ -29,9 +29,9 @@ pub(super) struct TraceMergeArgs {
 }
 
 const AFTER_HELP: &str = "\
-Each file keeps its own order, and of the sessions that come next the one that began first is
-taken. A session that is in several files, with the same name and the same start, is written
-once. Journals become sessions.
+The sessions of each file keep their order. Among the next sessions of all files, the one that started
+first is written. A session with the same id and start in several files is written once. Journals become
+sessions.
 
 Examples:
   rehearse trace merge monday.jsonl tuesday.jsonl -o week.jsonl
@@ -41,7 +41,7 @@ Exit status:
     0  everything went well
     2  a file cannot be read or written";
 
-/// One of the files, on its way through its sessions.
+/// A file and its next session.
 struct Source<'a> {
     file: &'a Input,
     parts: Peekable<Parts>,
@@ -49,13 +49,13 @@ struct Source<'a> {
 
 impl TraceMergeArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        stdin_once(&self.files)?;
+        check_stdin_once(&self.files)?;
         let mut sources = Vec::new();
         for file in &self.files {
             let recording = self.input.open(file, context)?;
             sources.push(Source { file, parts: recording.parts(self.input.bad_lines()).peekable() });
         }
-        let mut written = self.output.begin()?;
+        let mut output = self.output.begin()?;
         let mut known = HashSet::new();
         let (mut sessions, mut twice) = (0_u64, 0_u64);
         while let Some(source) = self.next(&mut sources, context)? {
@@ -63,21 +63,21 @@ impl TraceMergeArgs {
             let is_new = known.insert((start.session_id.clone(), start.started_at));
             if is_new {
                 sessions += 1;
-                written.part(&Part::Start(start))?;
+                output.part(&Part::Start(start))?;
             } else {
                 twice += 1;
             }
             while let Some(part) = source.parts.next_if(|part| !matches!(part, Ok(Part::Start(_)))) {
                 let Some(part) = self.input.or_skip(part, source.file, context)? else { continue };
                 if is_new {
-                    written.part(&part)?;
+                    output.part(&part)?;
                 }
             }
         }
-        written.finish()?;
-        let again = if twice == 0 { String::new() } else { format!("; passed over {twice} that came again") };
+        output.finish()?;
+        let skipped = if twice == 0 { String::new() } else { format!("; skipped {}", plural(twice, "duplicate")) };
         let (sessions, files) = (plural(sessions, "session"), plural(self.files.len() as u64, "file"));
-        context.stderr.note(format_args!("merged {sessions} from {files}{again}"));
+        context.stderr.note(format_args!("merged {sessions} from {files}{skipped}"));
         Ok(Exit::Ok)
     }
 
@@ -88,7 +88,7 @@ impl TraceMergeArgs {
         context: &Context,
     ) -> Result<Option<&'s mut Source<'a>>, Failure> {
         for source in sources.iter_mut() {
-            // Whatever stands before the next session is bad.
+            // Only bad lines precede the next session.
             while let Some(part) = source.parts.next_if(|part| !matches!(part, Ok(Part::Start(_)))) {
                 self.input.or_skip(part, source.file, context)?;
             }

@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::print::plural;
 
-/// Put sessions whose recorder was killed into their trace, and say what was done
+/// Add the sessions of killed recorders to their trace
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct TraceRecoverArgs {
@@ -20,9 +20,9 @@ pub(super) struct TraceRecoverArgs {
 }
 
 const AFTER_HELP: &str = "\
-While a session is recorded, all forwarded messages are in the file TRACE.SESSION.journal beside its
-trace. If the recorder was killed, the next verb that reads the trace or records to it adds the
-session; `recover` does only that. A session that is still being recorded is not touched.
+During a session, all forwarded messages are in the file TRACE.SESSION.journal in the folder of the
+trace. If the recorder was killed, the next verb that reads the trace or records to it adds the session;
+`recover` does only that. A session that is still being recorded is not changed.
 
 Examples:
   rehearse trace recover
@@ -30,14 +30,14 @@ Examples:
 
 Exit status:
     0  everything went well
-    2  a journal could not be read, or the trace not be written";
+    2  a journal cannot be read, or the trace cannot be written";
 
 impl TraceRecoverArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let unwritable = |cause: std::io::Error| Failure::unwritable(&self.file, &cause);
         let found = recover(&self.file).map_err(unwritable)?;
         if found.is_empty() {
-            context.stderr.note(format_args!("nothing to recover beside {}", self.file.display()));
+            context.stderr.note(format_args!("nothing to recover for {}", self.file.display()));
         }
         let mut exit = Exit::Ok;
         let mut folded = 0;
@@ -54,7 +54,7 @@ impl TraceRecoverArgs {
             context.stderr.note(recovered_line(recovered));
         }
         if folded > 0 {
-            context.stderr.note(format_args!("{} put into {}", plural(folded, "session"), self.file.display()));
+            context.stderr.note(format_args!("{} added to {}", plural(folded, "session"), self.file.display()));
         }
         Ok(exit)
     }

@@ -9,7 +9,7 @@ use super::output::OutputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
-/// Take secrets out of a recording that was made without
+/// Redact the secrets of a recording
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct TraceRedactArgs {
@@ -17,7 +17,7 @@ pub(super) struct TraceRedactArgs {
     #[arg(default_value = "trace.jsonl", value_hint = clap::ValueHint::FilePath)]
     file: Input,
 
-    /// Take out what is at this place, or matches this pattern, too; may be repeated
+    /// Redact this too: a JSONPath, or a regular expression; may be repeated
     #[arg(long, value_name = "PATH|PATTERN")]
     redact: Vec<String>,
 
@@ -33,10 +33,10 @@ pub(super) struct TraceRedactArgs {
 }
 
 const AFTER_HELP: &str = "\
-Credentials are found in headers, environments, URLs, arguments and results, by their keys and
-by what they look like, as `rehearse record` finds them before it writes anything. Ids, progress
-tokens, cursors and schemas are left alone, and equal secrets become equal pseudonyms, so the
-recording still replays. The number of redacted values is printed on stderr.
+Credentials in headers, environments, URLs, arguments and results are found by their keys and their
+form, with the same rules as in `rehearse record`. Ids, progress tokens, cursors and schemas are not
+changed, and equal secrets become equal pseudonyms, so the recording still replays. The number of
+redacted values is printed on stderr.
 
 Examples:
   rehearse trace redact trace.jsonl -o safe.jsonl
@@ -44,7 +44,7 @@ Examples:
 
 Exit status:
     0  everything went well
-    2  a file cannot be read or written, or a rule makes no sense";
+    2  a file cannot be read or written, or a rule is invalid";
 
 impl TraceRedactArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
@@ -55,17 +55,17 @@ impl TraceRedactArgs {
                 redaction.with(rule.map_err(|error| Failure::bad_input(format_args!("--redact {written}: {error}")))?);
         }
         let recording = self.input.open(&self.file, context)?;
-        let mut writing = self.output.begin()?;
+        let mut output = self.output.begin()?;
         let mut summary = RedactionSummary::default();
         for part in recording.parts(self.input.bad_lines()) {
             let Some(part) = self.input.or_skip(part, &self.file, context)? else { continue };
             let (part, hits) = redaction.part(part);
             summary.add(hits);
-            writing.part(&part)?;
+            output.part(&part)?;
         }
-        writing.finish()?;
+        output.finish()?;
         match summary.is_empty() {
-            true => context.stderr.note("found nothing to take out"),
+            true => context.stderr.note("found nothing to redact"),
             false => context.stderr.note(summary),
         }
         Ok(Exit::Ok)

@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::print::sanitize_line;
 
-/// Write each session to a file of its own
+/// Write each session to its own file
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct TraceSplitArgs {
@@ -20,7 +20,7 @@ pub(super) struct TraceSplitArgs {
     #[arg(default_value = "trace.jsonl", value_hint = clap::ValueHint::FilePath)]
     file: Input,
 
-    /// The directory for the files; it is made if need be
+    /// The directory for the files; it is created if necessary
     #[arg(short, long, value_name = "DIR", default_value = ".", value_hint = clap::ValueHint::DirPath)]
     directory: PathBuf,
 
@@ -29,7 +29,7 @@ pub(super) struct TraceSplitArgs {
 }
 
 const AFTER_HELP: &str = "\
-The files are named after the sessions: SESSION.jsonl. No file is overwritten.
+The files are named after the session ids: SESSION.jsonl. No file is overwritten.
 
 Examples:
   rehearse trace split trace.jsonl --directory sessions
@@ -67,7 +67,7 @@ impl TraceSplitArgs {
         Ok(())
     }
 
-    /// A file that is not there yet, named after the session.
+    /// A new file that is named after the session.
     fn path(&self, session_id: &str) -> PathBuf {
         let kept = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
         let name: String = session_id.chars().take(80).map(kept).collect();

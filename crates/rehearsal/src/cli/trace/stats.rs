@@ -4,13 +4,13 @@ use clap::Args;
 use rehearsal::core::trace::Stats;
 use rehearsal::store::Input;
 
-use super::input::{InputArgs, stdin_once};
+use super::input::{InputArgs, check_stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::to_stdout;
 use crate::print::{Columns, print_stats};
 
-/// Count calls, failures and bytes, and how long calls took
+/// Count calls, failures and bytes, and measure the latency of calls
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct TraceStatsArgs {
@@ -27,8 +27,8 @@ pub(super) struct TraceStatsArgs {
 }
 
 const AFTER_HELP: &str = "\
-P50 and P95 are the times that half and 95 of a hundred calls did not exceed, from question to
-answer. Tools, prompts and resources are counted each on their own.
+P50, P95 and MAX are the median, the 95th percentile and the maximum of the time between request and
+response. Each tool, prompt and resource has its own row.
 
 Examples:
   rehearse trace stats
@@ -41,17 +41,17 @@ Exit status:
 
 impl TraceStatsArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        stdin_once(&self.files)?;
-        let mut numbers = Stats::default();
+        check_stdin_once(&self.files)?;
+        let mut stats = Stats::default();
         for file in &self.files {
             for part in self.input.open(file, context)?.parts(self.input.bad_lines()) {
                 if let Some(part) = self.input.or_skip(part, file, context)? {
-                    numbers.add(&part);
+                    stats.add(&part);
                 }
             }
         }
         let columns = if self.json { Columns::Json } else { Columns::Text };
-        to_stdout(|out| print_stats(&numbers, columns, &context.stdout, out))?;
+        to_stdout(|out| print_stats(&stats, columns, &context.stdout, out))?;
         Ok(Exit::Ok)
     }
 }

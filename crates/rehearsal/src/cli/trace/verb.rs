@@ -1,4 +1,4 @@
-//! What can be done with recordings.
+//! The verbs below `rehearse trace`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use rehearsal::core::exchange::Side;
@@ -16,7 +16,7 @@ use super::stats::TraceStatsArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
-/// Look at recordings, search, check, compare and rewrite them
+/// Print, search, check, compare and rewrite recordings
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
 pub(in crate::cli) struct TraceArgs {
@@ -25,9 +25,9 @@ pub(in crate::cli) struct TraceArgs {
 }
 
 const AFTER_HELP: &str = "\
-The format is detected from the first bytes: a trace (one session a line), a journal (one message a line),
-or what another tool recorded; `rehearse trace convert --help` lists those. `-` reads stdin.
-Files are read in a stream, so their size does not matter.
+The format is detected from the first bytes: a trace (one session per line), a journal (one message per
+line), or a recording of another tool, as `rehearse trace convert --help` lists them. `-` reads stdin. Files
+are streamed, so they may be larger than the memory.
 
 Examples:
   rehearse trace show trace.jsonl
@@ -51,7 +51,7 @@ enum TraceVerb {
 }
 
 impl TraceArgs {
-    /// Does it.
+    /// Runs the verb.
     pub(in crate::cli) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         match &self.verb {
             TraceVerb::Show(show) => show.run(context),
@@ -68,8 +68,7 @@ impl TraceArgs {
     }
 }
 
-/// Whose messages are shown: the client's or the server's.
-/// `--from`
+/// `--from`: the side whose messages are selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SenderFilter {
     Client,

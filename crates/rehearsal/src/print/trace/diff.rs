@@ -1,4 +1,4 @@
-//! What differs between two recordings.
+//! Differences between two recordings in their printed form.
 
 use std::io::{self, Write};
 
@@ -15,15 +15,15 @@ use crate::print::terminal::Terminal;
 
 /// One way in which two recordings differ.
 pub(crate) enum CallDifference<'a> {
-    /// A call is not what it was.
+    /// A call has other params or another answer.
     Changed { before: &'a RecordedCall, after: &'a RecordedCall, mismatches: Vec<Mismatch> },
-    /// A call is no longer made.
+    /// A call is only in the first recording.
     Removed(&'a RecordedCall),
-    /// A call was not made before.
+    /// A call is only in the second recording.
     Added(&'a RecordedCall),
 }
 
-/// Prints a change:
+/// Prints a difference:
 ///
 /// ```text
 /// ~ tools/call get_forecast

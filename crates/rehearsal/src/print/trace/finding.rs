@@ -1,4 +1,4 @@
-//! What is wrong with a recording.
+//! Findings of `rehearse trace check` in their printed form.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use super::timeline::Columns;
 use crate::print::sanitize_line;
 use crate::print::terminal::Terminal;
 
-/// What a check came to.
+/// The totals of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckTotals {
     pub(crate) sessions: u64,
@@ -46,7 +46,7 @@ impl fmt::Display for CheckTotals {
     }
 }
 
-/// Prints findings as they are found, those of a session under its name:
+/// Prints findings below the title of their session:
 ///
 /// ```text
 /// session 1  weather-1  weather 1.2
@@ -57,7 +57,7 @@ pub(crate) struct FindingPrinter<'a> {
     terminal: &'a Terminal,
     columns: Columns,
     out: &'a mut dyn Write,
-    /// Whether there are several files, so that each is named.
+    /// True if there are several files, so that each title names its file.
     several: bool,
     file: String,
     session: u64,
@@ -86,7 +86,7 @@ impl<'a> FindingPrinter<'a> {
         }
     }
 
-    /// The next findings are about this session.
+    /// Begins a session: the next findings belong to it.
     pub(crate) fn start(&mut self, file: &str, number: u64, start: &SessionStart) {
         let word = |key: &str| start.server_info.get(key).and_then(|word| word.as_str()).unwrap_or_default();
         let server = format!("{} {}", word("name"), word("version"));

@@ -1,4 +1,4 @@
-//! Recordings in their printed form, for users and for programs.
+//! Recordings in their printed form: text for users, JSON for programs.
 
 mod diff;
 mod finding;

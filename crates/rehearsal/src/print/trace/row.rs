@@ -26,11 +26,11 @@ pub(crate) struct Row {
     pub(crate) at: Duration,
     pub(crate) from: Option<Side>,
     channel: Channel,
-    /// The id of a request or answer, as JSON.
+    /// The id of a request or response, as JSON.
     id: Option<String>,
     /// The method of a message; `POST /mcp` and `200` of HTTP.
     pub(crate) method: Option<String>,
-    /// What it is about: the name of a tool, the URI of a resource.
+    /// The name of a tool or prompt, or the URI of a resource.
     pub(crate) subject: Option<String>,
     pub(crate) took: Option<Duration>,
     pub(crate) fate: Option<CallStatus>,
@@ -49,7 +49,7 @@ impl Row {
         let mut row = Row::message("call", request.seq, request.at, call.asker, call.channel(), &request.message);
         let fate = CallStatus::of(call);
         row.took = call.took();
-        row.text = agreed(call).filter(|_| fate == CallStatus::Ok);
+        row.text = negotiated_version(call).filter(|_| fate == CallStatus::Ok);
         row.values.extend(call.response.iter().filter_map(|response| answer(&response.message)));
         let response_seq = call.response.as_ref().map(|response| response.seq);
         Row { fate: Some(fate), response_seq, number, arguments: arguments(&request.message), ..row }
@@ -58,7 +58,7 @@ impl Row {
     /// Builds the row of an entry that is not a call.
     pub(crate) fn entry(entry: &Entry) -> Row {
         let Entry { seq, at, what, .. } = entry;
-        let bare = |kind, from, channel| Row {
+        let row = |kind, from, channel| Row {
             kind,
             seq: *seq,
             response_seq: None,
@@ -85,26 +85,26 @@ impl Row {
                 let target = head.target.as_deref().unwrap_or_default();
                 let first = head.method.as_ref().map(|method| format!("{method} {target}"));
                 let status = head.status.map(|status| status.to_string());
-                Row { method: first.or(status), ..bare("http", Some(*from), *channel) }
+                Row { method: first.or(status), ..row("http", Some(*from), *channel) }
             }
             EntryBody::Event { channel, name, id, data, retry } => {
-                let mut words = Vec::new();
-                words.extend(id.as_ref().map(|id| format!("id {id}")));
-                words.extend(retry.map(|retry| format!("retry {retry} ms")));
-                words.push(data.clone());
-                words.retain(|word| !word.is_empty());
-                let text = (!words.is_empty()).then(|| words.join(", "));
-                Row { subject: name.clone(), text, ..bare("event", Some(Side::Server), *channel) }
+                let mut parts = Vec::new();
+                parts.extend(id.as_ref().map(|id| format!("id {id}")));
+                parts.extend(retry.map(|retry| format!("retry {retry} ms")));
+                parts.push(data.clone());
+                parts.retain(|part| !part.is_empty());
+                let text = (!parts.is_empty()).then(|| parts.join(", "));
+                Row { subject: name.clone(), text, ..row("event", Some(Side::Server), *channel) }
             }
             EntryBody::ChannelEnded { channel, why } => {
-                Row { text: why.clone(), ..bare("channel_ended", None, *channel) }
+                Row { text: why.clone(), ..row("channel_ended", None, *channel) }
             }
             EntryBody::Piece { from, channel, bytes, .. } => {
                 let text = Some(String::from_utf8_lossy(bytes).into_owned());
-                Row { text, ..bare("piece", Some(*from), *channel) }
+                Row { text, ..row("piece", Some(*from), *channel) }
             }
-            EntryBody::Stderr { line } => Row { text: Some(line.clone()), ..bare("stderr", None, Channel::MAIN) },
-            EntryBody::Ended(end) => Row { text: Some(end_in_words(end)), ..bare("end", None, Channel::MAIN) },
+            EntryBody::Stderr { line } => Row { text: Some(line.clone()), ..row("stderr", None, Channel::MAIN) },
+            EntryBody::Ended(end) => Row { text: Some(end_text(end)), ..row("end", None, Channel::MAIN) },
         }
     }
 
@@ -188,8 +188,8 @@ pub(crate) fn milliseconds(duration: Duration) -> Value {
     json!(duration.as_micros() as f64 / 1e3)
 }
 
-/// What the two ends agreed on, in the answer to the handshake.
-fn agreed(call: &RecordedCall) -> Option<String> {
+/// The protocol version in the result of `initialize`.
+fn negotiated_version(call: &RecordedCall) -> Option<String> {
     let message = &call.response.as_ref()?.message;
     let Reply::Result(result) = &message.as_response()?.reply else { return None };
     let version = |key: &str| result.field(key)?.text();
@@ -234,7 +234,7 @@ fn about(message: &Message) -> (&'static str, Option<String>) {
 }
 
 /// The end of a session, as text.
-pub(crate) fn end_in_words(end: &SessionEnd) -> String {
+pub(crate) fn end_text(end: &SessionEnd) -> String {
     match end {
         SessionEnd::ClientClosed { status: Some(status) } => {
             format!("the client closed it, and the server exited with {status}")
@@ -249,7 +249,7 @@ pub(crate) fn end_in_words(end: &SessionEnd) -> String {
     }
 }
 
-/// A duration with three digits or so: `842 µs`, `12.1 ms`, `1.28 s`, `2 min 5 s`.
+/// A duration with about three digits: `842 µs`, `12.1 ms`, `1.28 s`, `2 min 5 s`.
 pub(crate) fn took(duration: Duration) -> String {
     let micros = duration.as_micros();
     let seconds = duration.as_secs();

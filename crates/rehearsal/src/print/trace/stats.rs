@@ -1,4 +1,4 @@
-//! Numbers about a recording.
+//! Statistics of a recording in their printed form.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::row::milliseconds;
 use super::row::took;
 use super::timeline::{Columns, plural};
-use crate::print::bytes_in_words;
+use crate::print::byte_size;
 use crate::print::table::{Cell, Table};
 use crate::print::terminal::Terminal;
 
-/// Prints the numbers:
+/// Prints the statistics:
 ///
 /// ```text
 /// 1 session, 3 calls, 1 failed, 2 notifications, 1.2 KiB
@@ -42,7 +42,7 @@ fn text(stats: &Stats, terminal: &Terminal, out: &mut dyn Write) -> io::Result<(
     if stats.stderr > 0 {
         words.push(plural(stats.stderr, "line") + " of stderr");
     }
-    words.push(bytes_in_words(usize::try_from(stats.bytes).unwrap_or(usize::MAX)));
+    words.push(byte_size(usize::try_from(stats.bytes).unwrap_or(usize::MAX)));
     writeln!(out, "{}", words.join(", "))?;
     if let (Some(from), Some(to)) = (stats.started_at, stats.ended_at) {
         writeln!(out, "from {from} to {to}")?;
@@ -71,7 +71,7 @@ fn text(stats: &Stats, terminal: &Terminal, out: &mut dyn Write) -> io::Result<(
             time(counts.latency.percentile(50)),
             time(counts.latency.percentile(95)),
             time(counts.latency.max()),
-            bytes_in_words(usize::try_from(counts.bytes).unwrap_or(usize::MAX)),
+            byte_size(usize::try_from(counts.bytes).unwrap_or(usize::MAX)),
         ];
         table.row(cells.map(Cell::Name));
     }

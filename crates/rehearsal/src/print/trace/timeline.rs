@@ -1,4 +1,4 @@
-//! A recording in the order in which it happened.
+//! A recording in its recorded order, in its printed form.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::row::took;
-use super::row::{Row, end_in_words};
+use super::row::{Row, end_text};
 use crate::print::sanitize_line;
 use crate::print::terminal::Terminal;
 use crate::print::terminal::cut;
@@ -25,11 +25,11 @@ pub(crate) struct Detail {
     pub(crate) arguments: bool,
     /// Params and results too.
     pub(crate) values: bool,
-    /// Also HTTP that went well.
+    /// Successful HTTP requests too.
     pub(crate) http: bool,
 }
 
-/// How a row is shown.
+/// The format of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Columns {
     /// Text for users.
@@ -154,7 +154,7 @@ impl<'a> TimelinePrinter<'a> {
             writeln!(self.out)?;
         }
         let heading = self.terminal.palette.heading;
-        let who = server_in_words(server_info);
+        let who = server_text(server_info);
         let line = [number.to_string(), sanitize_line(session_id).into_owned(), who].join("  ");
         let line = self.cut(line.trim_end(), "session ".len());
         writeln!(self.out, "{heading}session{heading:#} {line}")?;
@@ -223,13 +223,13 @@ impl<'a> TimelinePrinter<'a> {
         Ok(())
     }
 
-    /// Prints how it ended.
+    /// Prints the end of a session and its totals.
     pub(crate) fn finish(&mut self, ended_at: Option<Timestamp>, end: Option<&SessionEnd>) -> io::Result<()> {
         let SessionTotals { calls, failures, others, .. } = self.session;
         if self.columns == Columns::Json {
             let value = json!({
                 "type": "finish", "session": self.session.number, "session_id": self.session.id, "ended_at": ended_at.map(|at| at.to_string()),
-                "end": end.map(end_in_words), "calls": calls, "failed": failures, "other_messages": others,
+                "end": end.map(end_text), "calls": calls, "failed": failures, "other_messages": others,
             });
             return self.json(&value);
         }
@@ -241,7 +241,7 @@ impl<'a> TimelinePrinter<'a> {
         if let Some(lasted) = lasted.and_then(|lasted| Duration::try_from(lasted).ok()) {
             line.push_str(&format!(", after {}", took(lasted)));
         }
-        let how = end.map_or("no end was recorded".to_owned(), end_in_words);
+        let how = end.map_or("no end was recorded".to_owned(), end_text);
         let line = self.cut(&sanitize_line(&format!("{line}: {how}")), 0);
         writeln!(self.out, "{line}")?;
         let failed = match failures {
@@ -286,7 +286,7 @@ fn outcome_text(row: &Row) -> String {
     sanitize_line(&words).into_owned()
 }
 
-/// A row about what is inside a call.
+/// The row of a related event of a call.
 fn inside_row(event: &RelatedEvent) -> Row {
     match event {
         RelatedEvent::Call(call) => Row::call(call, None),
@@ -294,7 +294,7 @@ fn inside_row(event: &RelatedEvent) -> Row {
     }
 }
 
-/// Whether this is successful HTTP, which only repeats that a message was sent and received.
+/// True for successful HTTP, which only repeats that a message was sent and received.
 fn is_usual_inside(event: &RelatedEvent) -> bool {
     matches!(event, RelatedEvent::Entry(entry) if is_usual_http(&entry.what))
 }
@@ -309,7 +309,7 @@ fn is_usual_http(what: &EntryBody) -> bool {
 }
 
 /// `weather 1.2  node server.js`
-pub(crate) fn server_in_words(info: &serde_json::Map<String, Value>) -> String {
+pub(crate) fn server_text(info: &serde_json::Map<String, Value>) -> String {
     let text = |key: &str| info.get(key).and_then(Value::as_str);
     let mut words = Vec::new();
     let name: Vec<&str> = [text("name"), text("version")].into_iter().flatten().collect();
@@ -332,7 +332,7 @@ pub(crate) fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Whether something went wrong here.
+/// True for a failed call or a garbled message.
 pub(crate) fn failed(row: &Row) -> bool {
     row.fate.as_ref().is_some_and(CallStatus::is_failure) || row.kind == "garbled"
 }

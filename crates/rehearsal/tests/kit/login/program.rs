@@ -92,10 +92,10 @@ async fn a_person_logs_in_once_and_out_again() {
     assert_eq!(house.books().asked.len(), 1);
 
     let (status, _, said) = output(rehearse(state.path(), &["logout", &url])).await;
-    assert_eq!((status, said.starts_with("the token is gone: http")), (Some(0), true), "{said}");
+    assert_eq!((status, said.starts_with("removed the token of http")), (Some(0), true), "{said}");
     assert!(!files.iter().any(|file| file.extension().is_some_and(|end| end == "json") && file.exists()));
     let (_, _, said) = output(rehearse(state.path(), &["logout", &url])).await;
-    assert!(said.starts_with("there was no token for http"), "{said}");
+    assert!(said.starts_with("there is no token of http"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,7 +105,7 @@ async fn nobody_is_waited_for_for_ever() {
     let line = ["list", "--url", &url, "--protocol", "modern", "--login", "--login-timeout", "0.2", "--timeout", "0.1"];
     let (status, _, said) = output(rehearse(state.path(), &line)).await;
     assert_eq!(status, Some(3), "{said}");
-    assert!(said.ends_with("error: server/discover needs a login: nobody logged in within 0.2 s\n"), "{said}");
+    assert!(said.ends_with("error: server/discover needs a login: no login within 0.2 s\n"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,7 +117,7 @@ async fn who_we_are_is_said_once() {
     assert!(said.starts_with("error: --login and --header Authorization both authorize"), "{said}");
     let (status, _, said) = output(rehearse(state.path(), &["list", "--login", "--", "true"])).await;
     assert_eq!(status, Some(2), "{said}");
-    assert!(said.starts_with("error: --login is of no use: it is for servers that are reached by a URL"), "{said}");
+    assert!(said.starts_with("error: --login has no effect: it is for servers that are reached by a URL"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
