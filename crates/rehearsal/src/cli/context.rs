@@ -20,6 +20,8 @@ pub(crate) struct Context {
     pub(super) stdout: Terminal,
     /// Prints messages for the user to stderr.
     pub(super) stderr: StderrPrinter,
+    /// True if a user can answer prompts: stdin and stderr are terminals.
+    pub(super) is_interactive: bool,
     variables: HashMap<OsString, OsString>,
 }
 
@@ -35,6 +37,7 @@ impl Context {
                 palette: palette(AutoStream::choice(&stderr)),
                 width: width(&stderr),
             }),
+            is_interactive: io::stdin().is_terminal() && stderr.is_terminal(),
             variables: std::env::vars_os().collect(),
         }
     }

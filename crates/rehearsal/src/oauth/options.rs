@@ -71,7 +71,7 @@ impl OAuth {
         OAuth::new(Grant::Key { id: id.into(), key: SigningKey { pem: pem.into(), algorithm } })
     }
 
-    /// The client that was registered beforehand, with its secret where it has one.
+    /// The id of a registered client, and its secret if it has one.
     pub fn client(self, id: impl Into<String>, secret: Option<String>) -> OAuth {
         OAuth { client: Some((id.into(), secret)), ..self }
     }

@@ -108,3 +108,10 @@ fn the_gallery_fits_the_schema_for_editors() {
     let wrong: serde_json::Value = read("m", "tools: [{ name: a, inputSchema: {} }]").unwrap();
     assert!(!schema.is_valid(&wrong));
 }
+
+#[test]
+fn all_unknown_keys_and_wrong_values_of_a_file_are_reported() {
+    let mock = "server: { name: weather, verson: x }\npage_size: many\ntools:\n  - name: rain\n    answers: [{ times: \"3\", txt: Rain }]\n";
+    let fixture = Fixture::new().file("m.yaml", mock);
+    rehearse!(fixture, "rehearse check m.yaml", @"");
+}

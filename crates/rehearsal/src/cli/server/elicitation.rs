@@ -7,7 +7,7 @@
 //! unit (metric or imperial, default "metric"):
 //! ```
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal::client::{ClientHandlers, ServerRequest};
@@ -19,11 +19,6 @@ use crate::print::{Parameter, StderrPrinter, parameters};
 
 /// The input that declines an elicitation.
 const DECLINE: &str = "!decline";
-
-/// True if a user can answer: stdin and stderr are terminals.
-pub(super) fn is_possible() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
-}
 
 /// Adds a handler that asks the user for the answer to each elicitation, one after the other.
 pub(super) fn ask_user(handlers: ClientHandlers, stderr: &StderrPrinter) -> ClientHandlers {

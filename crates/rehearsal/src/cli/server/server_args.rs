@@ -111,7 +111,7 @@ impl ServerArgs {
     /// the user answers elicitations.
     pub(crate) fn client(&self, name: Option<&str>, context: &Context) -> Result<ClientBuilder, Failure> {
         let ConfiguredAnswers { mut answers, mut methods } = self.answers.configured()?;
-        if !methods.contains(&Method::ELICITATION) && elicitation::is_possible() {
+        if !methods.contains(&Method::ELICITATION) && context.is_interactive {
             answers = elicitation::ask_user(answers, &context.stderr);
             methods.push(Method::ELICITATION);
         }
