@@ -113,5 +113,35 @@ fn the_gallery_fits_the_schema_for_editors() {
 fn all_unknown_keys_and_wrong_values_of_a_file_are_reported() {
     let mock = "server: { name: weather, verson: x }\npage_size: many\ntools:\n  - name: rain\n    answers: [{ times: \"3\", txt: Rain }]\n";
     let fixture = Fixture::new().file("m.yaml", mock);
-    rehearse!(fixture, "rehearse check m.yaml", @"");
+    rehearse!(fixture, "rehearse check m.yaml", @r#"
+    exit: 2
+    ----- stderr -----
+    error: unknown key `verson`
+     --> m.yaml:1:26
+      |
+    1 | server: { name: weather, verson: x }
+      |                          ^^^^^^
+      |
+      = help: did you mean `version`?
+    error: expected a whole number that is not too large, got the text "many"
+     --> m.yaml:2:12
+      |
+    2 | page_size: many
+      |            ^^^^
+    error: expected a whole number that is not too large, got the text "3"
+     --> m.yaml:5:24
+      |
+    5 |     answers: [{ times: "3", txt: Rain }]
+      |                        ^^^
+      |
+      = help: write it without quotes: 3
+    error: unknown key `txt`
+     --> m.yaml:5:29
+      |
+    5 |     answers: [{ times: "3", txt: Rain }]
+      |                             ^^^
+      |
+      = help: did you mean `text`?
+    1 file checked, 4 problems found
+    "#);
 }
