@@ -40,7 +40,8 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
         let connect = Client::url(url).transport(HttpTransport::Streamable).protocol(protocol).connect();
         let client = runtime.block_on(connect)?;
         let response = runtime.block_on(client.call_tool("echo", arguments()))?;
-        let mut bare = runtime.block_on(Bare::connect(server.at, response.exchange().request.message.raw().clone()))?;
+        let mut bare =
+            runtime.block_on(BareLoop::connect(server.at, response.exchange().request.message.raw().clone()))?;
         let contest = Contest::new(format!("call_tool over HTTP, {version}"), "hyper alone, at both ends");
         table.measure(contest, || sequential(&runtime, &client, CALLS), || bare.sequential(&runtime))?;
         runtime.block_on(client.close());
@@ -48,20 +49,20 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The same POST with nothing around it.
-struct Bare {
+/// The POST of the calls, without a client library.
+struct BareLoop {
     at: SocketAddr,
     sender: SendRequest<Full<Bytes>>,
     request: Bytes,
 }
 
-impl Bare {
-    async fn connect(at: SocketAddr, request: Bytes) -> Result<Bare, Box<dyn Error>> {
+impl BareLoop {
+    async fn connect(at: SocketAddr, request: Bytes) -> Result<BareLoop, Box<dyn Error>> {
         let stream = TcpStream::connect(at).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = client::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
-        Ok(Bare { at, sender, request })
+        Ok(BareLoop { at, sender, request })
     }
 
     fn sequential(&mut self, runtime: &Runtime) -> Result<Duration, Box<dyn Error>> {
@@ -102,13 +103,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The only errors are that it is gone already.
+        // An error means that it has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Ends this process when whoever started it is gone.
+/// Exits this process when its parent closes stdin.
 pub(crate) fn end_with_stdin() {
     std::thread::spawn(|| {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
@@ -116,7 +117,7 @@ pub(crate) fn end_with_stdin() {
     });
 }
 
-/// Serves on a port of its own, and says on stdout which; until stdin ends.
+/// Serves on a port of its own, and prints it to stdout; until stdin ends.
 pub(crate) fn echo() -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     end_with_stdin();

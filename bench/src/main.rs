@@ -1,20 +1,20 @@
-//! Rehearsal beside the bare loop that does the same, in one run.
+//! Measures Rehearsal and a minimal program with the same work, in one run.
 //!
 //! ```text
 //! round:  ours ─ bare ─ ours ─ bare ─ …  ──► medians ──► what, ours, bare, ratio
 //! ```
 //!
-//! Both ends of every conversation share one CPU: waking an idle one costs more than everything that is measured here.
-//! The figures of two machines say nothing about each other, the ratios do.
+//! Both ends of every connection share one CPU, because waking an idle CPU takes longer than the measured work.
+//! Compare the ratios of two machines, not their times.
 
 mod echo;
 mod http;
 mod messages;
 mod mock;
+mod peer_clients;
 mod proxy;
 mod record;
 mod replay;
-mod replay_peers;
 #[cfg(feature = "peers")]
 mod rmcp_echo;
 mod serve;

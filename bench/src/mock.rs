@@ -22,7 +22,7 @@ use crate::table::{Contest, Table};
 
 /// What makes this program a mock instead of the benchmark: a file follows.
 pub(crate) const ARGUMENT: &str = "mock";
-/// The same over HTTP.
+/// The argument for the same role over HTTP.
 pub(crate) const OVER_HTTP: &str = "mock-http";
 
 /// How many calls one turn makes.
@@ -79,7 +79,7 @@ pub(crate) async fn over_stdio(words: &[&Path]) -> Result<Client, Box<dyn Error>
 pub(crate) async fn checked(client: Client) -> Result<Client, Box<dyn Error>> {
     let response = client.call_tool("echo", arguments()).await?;
     if response.content() != "hello" {
-        return Err(format!("the server says {:?}", response.content()).into());
+        return Err(format!("the server answered {:?}", response.content()).into());
     }
     Ok(client)
 }
@@ -104,7 +104,7 @@ pub(crate) fn first_answer_of(command: &mut Command) -> Result<Duration, Box<dyn
     if answered == 0 { Err("the server ended before it answered".into()) } else { Ok(took) }
 }
 
-/// Ends this process when whoever started it is gone.
+/// Exits this process when its parent closes stdin.
 pub(crate) fn end_with_stdin() {
     std::thread::spawn(|| {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
@@ -122,7 +122,7 @@ pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Serves a file over HTTP, and says on stdout where; until stdin ends.
+/// Serves a file over HTTP, and prints the URL to stdout; until stdin ends.
 pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     end_with_stdin();
     let server = Server::new(MockFiles::new(file).load()?);
@@ -130,7 +130,7 @@ pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     on_http(server, options)
 }
 
-/// Serves over HTTP, and says on stdout where.
+/// Serves over HTTP, and prints the URL to stdout.
 pub(crate) fn on_http(server: Server, options: HttpServerOptions) -> Result<(), Box<dyn Error>> {
     runtime()?.block_on(async {
         let listener = HttpServer::bind(options).await?;
@@ -167,7 +167,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left in the temporary folder of a system is its own business.
+        // A leftover in the temporary folder does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -26,9 +26,9 @@ const MANY: usize = 32;
 
 pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
     let rows = [
-        ("added by record --url, 2026-07-28", Session::None, 1),
-        ("added by record --url, 2025-11-25", Session::Named, 1),
-        ("added by record --url, 32 in flight", Session::None, MANY),
+        ("added by record --url, 2026-07-28", SessionMode::None, 1),
+        ("added by record --url, 2025-11-25", SessionMode::Named, 1),
+        ("added by record --url, 32 in flight", SessionMode::None, MANY),
     ];
     if !rows.iter().any(|(what, ..)| table.wants(what)) {
         return Ok(());
@@ -60,14 +60,14 @@ fn added(way: &mut Calls, direct: &std::cell::RefCell<&mut Calls>) -> Result<Dur
     Ok(through.saturating_sub(without).max(Duration::from_nanos(1)) / (SLICES * CALLS))
 }
 
-/// Whether calls belong to a session.
+/// Whether calls belong to an HTTP session.
 #[derive(Clone, Copy)]
-pub(crate) enum Session {
+pub(crate) enum SessionMode {
     None,
     Named,
 }
 
-/// The same call over and over, with nothing around it.
+/// Repeats one call, without a client library.
 pub(crate) struct Calls {
     streams: Vec<TcpStream>,
     request: Vec<u8>,
@@ -76,11 +76,11 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    pub(crate) fn connect(at: SocketAddr, session: Session, in_flight: usize) -> Result<Calls, Box<dyn Error>> {
+    pub(crate) fn connect(at: SocketAddr, session: SessionMode, in_flight: usize) -> Result<Calls, Box<dyn Error>> {
         let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
         let header = match session {
-            Session::None => "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo",
-            Session::Named => "mcp-protocol-version: 2025-11-25\r\nmcp-session-id: 8d6f3a52c5f04d0f",
+            SessionMode::None => "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo",
+            SessionMode::Named => "mcp-protocol-version: 2025-11-25\r\nmcp-session-id: 8d6f3a52c5f04d0f",
         };
         let accept = "accept: application/json, text/event-stream\r\ncontent-type: application/json";
         let head =
@@ -121,9 +121,9 @@ impl Calls {
     }
 }
 
-/// Copies bytes, with two threads for each socket, and says on stdout where.
+/// Copies bytes, with two threads for each socket, and prints its address to stdout.
 pub(crate) fn pump(words: &[String]) -> Result<(), Box<dyn Error>> {
-    let there: SocketAddr = words.first().ok_or("where to?")?.parse()?;
+    let there: SocketAddr = words.first().ok_or("expected the address of the server")?.parse()?;
     end_with_stdin();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     writeln!(io::stdout(), "{}", listener.local_addr()?)?;
@@ -146,13 +146,15 @@ fn copy(mut from: TcpStream, mut to: TcpStream) {
             break;
         }
     }
-    // Whoever is gone already needs no good-bye.
+    // An error means that the peer has closed the connection already.
     let _ = to.shutdown(Shutdown::Write);
 }
 
-/// Records the server into a trace, and says on stdout where.
+/// Records the server into a trace, and prints its address to stdout.
 pub(crate) fn record(words: &[String]) -> Result<(), Box<dyn Error>> {
-    let [there, trace] = words else { return Err("whom, and where to?".into()) };
+    let [there, trace] = words else {
+        return Err("expected the address of the server and the path of the trace".into());
+    };
     end_with_stdin();
     let recorder = Recorder::builder().trace(trace).build();
     let options = HttpProxyOptions::new("127.0.0.1:0".parse()?, &format!("http://{there}/mcp"))?;

@@ -1,4 +1,4 @@
-//! What a recorder adds to a conversation over pipes, beside what a bare pump of bytes adds.
+//! The time that a recorder adds to a call over pipes, compared with a pump that only copies bytes.
 //!
 //! ```text
 //! direct:    client ⇄ server            added by the pump     = pump − direct
@@ -30,8 +30,8 @@ pub(crate) const RECORDER: &str = "record";
 const CALLS: u32 = 5000;
 /// How many calls are in flight at once.
 const WINDOWS: [u32; 2] = [64, 1000];
-/// After how many calls the memory of the recorder is looked at.
-const LOOKS: [u32; 3] = [10_000, 100_000, 1_000_000];
+/// The numbers of calls after which the memory of the recorder is read.
+const MEMORY_CHECKS: [u32; 3] = [10_000, 100_000, 1_000_000];
 
 pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
     let what = "recording call_tool over stdio";
@@ -75,8 +75,8 @@ fn memory(table: &Table, what: &str, folder: &Path) -> Result<(), Box<dyn Error>
     }
     let mut recorder = Peer::start(&[RECORDER, &folder.join("memory.jsonl").to_string_lossy()], 64)?;
     let mut calls = 0;
-    for look in LOOKS {
-        while calls < look {
+    for check in MEMORY_CHECKS {
+        while calls < check {
             recorder.exchange()?;
             calls += 64;
         }
@@ -85,13 +85,13 @@ fn memory(table: &Table, what: &str, folder: &Path) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// A server, or whoever stands before it.
+/// A server, or a program in front of it.
 pub(crate) struct Peer {
     child: Child,
     stdin: File,
     stdout: File,
     window: u32,
-    /// As many requests as are in flight at once.
+    /// The requests that are in flight at once.
     requests: Vec<u8>,
     buffer: Vec<u8>,
 }
@@ -151,13 +151,13 @@ impl Peer {
         Ok(())
     }
 
-    /// The same with other requests, as many as always.
+    /// Exchanges other requests, of the same number.
     pub(crate) fn exchange_others(&mut self, requests: String) -> Result<(), Box<dyn Error>> {
         self.requests = requests.into_bytes();
         self.exchange()
     }
 
-    /// What the kernel says that it holds: `5120 kB`.
+    /// The resident memory of the process, from the kernel: `5120 kB`.
     pub(crate) fn memory(&self) -> Result<String, Box<dyn Error>> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
@@ -167,7 +167,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // The only errors are that it is gone already.
+        // An error means that it has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -15,13 +15,13 @@ use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::mock::{Folder, end_with_stdin, first_answer, on_http, over_stdio};
+use crate::peer_clients;
 use crate::record::{Peer, request};
-use crate::replay_peers;
 use crate::table::{Contest, Table};
 
 /// What makes this program a replay instead of the benchmark: a trace follows.
 pub(crate) const ARGUMENT: &str = "replay";
-/// The same over HTTP.
+/// The argument for the same role over HTTP.
 pub(crate) const OVER_HTTP: &str = "replay-http";
 
 /// How many recordings a small and a large trace have.
@@ -58,7 +58,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
             || first_answer(&[ARGUMENT.as_ref(), &small]),
         )?;
     }
-    replay_peers::measure(table, &runtime, &folder)
+    peer_clients::measure(table, &runtime, &folder)
 }
 
 /// How much a replay holds, beside what it serves.
@@ -86,7 +86,7 @@ fn fresh(runtime: &Runtime, trace: &Path, count: u32) -> Result<Duration, Box<dy
     took
 }
 
-/// Calls all over a recording, so that hardly one is asked twice.
+/// Calls spread over a recording, so that hardly any is repeated.
 pub(crate) fn scattered(
     runtime: &Runtime,
     client: &Client,
@@ -107,7 +107,7 @@ pub(crate) fn scattered(
     Ok(started.elapsed() / u32::try_from(times)?)
 }
 
-/// What was recorded: a message for each call, and the text that answers it. The last says `hello`.
+/// The recorded calls: a message for each, and the text that answers it. The last text is `hello`.
 pub(crate) fn calls(count: u32) -> impl Iterator<Item = (String, String)> {
     let padding = "x".repeat(250);
     let numbers = (0..count).map(move |number| (format!("number {number}"), padding.clone()));
@@ -120,11 +120,11 @@ pub(crate) fn trace(path: &Path, count: u32) -> Result<PathBuf, Box<dyn Error>> 
     let head = r#"{"format":1,"session_id":"bench","server_info":{},"started_at":null,"metadata":{},"calls":["#;
     out.write_all(head.as_bytes())?;
     for (number, (message, text)) in calls(count).enumerate() {
-        let (asked, answered) = (number * 2, number * 2 + 1);
+        let (request_seq, response_seq) = (number * 2, number * 2 + 1);
         let comma = if number == 0 { "" } else { "," };
         write!(
             out,
-            r#"{comma}{{"request":{{"seq":{asked},"at_ms":{asked},"id":{number},"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"{message}"}}}}}},"response":{{"seq":{answered},"at_ms":{answered},"success":true,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}},"duration_ms":1}}"#
+            r#"{comma}{{"request":{{"seq":{request_seq},"at_ms":{request_seq},"id":{number},"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"{message}"}}}}}},"response":{{"seq":{response_seq},"at_ms":{response_seq},"success":true,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}},"duration_ms":1}}"#
         )?;
     }
     out.write_all(b"],\"messages\":[],\"ended_at\":null,\"end\":null}\n")?;
@@ -143,7 +143,7 @@ pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Serves a trace over HTTP, and says on stdout where; until stdin ends.
+/// Serves a trace over HTTP, and prints the URL to stdout; until stdin ends.
 pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     end_with_stdin();
     let server = open(file)?.server();

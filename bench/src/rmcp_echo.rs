@@ -26,18 +26,18 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::echo;
 use crate::mock::{checked, end_with_stdin, over_stdio};
-use crate::stdio::{BARE, Bare, arguments, sequential};
+use crate::stdio::{BARE, BareLoop, arguments, sequential};
 use crate::table::{Contest, Table};
 
 /// What makes this program that server instead of the benchmark.
 pub(crate) const ARGUMENT: &str = "rmcp-echo";
-/// The same over HTTP.
+/// The argument for the same role over HTTP.
 pub(crate) const OVER_HTTP: &str = "rmcp-echo-http";
 
 /// How many calls one turn makes.
 const CALLS: u32 = 5_000;
 
-/// A server of ours that says the same: its name, and this program in its role, on stdio and over HTTP.
+/// A server of ours with the same answers: its name, and this program in its role, on stdio and over HTTP.
 pub(crate) struct Ours<'a> {
     pub(crate) name: &'static str,
     pub(crate) on_stdio: [&'a Path; 2],
@@ -71,7 +71,7 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime, ours: &Ours<'_>) -> 
     Ok(())
 }
 
-/// A client of a server that says on stdout where it listens.
+/// A client of a server that prints its URL to stdout.
 async fn over_http(url: &str) -> Result<Client, Box<dyn Error>> {
     let client = Client::url(url).transport(HttpTransport::Streamable);
     checked(client.protocol(Protocol::Legacy(Revision::LATEST_LEGACY)).connect().await?).await
@@ -95,13 +95,13 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // The only errors are that it is gone already.
+        // An error means that it has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// One tool, which says what it is told.
+/// A server with one tool, which returns its argument.
 #[derive(Clone, Debug)]
 struct Echo;
 
@@ -112,7 +112,7 @@ struct Arguments {
 
 #[tool_router]
 impl Echo {
-    #[tool(description = "Says what you say")]
+    #[tool(description = "Returns its message")]
     fn echo(&self, Parameters(arguments): Parameters<Arguments>) -> String {
         arguments.message
     }
@@ -131,7 +131,7 @@ pub(crate) fn serve() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Serves over HTTP, and says on stdout where; until stdin ends.
+/// Serves over HTTP, and prints the URL to stdout; until stdin ends.
 pub(crate) fn serve_http() -> Result<(), Box<dyn Error>> {
     end_with_stdin();
     Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -148,7 +148,7 @@ pub(crate) fn serve_http() -> Result<(), Box<dyn Error>> {
                 async move { Ok::<_, Infallible>(service.handle(request).await) }
             });
             tokio::spawn(async move {
-                // A client that hangs up is no failure of ours.
+                // A disconnect of the client is no failure.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
             });
         }
@@ -166,7 +166,7 @@ pub(crate) fn measure_client(table: &mut Table, runtime: &Runtime, calls: u32) -
     let mut child = command.spawn()?;
     let pipes = (child.stdout.take().ok_or("no stdout")?, child.stdin.take().ok_or("no stdin")?);
     let client = runtime.block_on(().serve(pipes))?;
-    let mut bare = Bare::start(REQUEST.to_vec())?;
+    let mut bare = BareLoop::start(REQUEST.to_vec())?;
     let contest = Contest::new("rmcp 3.8 over stdio, 2025-11-25", BARE);
     table.measure(contest, || rmcp_sequential(runtime, &client, calls), || bare.sequential())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::http::{self, Server};
 use crate::mock::{self, Folder};
-use crate::proxy::{Calls, Session};
+use crate::proxy::{Calls, SessionMode};
 use crate::record::Peer;
 use crate::table::{Contest, Table};
 use crate::{echo, replay};
@@ -35,8 +35,8 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
         let what = format!("{name}: a fixed answer over HTTP");
         if table.wants(&what) {
             let (ours, bare) = (Server::start(&[over_http, &file])?, Server::start(&[http::ARGUMENT])?);
-            let mut ours = Calls::connect(ours.at, Session::None, 1).map(|calls| (calls, ours))?;
-            let mut bare = Calls::connect(bare.at, Session::None, 1).map(|calls| (calls, bare))?;
+            let mut ours = Calls::connect(ours.at, SessionMode::None, 1).map(|calls| (calls, ours))?;
+            let mut bare = Calls::connect(bare.at, SessionMode::None, 1).map(|calls| (calls, bare))?;
             let contest = Contest::new(what, "hyper with the same text");
             table.measure(contest, || ours.0.turn(), || bare.0.turn())?;
         }

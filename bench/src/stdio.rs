@@ -30,7 +30,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
     let eras = [("2025-11-25", Protocol::Legacy(Revision::LATEST_LEGACY)), ("2026-07-28", Protocol::Modern)];
     for (version, protocol) in eras {
         let (client, request) = runtime.block_on(connect(protocol))?;
-        let mut bare = Bare::start(request)?;
+        let mut bare = BareLoop::start(request)?;
         let what = format!("call_tool over stdio, {version}");
         let one = format!("{what}, one by one");
         table.measure(Contest::new(one, BARE), || sequential(&runtime, &client, CALLS), || bare.sequential())?;
@@ -49,7 +49,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What every call is made with: something of the caller's own, which costs nothing to have.
+/// The arguments of every call: a type of the caller that costs nothing to build.
 #[derive(Serialize)]
 pub(crate) struct Arguments {
     message: &'static str,
@@ -107,14 +107,14 @@ fn pipelined(runtime: &Runtime, client: &Client, window: u32) -> Result<Duration
 /// How the requests of a window are written.
 #[derive(Clone, Copy)]
 enum Writes {
-    /// As they come, which is what a client must do that delays nobody.
+    /// One write for each request, as a client must do that delays no caller.
     Each,
-    /// All at once, which takes a caller that has them all at once.
+    /// One write for all requests, which needs a caller that has all of them.
     One,
 }
 
-/// The same conversation with nothing around it.
-pub(crate) struct Bare {
+/// The same calls in a blocking loop, without a client library.
+pub(crate) struct BareLoop {
     child: Child,
     stdin: File,
     stdout: File,
@@ -123,8 +123,8 @@ pub(crate) struct Bare {
     buffer: Vec<u8>,
 }
 
-impl Bare {
-    pub(crate) fn start(mut request: Vec<u8>) -> Result<Bare, Box<dyn Error>> {
+impl BareLoop {
+    pub(crate) fn start(mut request: Vec<u8>) -> Result<BareLoop, Box<dyn Error>> {
         request.push(b'\n');
         let mut command = Command::new(std::env::current_exe()?);
         let mut child = command.arg(echo::ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -134,7 +134,8 @@ impl Bare {
         for pipe in [&stdin, &stdout] {
             fcntl(pipe, FcntlArg::F_SETPIPE_SZ(1024 * 1024))?;
         }
-        let mut bare = Bare { child, stdin: stdin.into(), stdout: stdout.into(), request, buffer: vec![0; 256 * 1024] };
+        let mut bare =
+            BareLoop { child, stdin: stdin.into(), stdout: stdout.into(), request, buffer: vec![0; 256 * 1024] };
         bare.exchange(1, Writes::Each)?; // the handshake
         Ok(bare)
     }
@@ -169,9 +170,9 @@ impl Bare {
     }
 }
 
-impl Drop for Bare {
+impl Drop for BareLoop {
     fn drop(&mut self) {
-        // The only errors are that it is gone already.
+        // An error means that it has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! What was measured, for people and for programs.
+//! The results, as text and as JSON.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 pub(crate) struct Table {
     /// The CPU that it all runs on.
     pub(crate) cpu: Option<usize>,
-    /// How often each side has its turn.
+    /// The number of turns of each side.
     pub(crate) rounds: usize,
-    /// Only what has this in its name.
+    /// If set, only contests with this in their name are measured.
     pub(crate) only: Option<String>,
-    /// What is known so far.
+    /// The results so far.
     pub(crate) rows: Vec<Row>,
 }
 
 /// One measurement.
 pub(crate) struct Row {
     pub(crate) contest: Contest,
-    /// What one operation takes us.
+    /// The time of one of our operations.
     pub(crate) ours: Duration,
-    /// What it takes the bare way.
+    /// The time of one operation of the other side.
     pub(crate) bare: Duration,
-    /// The median of the ratios, not the ratio of the medians: what slows a round down slows both sides of it.
+    /// The median of the ratios, not the ratio of the medians: a disturbance in a round slows both sides.
     pub(crate) ratio: f64,
 }
 
@@ -99,13 +99,13 @@ fn thousands(number: f64) -> String {
     groups.join(",")
 }
 
-/// Two ways to the same end.
+/// Two ways to do the same work.
 pub(crate) struct Contest {
-    /// What is done.
+    /// The work.
     pub(crate) what: String,
-    /// What the bare way is.
+    /// The other side.
     pub(crate) bare: &'static str,
-    /// How many bytes one operation is about, where that matters.
+    /// The number of bytes of one operation, for a throughput.
     pub(crate) bytes: Option<usize>,
 }
 
@@ -116,13 +116,12 @@ impl Contest {
 }
 
 impl Table {
-    /// Whether anybody wants to know; for those who have much to prepare.
+    /// Whether the table measures this, so that a caller can skip expensive preparation.
     pub(crate) fn wants(&self, what: &str) -> bool {
         self.only.as_ref().is_none_or(|only| what.contains(only.as_str()))
     }
 
-    /// Whether anybody wants to know how much memory is held; only where it is asked for, because a million calls take a
-    /// while.
+    /// Whether memory is measured: only if `--only` names it, because a million calls take a while.
     pub(crate) fn wants_memory(&self) -> bool {
         self.only.as_ref().is_some_and(|only| "memory".contains(only.as_str()))
     }
@@ -154,7 +153,7 @@ impl Table {
     }
 }
 
-/// What one of `times` operations takes.
+/// Runs an operation `times` times, and returns the time of one.
 pub(crate) fn each(times: u32, mut operation: impl FnMut()) -> Duration {
     let started = Instant::now();
     (0..times).for_each(|_| operation());

@@ -5,7 +5,7 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use rehearsal_core::trace::{JournalLine, JournalParts, JournalReader, write_entry, write_start};
+use rehearsal_core::trace::{JournalLine, JournalReader, JournalSessions, write_entry, write_start};
 
 fuzz_target!(|bytes: &[u8]| {
     let read = |bytes: &[u8]| -> Vec<JournalLine> {
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     assert_eq!(read(&written), lines);
-    JournalParts::new(JournalReader::new(Cursor::new(bytes)).skip_bad(true)).for_each(drop);
+    JournalSessions::new(JournalReader::new(Cursor::new(bytes)).skip_bad(true)).for_each(drop);
 });
 
 fn without_session(line: JournalLine) -> JournalLine {

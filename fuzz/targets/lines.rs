@@ -8,15 +8,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use libfuzzer_sys::fuzz_target;
-use rehearsal_core::message::{Message, Reason};
+use rehearsal_core::message::{GarbledReason, Message};
 use tokio::io::{AsyncRead, ReadBuf};
 
 // The file and not its crate: with TLS and HTTP around it this would build ten times as long.
 #[allow(dead_code, unreachable_pub)]
-#[path = "../../crates/rehearsal-wire/src/stdio/read.rs"]
-mod read;
+#[path = "../../crates/rehearsal-wire/src/stdio/line_reader.rs"]
+mod line_reader;
 
-use read::{Line, LineReader};
+use line_reader::{LineEvent, LineReader};
 
 fuzz_target!(|bytes: &[u8]| {
     let [limit, cut, stream @ ..] = bytes else { return };
@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(whole, lines(stream, cut, limit));
 
     let too_long =
-        |message: &Message| matches!(message.as_garbled().map(|garbled| &garbled.reason), Some(Reason::TooLong { .. }));
+        |message: &Message| matches!(message.as_garbled().map(|garbled| &garbled.reason), Some(GarbledReason::TooLong { .. }));
     if !whole.iter().any(too_long) {
         let mut joined = whole.iter().map(|message| message.raw().to_vec()).collect::<Vec<_>>().join(&b'\n');
         if stream.ends_with(b"\n") {
@@ -41,9 +41,9 @@ fn lines(stream: &[u8], cut: usize, limit: usize) -> Vec<Message> {
     let mut found = Vec::new();
     loop {
         match reader.poll_line(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Line::Message(message)) => found.push(message),
-            Poll::Ready(Line::End) => return found,
-            Poll::Ready(Line::Failed(error)) => panic!("{error}"),
+            Poll::Ready(LineEvent::Message(message)) => found.push(message),
+            Poll::Ready(LineEvent::End) => return found,
+            Poll::Ready(LineEvent::Failed(error)) => panic!("{error}"),
             Poll::Pending => panic!("there is nothing to wait for"),
         }
     }

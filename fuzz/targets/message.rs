@@ -29,7 +29,7 @@ fn examine(message: &Message) {
         Body::Response(Response { id: None, reply: Reply::Error(error) }) => {
             same(message, &Message::error(None, error))
         }
-        Body::Response(Response { id: None, reply: Reply::Result(_) }) => panic!("a result for nobody"),
+        Body::Response(Response { id: None, reply: Reply::Result(_) }) => panic!("a result without an id"),
         Body::Batch(messages) => {
             assert!(!messages.is_empty());
             messages.iter().for_each(examine);

@@ -1,18 +1,18 @@
-//! Pairing loses nothing: every message is found exactly once in what becomes of it.
+//! Pairing loses nothing: every message is in the results exactly once.
 //!
-//! Each line is a message; its first byte says who sends it on which channel, and whether the channel then ends.
+//! Each line is a message. Its first byte selects the sender and the channel, and whether the channel then ends.
 
 #![no_main]
 
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use rehearsal_core::exchange::{Channel, Exchange, Outcome, Pairing, Side, Stamped, Step};
+use rehearsal_core::exchange::{Channel, Exchange, Outcome, Pairing, PairingEvent, Side, TimedMessage};
 use rehearsal_core::message::{Body, Message};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut pairing = Pairing::<()>::default();
-    let (mut told, mut found) = (Vec::new(), Vec::new());
+    let (mut sent, mut found) = (Vec::new(), Vec::new());
     for (number, line) in (0..).zip(bytes.split(|byte| *byte == b'\n')) {
         let [first, raw @ ..] = line else { continue };
         let side = if first & 1 == 0 { Side::Client } else { Side::Server };
@@ -20,8 +20,8 @@ fuzz_target!(|bytes: &[u8]| {
         let message = Message::parse(raw.to_vec());
         let at = Duration::from_nanos(number);
         match message.body() {
-            Body::Batch(messages) => told.extend(messages.iter().map(|message| (at, message.raw().clone()))),
-            _ => told.push((at, message.raw().clone())),
+            Body::Batch(messages) => sent.extend(messages.iter().map(|message| (at, message.raw().clone()))),
+            _ => sent.push((at, message.raw().clone())),
         }
         step(pairing.step(side, channel, at, message), &mut found);
         if first & 0x80 != 0 {
@@ -31,24 +31,24 @@ fuzz_target!(|bytes: &[u8]| {
     pairing.finish().into_iter().for_each(|(lost, ())| exchange(lost, &mut found));
     assert_eq!(pairing.open_count(), 0);
     let mut found: Vec<_> = found.into_iter().map(|stamped| (stamped.at, stamped.message.raw().clone())).collect();
-    told.sort();
+    sent.sort();
     found.sort();
-    assert_eq!(told, found);
+    assert_eq!(sent, found);
 });
 
-fn step(step_taken: Step<()>, found: &mut Vec<Stamped>) {
-    match step_taken {
-        Step::Opened { displaced: ended, .. } | Step::Cancelled { expired: ended, .. } => {
+fn step(event: PairingEvent<()>, found: &mut Vec<TimedMessage>) {
+    match event {
+        PairingEvent::Opened { displaced: ended, .. } | PairingEvent::Cancelled { expired: ended, .. } => {
             ended.into_iter().for_each(|(ended, ())| exchange(ended, found));
         }
-        Step::Settled { exchange: ended, tag: () } => exchange(ended, found),
-        Step::Attached { .. } => {}
-        Step::Loose { message, .. } => found.push(message),
-        Step::Batch(steps) => steps.into_iter().for_each(|taken| step(taken, found)),
+        PairingEvent::Completed { exchange: ended, tag: () } => exchange(ended, found),
+        PairingEvent::Attached { .. } => {}
+        PairingEvent::Unpaired { message, .. } => found.push(message),
+        PairingEvent::Batch(events) => events.into_iter().for_each(|event| step(event, found)),
     }
 }
 
-fn exchange(ended: Box<Exchange>, found: &mut Vec<Stamped>) {
+fn exchange(ended: Box<Exchange>, found: &mut Vec<TimedMessage>) {
     assert!(ended.answer().is_none_or(|answer| answer.at >= ended.request.at));
     found.push(ended.request);
     found.extend(ended.notifications);

@@ -11,10 +11,10 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/rehearsal-wire/src/http/sse.rs"]
 mod sse;
 
-use sse::{Decoder, Event, EventTooLong, encode};
+use sse::{Decoder, EventTooLong, SseEvent, encode};
 
 /// Every event, what was left unfinished, and the error, if any.
-type Decoded = (Vec<Event>, Option<Event>, Option<EventTooLong>);
+type Decoded = (Vec<SseEvent>, Option<SseEvent>, Option<EventTooLong>);
 
 fuzz_target!(|bytes: &[u8]| {
     let [limit, cut, stream @ ..] = bytes else { return };

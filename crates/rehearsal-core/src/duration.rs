@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_alone_is_seconds() {
+    fn a_number_without_a_unit_is_seconds() {
         let table = [("30", 30_000), ("0.5", 500), ("2m", 120_000), ("1h", 3_600_000), ("250ms", 250), ("1.5 s", 1500)];
         for (text, milliseconds) in table {
             assert_eq!(read(text), Ok(Duration::from_millis(milliseconds)), "{text}");
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_to_wait_is_refused() {
+    fn an_invalid_duration_is_refused() {
         for text in ["", "soon", "-1", "5 days", "0", "1e300", "inf", "nan", "9000h"] {
             assert!(read(text).is_err(), "{text}");
         }

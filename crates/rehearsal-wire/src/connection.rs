@@ -1,4 +1,4 @@
-//! The connection to one peer, the same for every transport.
+//! The connection to one peer, with one interface for every transport.
 
 use std::fmt;
 use std::future::Future;
@@ -19,8 +19,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A connection to one peer: a sender and a receiver.
 ///
-/// Dropping both halves closes the connection at once and kills the process behind it; [`Sender::close`] ends it
-/// politely.
+/// Dropping both halves closes the connection at once and kills its process; [`Sender::close`] lets the
+/// peer finish first.
 #[derive(Debug)]
 pub struct Connection {
     /// Sends to the peer; many tasks may share it.
@@ -64,9 +64,10 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// Carries out a fault in place of a response, or just before it. A transport without this fault carries out the
     /// nearest one that it has.
     ///
-    /// Only the server side of a transport has faults; the other side returns [`Impossible`](SendError::Impossible).
-    fn inject_fault(&self, channel: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
-        let _ = (channel, misdeed);
+    /// Only the server side of a transport has faults; the other side returns
+    /// [`FaultsUnsupported`](SendError::FaultsUnsupported).
+    fn inject_fault(&self, channel: Channel, fault: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
+        let _ = (channel, fault);
         Box::pin(async { Err(SendError::FaultsUnsupported) })
     }
 
@@ -81,7 +82,7 @@ pub trait Sender: fmt::Debug + Send + Sync {
         self.close_channel(channel);
     }
 
-    /// Closes the connection: politely first, then by force. Returns when it is closed, and may be called again.
+    /// Closes the connection: first by request, then by force. Returns when it is closed, and may be called again.
     fn close(&self) -> BoxFuture<'_, StopOutcome>;
 
     /// Closes the connection at once, without waiting: a process is killed, sockets are closed.
@@ -268,10 +269,10 @@ pub enum SendError {
     #[error("the message has a line end inside; over stdio one message is one line")]
     LineEnd,
     /// This side of the transport cannot carry out faults.
-    #[error("this end of the connection cannot misbehave")]
+    #[error("this side of the connection cannot inject faults")]
     FaultsUnsupported,
     /// The channel does not exist, or was closed.
-    #[error("the channel to answer on is gone")]
+    #[error("the channel is closed")]
     NoChannel,
     /// The transport failed.
     #[error("could not write: {why}")]

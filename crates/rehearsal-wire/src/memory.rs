@@ -12,12 +12,12 @@ use tokio::sync::mpsc;
 use crate::{BoxFuture, Connection, ConnectionEnd, Event, Outgoing, Receiver, SendError, Sender, StopOutcome};
 
 /// Messages in the queue before a sender has to wait.
-const QUEUE: usize = 1024;
+const QUEUE_CAPACITY: usize = 1024;
 
 /// Builds two connections, each the peer of the other.
 pub fn pair() -> (Connection, Connection) {
-    let (to_right, from_left) = mpsc::channel(QUEUE);
-    let (to_left, from_right) = mpsc::channel(QUEUE);
+    let (to_right, from_left) = mpsc::channel(QUEUE_CAPACITY);
+    let (to_left, from_right) = mpsc::channel(QUEUE_CAPACITY);
     let end = |to, from| Connection {
         sender: Arc::new(MemorySender { to: Mutex::new(Some(to)) }),
         receiver: Box::new(MemoryReceiver { from }),
@@ -38,9 +38,9 @@ impl MemorySender {
     }
 
     /// Carries out a fault. This transport has no lines, no stderr and no HTTP status: a message is whole or garbled.
-    async fn apply_fault(&self, misdeed: TransportFault) -> Result<AfterFault, SendError> {
-        let ends = matches!(misdeed, TransportFault::Disconnect { .. } | TransportFault::CutStream(_));
-        let said = match misdeed {
+    async fn apply_fault(&self, fault: TransportFault) -> Result<AfterFault, SendError> {
+        let ends = matches!(fault, TransportFault::Disconnect { .. } | TransportFault::CutStream(_));
+        let messages = match fault {
             TransportFault::RawAnswers(answers) => answers,
             TransportFault::Truncate(answer) | TransportFault::CutStream(answer) => vec![first_half(&answer)],
             TransportFault::Disconnect { at: DisconnectAt::Before, .. } | TransportFault::Flood(_) => Vec::new(),
@@ -55,7 +55,7 @@ impl MemorySender {
             }
             TransportFault::HttpStatus(refused) => vec![refused.fallback_error],
         };
-        for bytes in said {
+        for bytes in messages {
             self.deliver(Message::parse(bytes)).await?;
         }
         if ends {
@@ -84,8 +84,8 @@ impl Sender for MemorySender {
         Box::pin(self.deliver(Message::parse(bytes)))
     }
 
-    fn inject_fault(&self, _: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
-        Box::pin(self.apply_fault(misdeed))
+    fn inject_fault(&self, _: Channel, fault: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
+        Box::pin(self.apply_fault(fault))
     }
 
     fn abort(&self) {
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_one_end_says_the_other_hears_and_the_end_is_told() {
+    async fn messages_and_the_close_reach_the_other_end() {
         let (left, mut right) = pair();
         left.sender.send_bytes(Channel::MAIN, Bytes::from_static(b"noise")).await.unwrap();
         let Event::Message { message, .. } = right.receiver.receive().await else { panic!("no message") };
@@ -127,19 +127,19 @@ mod tests {
         assert!(left.sender.send_bytes(Channel::MAIN, Bytes::new()).await.is_err());
     }
 
-    async fn heard(misdeed: TransportFault) -> (Vec<String>, AfterFault) {
+    async fn deliver_fault(fault: TransportFault) -> (Vec<String>, AfterFault) {
         let (left, mut right) = pair();
-        let aftermath = left.sender.inject_fault(Channel::MAIN, misdeed).await.unwrap();
+        let after = left.sender.inject_fault(Channel::MAIN, fault).await.unwrap();
         left.sender.close().await;
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         while let Event::Message { message, .. } = right.receiver.receive().await {
-            heard.push(message.text().into_owned());
+            received.push(message.text().into_owned());
         }
-        (heard, aftermath)
+        (received, after)
     }
 
     #[tokio::test]
-    async fn misdeeds_are_messages_or_an_end() {
+    async fn a_fault_is_a_message_or_a_close() {
         let answer = || Bytes::from_static(b"{\"a\":1}");
         let disconnect = |at| TransportFault::Disconnect { answer: answer(), at };
         let table = [
@@ -152,11 +152,11 @@ mod tests {
             (disconnect(DisconnectAt::After), vec!["{\"a\":1}"], AfterFault::Closed),
             (TransportFault::CutStream(answer()), vec!["{\"a"], AfterFault::Closed),
         ];
-        for (misdeed, expected, aftermath) in table {
+        for (fault, expected, after) in table {
             assert_eq!(
-                heard(misdeed.clone()).await,
-                (expected.into_iter().map(str::to_owned).collect(), aftermath),
-                "{misdeed:?}"
+                deliver_fault(fault.clone()).await,
+                (expected.into_iter().map(str::to_owned).collect(), after),
+                "{fault:?}"
             );
         }
     }

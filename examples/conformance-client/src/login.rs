@@ -1,4 +1,4 @@
-//! Who logs in.
+//! The OAuth login of a scenario.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::scenario::Scenario;
 const CLIENT_METADATA: &str = "https://conformance-test.local/client-metadata.json";
 const REDIRECT_URI: &str = "http://127.0.0.1:3000/callback";
 
-/// How to log in: as a client of its own where the scenario is about that, otherwise for somebody who always consents.
+/// The login for a scenario: with client credentials if the scenario tests that, otherwise with a user who always consents.
 pub(crate) fn oauth(scenario: &Scenario) -> OAuth {
     let (id, secret) = (scenario.text("client_id"), scenario.text("client_secret"));
     if scenario.name.contains("client-credentials") {
@@ -39,7 +39,7 @@ pub(crate) fn oauth(scenario: &Scenario) -> OAuth {
     }
 }
 
-/// The suite's authorization server asks nobody: it sends the browser back at once.
+/// The suite's authorization server shows no page: it redirects the browser at once.
 async fn consent(url: String) -> Result<String, String> {
     let options = HttpClientOptions::new(&url).map_err(|error| error.to_string())?;
     let request = Request::get(&url).body(Bytes::new()).map_err(|error| error.to_string())?;

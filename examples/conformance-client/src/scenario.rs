@@ -1,9 +1,9 @@
-//! What the suite says about a scenario, in the environment.
+//! The scenario, from the environment variables that the suite sets.
 
 use rehearsal::client::Protocol;
 use serde_json::Value;
 
-/// What the suite says about a scenario.
+/// A scenario of the suite.
 pub(crate) struct Scenario {
     pub(crate) name: String,
     context: Value,
@@ -21,17 +21,17 @@ impl Scenario {
         }
     }
 
-    /// Which era the suite plays; versions of it before 0.2 know only handshakes, and do not say.
+    /// The era of the scenario; versions of the suite before 0.2 have only handshakes and no variable for it.
     pub(crate) fn protocol(&self) -> Protocol {
         self.version.as_deref().unwrap_or("legacy").parse().unwrap_or_default()
     }
 
-    /// Something that the client could not know otherwise, such as a secret.
+    /// A value of the context, such as a secret.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.context.get(key)?.as_str()
     }
 
-    /// The calls to make, where the suite says which: names and arguments.
+    /// The tool calls that the suite requests, with names and arguments; empty if it requests none.
     pub(crate) fn tool_calls(&self) -> Vec<(String, Value)> {
         let calls = self.context.get("toolCalls").and_then(Value::as_array);
         let call = |call: &Value| Some((call.get("name")?.as_str()?.to_owned(), call.get("arguments")?.clone()));

@@ -63,7 +63,7 @@ impl RouteInstructions {
         RouteInstructions { limit, ..self }
     }
 
-    /// The call itself, to say more about it, such as a time-out.
+    /// The request builder, for more options such as a time-out.
     pub fn call(self) -> RequestBuilder {
         let RouteInstructions { call, message, context, limit } = self;
         call.arguments(json!({"message": message, "context": context, "limit": limit}))
@@ -96,7 +96,7 @@ impl GetInstructions {
         GetInstructions { exact_match: true, ..self }
     }
 
-    /// The call itself, to say more about it, such as a time-out.
+    /// The request builder, for more options such as a time-out.
     pub fn call(self) -> RequestBuilder {
         let GetInstructions { call, filter: mut arguments, exact_match } = self;
         arguments.insert("exact_match".to_owned(), exact_match.into());
@@ -118,7 +118,7 @@ impl SearchInstructions {
         SearchInstructions { limit, ..self }
     }
 
-    /// The call itself, to say more about it, such as a time-out.
+    /// The request builder, for more options such as a time-out.
     pub fn call(self) -> RequestBuilder {
         let SearchInstructions { call, query, limit } = self;
         call.arguments(json!({"query": query, "limit": limit}))
@@ -133,7 +133,7 @@ pub struct SwitchEngine {
 }
 
 impl SwitchEngine {
-    /// The call itself, to say more about it, such as a time-out.
+    /// The request builder, for more options such as a time-out.
     pub fn call(self) -> RequestBuilder {
         self.call.arguments(json!({"engine_version": self.engine_version}))
     }

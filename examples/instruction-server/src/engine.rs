@@ -68,17 +68,17 @@ impl fmt::Display for EngineVersion {
 
 /// No engine has that name.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown engine version {asked:?}; there are {}{}", known(), did_you_mean(.asked))]
+#[error("unknown engine version {name:?}; there are {}{}", known(), did_you_mean(.name))]
 pub(crate) struct UnknownEngine {
-    asked: String,
+    name: String,
 }
 
 fn known() -> String {
     EngineVersion::ALL.map(EngineVersion::as_str).join(" and ")
 }
 
-fn did_you_mean(asked: &str) -> String {
-    let close = suggest::closest(asked, EngineVersion::ALL.map(EngineVersion::as_str));
+fn did_you_mean(name: &str) -> String {
+    let close = suggest::closest(name, EngineVersion::ALL.map(EngineVersion::as_str));
     close.map(|close| format!("; did you mean {close}?")).unwrap_or_default()
 }
 
@@ -87,11 +87,11 @@ impl std::str::FromStr for EngineVersion {
 
     fn from_str(text: &str) -> Result<EngineVersion, UnknownEngine> {
         let found = EngineVersion::ALL.into_iter().find(|version| version.as_str() == text);
-        found.ok_or_else(|| UnknownEngine { asked: text.to_owned() })
+        found.ok_or_else(|| UnknownEngine { name: text.to_owned() })
     }
 }
 
-/// Texts that are ready to be ranked; `K` says which text it is.
+/// Texts that are ready to be ranked; `K` identifies the text.
 struct Index<K>(SearchEngine<K>);
 
 impl<K: Copy + Ord + std::hash::Hash> Index<K> {
@@ -111,7 +111,7 @@ impl<K: Copy + Ord + std::hash::Hash> Index<K> {
 
 /// All engines for one set of instructions.
 ///
-/// An index is made when it is first needed, so that nobody waits for it before the handshake.
+/// An index is built on first use, so that the handshake does not wait for it.
 #[derive(Default)]
 pub(crate) struct Engines {
     durian_05: OnceLock<Index<usize>>,
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_counts_more_than_a_trigger_a_trigger_more_than_a_tag_and_a_tag_more_than_the_text() {
+    fn title_trigger_tag_and_text_have_decreasing_weight() {
         let same = "Nothing about it here, only words of the same number.";
         let instructions = [
             instruction("body", "tags: [filler]", "A rollback is mentioned, beside words of the same number."),

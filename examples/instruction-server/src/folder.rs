@@ -1,4 +1,4 @@
-//! All instructions of a folder, and the files that are none.
+//! All instructions of a folder, and the files that are no valid instruction.
 
 use std::fmt;
 use std::fs::{self, File};

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_saphyr::UserMessageFormatter;
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instruction {
     /// The path below the folder, without `.md`: `process/retrospective`.
@@ -24,7 +24,7 @@ pub(crate) struct FrontMatter {
     pub(crate) description: String,
     #[serde(default)]
     pub(crate) tags: Vec<String>,
-    /// What people say when they need it.
+    /// Phrases of users who need it.
     #[serde(default)]
     pub(crate) triggers: Vec<String>,
     /// What people type when they want exactly it: `/pongogo-retro`.
@@ -89,7 +89,7 @@ fn split(text: &str) -> Result<(&str, &str), BadInstruction> {
     Err(bad(1, "the front matter never ends: no second line `---`"))
 }
 
-/// The parser counts its lines from the YAML on, so the place that it tells is not that in the file.
+/// Removes the position from a message of the parser: the parser counts lines from the start of the YAML, not of the file.
 fn without_place(message: &str) -> String {
     message.rfind(" at line ").map_or(message, |end| &message[..end]).to_owned()
 }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn front_matter_and_body_are_told_apart() {
+    fn front_matter_and_body_are_separated() {
         let text = "---\ntitle: Work log\ncategory: docs\ntags: [log]\ncommands: [/log]\n---\n\n# Log\n\n---\nrest\n";
         let instruction = Instruction::parse("work-log", text).unwrap();
         assert_eq!(instruction.front_matter.title, "Work log");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line_in_the_file() {
+    fn an_error_has_its_line_in_the_file() {
         assert_eq!(why("# Only Markdown\n"), (1, "no front matter: the first line must be `---`".to_owned()));
         assert_eq!(why("---\ntitle: A\n"), (1, "the front matter never ends: no second line `---`".to_owned()));
         let (line, text) = why("---\ntitle: A\ncategory: b\ntag: [x]\n---\n");

@@ -1,4 +1,4 @@
-//! The instructions of a folder and the questions that they answer.
+//! The instructions of a folder, and the search in them.
 
 use rehearsal_core::suggest;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use crate::engine::{EngineVersion, Engines};
 use crate::instruction::Instruction;
 use crate::results::{Filtered, Ranked, RankedInstruction, Shown, Why};
 
-/// Instructions, ready to be asked about.
+/// Instructions with their search indexes.
 pub(crate) struct Library {
     instructions: Vec<Instruction>,
     engines: Engines,
@@ -44,7 +44,7 @@ impl Library {
         let command =
             message.split_whitespace().next().filter(|word| version.knows_commands() && word.starts_with('/'));
         let owner = command.and_then(|command| self.owner(command));
-        // BM25 counts a word as often as it is asked for: the message counts twice, its context once.
+        // BM25 counts a word as often as the query has it: the message counts twice, its context once.
         let query = format!("{message} {message} {}", context.map(words).unwrap_or_default());
         let ranked = self.engines.ranked(version, &self.instructions, &query);
         let others = ranked.into_iter().filter(|(number, _)| Some(*number) != owner);
@@ -101,21 +101,21 @@ impl Library {
         categories.dedup();
         let topics: Vec<&str> = self.instructions.iter().flat_map(topics).collect();
         let wanted = [("topic", &filter.topic, &topics), ("category", &filter.category, &categories)];
-        let (mut asked, mut hints) = (Vec::new(), Vec::new());
+        let (mut filters, mut hints) = (Vec::new(), Vec::new());
         for (field, value, known) in wanted {
             let Some(value) = value else { continue };
-            asked.push(format!("the {field} {value:?}"));
+            filters.push(format!("the {field} {value:?}"));
             let there = known.iter().any(|known| filter.how.matches(known, value));
             if let Some(close) = suggest::closest(value, known.iter().copied()).filter(|_| !there) {
                 hints.push(format!("; did you mean {close:?}?"));
             }
         }
-        if asked.is_empty() || categories.is_empty() {
+        if filters.is_empty() || categories.is_empty() {
             return "There are no instructions.".to_owned();
         }
         let end = if hints.is_empty() { "." } else { "" };
-        let (asked, hints, categories) = (asked.join(" and "), hints.concat(), categories.join(", "));
-        format!("No instruction has {asked}{hints}{end} Categories: {categories}.")
+        let (filters, hints, categories) = (filters.join(" and "), hints.concat(), categories.join(", "));
+        format!("No instruction has {filters}{hints}{end} Categories: {categories}.")
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_of_the_samples_leads_to_its_instruction_first_and_in_any_case() {
+    fn every_command_finds_its_instruction_first_in_any_case() {
         let library = samples();
         for instruction in &library.instructions {
             for command in &instruction.front_matter.commands {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_does_not_exist_is_told_with_a_suggestion() {
+    fn an_unknown_command_gets_a_suggestion() {
         let found = samples().route(ENGINE, "/pongogo-rtro", None, 5);
         assert_eq!(found.note.as_deref(), Some("There is no command /pongogo-rtro; did you mean /pongogo-retro?"));
         assert_eq!(samples().route(EngineVersion::Durian05, "/pongogo-rtro", None, 5).note, None);
@@ -221,10 +221,10 @@ mod tests {
         assert_eq!(get(Some("retrospective"), Some("process"), Comparison::Whole).0, ["retrospective"]);
         assert_eq!(get(None, None, Comparison::Part).0.len(), library.instructions.len());
         let (found, note) = get(Some("retrospectve"), None, Comparison::Whole);
-        let told = r#"No instruction has the topic "retrospectve"; did you mean "retrospective"? Categories: "#;
-        assert!(found.is_empty() && note.as_ref().is_some_and(|note| note.starts_with(told)), "{note:?}");
+        let expected = r#"No instruction has the topic "retrospectve"; did you mean "retrospective"? Categories: "#;
+        assert!(found.is_empty() && note.as_ref().is_some_and(|note| note.starts_with(expected)), "{note:?}");
         let (_, note) = get(Some("incident"), Some("process"), Comparison::Part);
-        let told = r#"No instruction has the topic "incident" and the category "process". Categories: "#;
-        assert!(note.as_ref().is_some_and(|note| note.starts_with(told)), "{note:?}");
+        let expected = r#"No instruction has the topic "incident" and the category "process". Categories: "#;
+        assert!(note.as_ref().is_some_and(|note| note.starts_with(expected)), "{note:?}");
     }
 }

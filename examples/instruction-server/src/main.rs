@@ -1,4 +1,4 @@
-//! An MCP server over a folder of Markdown instructions; `--help` says how.
+//! An MCP server over a folder of Markdown instructions; see `--help`.
 //!
 //! ```text
 //! folder ──► instructions ──► engines (BM25) ──► library ──► four tools ──► stdio or HTTP

@@ -14,7 +14,7 @@ pub(crate) struct Ranked {
     /// The engine that ranked them.
     pub(crate) engine_version: EngineVersion,
     pub(crate) instructions: Vec<RankedInstruction>,
-    /// What should be known about the question itself, such as a command that does not exist.
+    /// A note about the query, such as an unknown command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct RankedInstruction {
 pub(crate) enum Why {
     /// The message was its command.
     Command,
-    /// It has words in common with what was asked.
+    /// It has words in common with the query.
     Relevance {
         /// The score of BM25.
         score: f64,

@@ -1,4 +1,4 @@
-//! Serving until the client leaves or somebody tells us to end.
+//! Serves until the client disconnects or a signal stops the server.
 
 use std::convert::Infallible;
 use std::io;
@@ -20,8 +20,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::server::InstructionServer;
 
-/// How long answers may still be on their way when we were told to end.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// After a stop signal: maximum time for pending responses.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why serving ended before it should.
 #[derive(Debug, thiserror::Error)]
@@ -30,17 +30,17 @@ pub(crate) enum ServeError {
     Listen { address: SocketAddr, cause: io::Error },
     #[error("signals cannot be awaited: {0}")]
     Signals(#[source] io::Error),
-    #[error("the client did not begin a conversation: {0}")]
+    #[error("the handshake failed: {0}")]
     Handshake(#[source] Box<ServerInitializeError>),
 }
 
 /// Serves stdin and stdout until stdin ends.
 pub(crate) async fn stdio(server: InstructionServer) -> Result<(), ServeError> {
-    let end = told_to_end().map_err(ServeError::Signals)?;
+    let end = stop_signal().map_err(ServeError::Signals)?;
     let serving = async {
         match server.serve(stdio_pipes()).await {
             Ok(running) => {
-                // It ends because the client left, and that is no failure.
+                // It ends because the client disconnected, which is no failure.
                 let _ = running.waiting().await;
                 Ok(())
             }
@@ -54,9 +54,9 @@ pub(crate) async fn stdio(server: InstructionServer) -> Result<(), ServeError> {
     }
 }
 
-/// Serves Streamable HTTP at `/mcp`, and says on stderr where: `listening on http://127.0.0.1:43121/mcp`.
+/// Serves Streamable HTTP at `/mcp`, and prints the URL to stderr: `listening on http://127.0.0.1:43121/mcp`.
 pub(crate) async fn http(server: InstructionServer, address: SocketAddr) -> Result<(), ServeError> {
-    let end = told_to_end().map_err(ServeError::Signals)?;
+    let end = stop_signal().map_err(ServeError::Signals)?;
     tokio::pin!(end);
     let failed = |cause| ServeError::Listen { address, cause };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -71,14 +71,14 @@ pub(crate) async fn http(server: InstructionServer, address: SocketAddr) -> Resu
             accepted = listener.accept() => accepted,
             () = &mut end => break,
         };
-        // Somebody who hung up at once, or too many open files: neither is the end of a server.
+        // The client disconnected at once, or there are too many open files: the server continues.
         match accepted {
             Ok((stream, _)) => answer(&service, &connections, stream),
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
     stop.cancel();
-    let _ = tokio::time::timeout(FAREWELL, connections.shutdown()).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, connections.shutdown()).await;
     Ok(())
 }
 
@@ -98,12 +98,12 @@ fn answer(
         }
     });
     let connection = connections.watch(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
-    // A client that hangs up is no failure of ours.
+    // A disconnect of the client is no failure.
     tokio::spawn(async move { drop(connection.await) });
 }
 
 /// Resolves at SIGTERM or SIGINT.
-fn told_to_end() -> io::Result<impl Future<Output = ()>> {
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {
         tokio::select! {

@@ -15,8 +15,8 @@ use crate::engine::{EngineVersion, UnknownEngine};
 use crate::library::{Comparison, Filter, Library};
 use crate::results::{Filtered, Ranked, Switched};
 
-/// The most instructions that one may ask for.
-const LIMIT: usize = 100;
+/// Maximum number of instructions in one result.
+const MAX_RESULTS: usize = 100;
 
 /// The server; clones share everything, so that an engine is switched for all clients of one process.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub(crate) struct InstructionServer {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RouteInstructions {
-    /// What the user said, or a command such as `/pongogo-retro`.
+    /// The message of the user, or a command such as `/pongogo-retro`.
     #[schemars(length(min = 1))]
     message: String,
     /// What is known about the conversation; its words count half as much as those of the message.
@@ -36,7 +36,7 @@ struct RouteInstructions {
     context: Option<Map<String, Value>>,
     /// The most instructions to return.
     #[serde(default = "five", deserialize_with = "whole")]
-    #[schemars(range(min = 1, max = LIMIT))]
+    #[schemars(range(min = 1, max = MAX_RESULTS))]
     limit: usize,
 }
 
@@ -62,7 +62,7 @@ struct SearchInstructions {
     query: String,
     /// The most instructions to return.
     #[serde(default = "ten", deserialize_with = "whole")]
-    #[schemars(range(min = 1, max = LIMIT))]
+    #[schemars(range(min = 1, max = MAX_RESULTS))]
     limit: usize,
 }
 
@@ -193,6 +193,6 @@ impl ServerHandler for InstructionServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("instruction-server", env!("CARGO_PKG_VERSION")))
-            .with_instructions("Call route_instructions with what the user said before you begin to work on it.")
+            .with_instructions("Call route_instructions with the message of the user before you begin to work on it.")
     }
 }

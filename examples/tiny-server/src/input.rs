@@ -93,7 +93,7 @@ fn shown(tool: &Tool, response: &Value) -> String {
         (Tool::Ask(_), Some("accept")) => format!("Hello, {}!", response["content"]["name"].as_str().unwrap_or("you")),
         (Tool::Ask(_), Some("decline")) => "declined".to_owned(),
         (Tool::Ask(_), _) => "cancelled".to_owned(),
-        (Tool::Sample(_), _) => format!("model said: {}", texts(&response["content"], "text")),
+        (Tool::Sample(_), _) => format!("model answered: {}", texts(&response["content"], "text")),
         (Tool::Roots, _) => texts(&response["roots"], "uri"),
     }
 }

@@ -4,7 +4,7 @@
     python_calls.py [--era ...] --calls FILE --url URL [--transport http|sse]
 
 FILE has a JSON list of `{"method": ..., "params": ...}`. Each is answered by `{"result": ...}` or `{"error": ...}`, with
-what was `heard` before: progress and log messages. A list in the list is made at once, and answered by the `answers` and
+what was `received` before: progress and log messages. A list in the list is made at once, and answered by the `answers` and
 the `order` in which they came.
 """
 
@@ -71,13 +71,13 @@ async def main() -> None:
         server = StdioServerParameters(command=arguments.stdio[0], args=arguments.stdio[1:])
     else:
         server = sse_client(arguments.url) if arguments.transport == "sse" else arguments.url
-    answers, heard = [], []
+    answers, received = [], []
 
     async def on_progress(progress, total, message):
-        heard.append(["progress", progress, total, message])
+        received.append(["progress", progress, total, message])
 
     async def on_log(params):
-        heard.append(["log", params.level, params.data, params.logger])
+        received.append(["log", params.level, params.data, params.logger])
 
     client = Client(
         server,
@@ -90,15 +90,15 @@ async def main() -> None:
         list_roots_callback=answer_roots,
     )
 
-    async def said(call):
+    async def send(call):
         try:
             result = await answer(client, call["method"], call.get("params") or {}, on_progress)
             return {"result": result.model_dump(by_alias=True, mode="json", exclude_none=True)}
         except MCPError as error:
             return {"error": {"code": error.error.code, "message": error.error.message}}
 
-    async def in_order(number, call, order):
-        answered = await said(call)
+    async def send_in_order(number, call, order):
+        answered = await send(call)
         order.append(number)
         return answered
 
@@ -106,12 +106,12 @@ async def main() -> None:
         for call in calls:
             if isinstance(call, list):
                 order = []
-                together = [in_order(number, one, order) for number, one in enumerate(call)]
+                together = [send_in_order(number, one, order) for number, one in enumerate(call)]
                 answered = {"answers": await asyncio.gather(*together), "order": order}
             else:
-                answered = await said(call)
-            answers.append({**answered, "heard": heard.copy()})
-            heard.clear()
+                answered = await send(call)
+            answers.append({**answered, "received": received.copy()})
+            received.clear()
     print(json.dumps(answers))
 
 

@@ -4,7 +4,7 @@
 //   node typescript_calls.mjs [--era ...] --calls FILE --url URL [--transport http|sse]
 //
 // FILE has a JSON list of `{"method": ..., "params": ...}`. Each is answered by `{"result": ...}` or `{"error": ...}`, with the
-// progress that was `heard` before. A list in the list is made at once, and answered by the `answers` and the `order` in which
+// progress that was `received` before. A list in the list is made at once, and answered by the `answers` and the `order` in which
 // they came.
 // Run it with the Node that `install` installed: the SDK is looked for beside it.
 
@@ -52,8 +52,8 @@ client.setRequestHandler('sampling/createMessage', async () => ({
 }));
 client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: 'file:///project', name: 'project' }] }));
 await client.connect(transport());
-const heard = [];
-const onprogress = ({ progress, total, message }) => heard.push(['progress', progress, total ?? null, message ?? null]);
+const received = [];
+const onprogress = ({ progress, total, message }) => received.push(['progress', progress, total ?? null, message ?? null]);
 const methods = {
     'tools/list': () => client.listTools(),
     'resources/list': () => client.listResources(),
@@ -82,8 +82,8 @@ const together = async calls => {
 };
 const answers = [];
 for (const call of JSON.parse(readFileSync(values.calls, 'utf8'))) {
-    const said = Array.isArray(call) ? await together(call) : await answered(call);
-    answers.push({ ...said, heard: heard.splice(0) });
+    const reply = Array.isArray(call) ? await together(call) : await answered(call);
+    answers.push({ ...reply, received: received.splice(0) });
 }
 await client.close();
 console.log(JSON.stringify(answers));

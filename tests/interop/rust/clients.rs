@@ -12,7 +12,7 @@ use crate::installation::{TIMEOUT, folder};
 /// How a client chooses the era.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Era {
-    /// It finds out.
+    /// The client probes the server.
     Auto,
     /// With a handshake.
     Legacy,
@@ -23,7 +23,7 @@ pub(crate) enum Era {
 impl Era {
     pub(crate) const ALL: [Era; 3] = [Era::Auto, Era::Legacy, Era::Modern];
 
-    /// The version that is spoken in the end.
+    /// The negotiated version.
     pub(crate) fn version(self) -> &'static str {
         match self {
             Era::Auto | Era::Modern => "2026-07-28",
@@ -32,10 +32,10 @@ impl Era {
     }
 }
 
-/// How the scripts in `clients/` are told the era, and which version is spoken in the end.
+/// The `--era` arguments of the scripts in `clients/`, each with the negotiated version.
 pub(crate) const ERAS: [(&str, &str); 3] = [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("modern", "2026-07-28")];
 
-/// What a client sees that can do everything.
+/// The output of a client that supports everything.
 pub(crate) fn everything(version: &str) -> Value {
     json!({
         "protocol_version": version,
@@ -45,7 +45,7 @@ pub(crate) fn everything(version: &str) -> Value {
         "unknown": {"kind": "protocol_error", "code": -32602, "message": "unknown tool \"no_such_tool\""},
         "progress": 3,
         "ask": "Hello, Ada!",
-        "sample": "model said: sampled",
+        "sample": "model answered: sampled",
         "roots": "file:///project",
         "resource": "Hello from tiny-server",
         "prompt": "Hello Ada",
@@ -54,14 +54,14 @@ pub(crate) fn everything(version: &str) -> Value {
     })
 }
 
-/// What a client prints about the server.
+/// Runs a client script, and returns its JSON output.
 pub(crate) async fn run_script(program: &Path, script: &str, era: &str, transport: &[&str]) -> Value {
     let mut command = Command::new(program);
     command.arg(folder().join("clients").join(script)).args(["--era", era]).args(transport);
     let output = command.stdin(Stdio::null()).kill_on_drop(true).output();
     let output = timeout(TIMEOUT, output).await.expect("the client hangs").unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said, "", "{script} {transport:?}, era {era} complains");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(stderr, "", "{script} {transport:?}, era {era} complains");
     assert!(output.status.success());
     serde_json::from_slice(&output.stdout).unwrap()
 }

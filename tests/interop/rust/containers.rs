@@ -22,7 +22,7 @@ use serde_json::json;
 
 use crate::installation::{TIMEOUT, folder};
 
-/// The one that is to be tested; whichever is found where nothing is said.
+/// The engine under test: `CONTAINER_ENGINE`, or any engine that is found.
 fn engine() -> Engine {
     Engine::find(std::env::var_os("CONTAINER_ENGINE").as_deref()).unwrap()
 }
@@ -40,13 +40,13 @@ fn image() -> &'static str {
 }
 
 /// The containers of one test.
-struct Mine {
+struct TestContainers {
     label: String,
 }
 
-impl Mine {
-    fn of(test: &str) -> Mine {
-        Mine { label: format!("test={test}-{}", std::process::id()) }
+impl TestContainers {
+    fn for_test(test: &str) -> TestContainers {
+        TestContainers { label: format!("test={test}-{}", std::process::id()) }
     }
 
     /// The engine of CI has no network to give.
@@ -63,13 +63,13 @@ impl Mine {
         Client::container(self.container()).timeout(TIMEOUT)
     }
 
-    /// Those that are still there.
+    /// The containers that still exist.
     fn left(&self) -> Vec<String> {
         let list = engine().run(["ps", "--all", "--quiet", "--filter", &format!("label={}", self.label)]);
         list.unwrap().lines().map(str::to_owned).collect()
     }
 
-    /// Asks the engine until it is so; each question takes its time.
+    /// Queries the engine until the condition holds.
     fn wait_for(&self, what: &str, so: impl Fn(&[String]) -> bool) {
         for _ in 0..200 {
             if so(&self.left()) {
@@ -80,7 +80,7 @@ impl Mine {
     }
 }
 
-/// A container that somebody else has started; it goes when the test does.
+/// A container that this library did not start; it is removed at the end of the test.
 struct Foreign {
     name: String,
 }
@@ -90,7 +90,7 @@ impl Foreign {
         let name = format!("foreign-{test}-{}", std::process::id());
         let words = ["run", "--detach", "--interactive", "--rm", "--network", "none", "--name", &name, image()];
         engine().run(words).unwrap();
-        // What somebody else runs in it.
+        // A process in it that is not ours.
         engine().run(["exec", "--detach", &name, "/ignores-shutdown"]).unwrap();
         Foreign { name }
     }
@@ -102,7 +102,7 @@ impl Foreign {
         Client::container(container).legacy(Revision::V2025_11_25).timeout(TIMEOUT)
     }
 
-    /// How many servers that stay run in it, and how many of their children.
+    /// The number of running servers that ignore shutdown, and of their children.
     fn staying(&self) -> (usize, usize) {
         let list = engine().run(["top", &self.name]).unwrap();
         let all: Vec<&str> = list.lines().filter(|line| line.contains("/ignores-shutdown")).collect();
@@ -110,7 +110,7 @@ impl Foreign {
         (all.len() - children, children)
     }
 
-    /// Only somebody else's server is left; what was killed may be listed until somebody has taken notice.
+    /// Asserts that only the foreign server is left; a killed process may be listed until it is reaped.
     fn is_left_alone(&self, when: &str) {
         let looks = || (0..50).map(|_| self.staying());
         assert!(looks().any(|staying| staying == (1, 1)), "{when}: {:?}", self.staying());
@@ -125,8 +125,8 @@ impl Drop for Foreign {
 
 #[tokio::test]
 #[ignore = "needs a container engine: .ci/run containers"]
-async fn a_server_has_a_container_of_its_own_that_is_gone_when_it_is_closed_or_dropped() {
-    let mine = Mine::of("own");
+async fn the_container_of_a_server_is_removed_at_close_and_drop() {
+    let mine = TestContainers::for_test("own");
     for builder in [mine.client().legacy(Revision::V2024_11_05), mine.client().modern(), mine.client()] {
         let client = builder.connect().await.unwrap();
         assert_tool_exists(client.list_tools().await.unwrap(), "route_instructions");
@@ -142,8 +142,8 @@ async fn a_server_has_a_container_of_its_own_that_is_gone_when_it_is_closed_or_d
 
 #[tokio::test]
 #[ignore = "needs a container engine: .ci/run containers"]
-async fn a_server_that_stays_goes_with_its_container() {
-    let mine = Mine::of("stays");
+async fn a_server_that_ignores_shutdown_ends_with_its_container() {
+    let mine = TestContainers::for_test("stays");
     let mut container = mine.container();
     container.options.extend(["--entrypoint", "/ignores-shutdown"].map(OsString::from));
     let client = Client::container(container).timeout(TIMEOUT).connect().await.unwrap();
@@ -154,8 +154,8 @@ async fn a_server_that_stays_goes_with_its_container() {
 
 #[tokio::test]
 #[ignore = "needs a container engine: .ci/run containers"]
-async fn one_container_serves_many_and_is_gone_when_it_is_dropped() {
-    let mine = Mine::of("many");
+async fn one_container_serves_many_clients_and_is_removed_on_drop() {
+    let mine = TestContainers::for_test("many");
     let shared = BackgroundContainer::start(&engine(), image(), &mine.options(), &[]).unwrap();
     let clients = (0..3).map(|_| {
         let container = shared.exec(["/instruction-server"]);
@@ -175,7 +175,7 @@ async fn one_container_serves_many_and_is_gone_when_it_is_dropped() {
 #[tokio::test]
 #[ignore = "needs a container engine: .ci/run containers"]
 async fn a_test_that_panics_leaves_nothing_behind() {
-    let mine = Mine::of("panic");
+    let mine = TestContainers::for_test("panic");
     let builder = mine.client();
     let test = tokio::spawn(async move {
         let client = builder.connect().await.unwrap();
@@ -188,10 +188,10 @@ async fn a_test_that_panics_leaves_nothing_behind() {
 
 #[tokio::test]
 #[ignore = "needs a container engine: .ci/run containers"]
-async fn what_is_wrong_with_a_container_is_told() {
-    let mine = Mine::of("wrong");
-    // A variable of the caller's reaches the server, which does not like it. What it says of that may be lost: podman does
-    // not always pass on the last words of a container that ends at once.
+async fn container_errors_have_their_cause() {
+    let mine = TestContainers::for_test("wrong");
+    // The server gets an invalid variable. Its error text may be lost: podman does not always forward the last output of a
+    // container that exits at once.
     let error = mine.client().env("INSTRUCTIONS_PATH", "/nowhere").connect().await.unwrap_err();
     let ClientError::ServerClosed { evidence, .. } = &error else { panic!("{error}") };
     assert_eq!(evidence.exit_status.unwrap().code(), Some(2), "{error}");
@@ -215,7 +215,7 @@ async fn what_is_wrong_with_a_container_is_told() {
 #[ignore = "needs a container engine: .ci/run containers"]
 async fn a_server_in_a_foreign_container_ends_and_nothing_else_does() {
     let foreign = Foreign::start("exec");
-    assert_eq!(foreign.staying(), (1, 1), "somebody else's");
+    assert_eq!(foreign.staying(), (1, 1), "only the foreign server");
 
     let client = foreign.server().connect().await.unwrap();
     assert_contains(&client.call_tool("any", json!({})).await.unwrap(), "here");
@@ -237,13 +237,13 @@ async fn a_server_in_a_foreign_container_ends_and_nothing_else_does() {
     assert!(test.await.unwrap_err().is_panic());
     foreign.is_left_alone("panicked");
 
-    // Before it has said anything.
+    // Before its first message.
     let connecting = tokio::time::timeout(Duration::from_millis(50), foreign.server().connect()).await;
     drop(connecting);
-    foreign.is_left_alone("given up");
+    foreign.is_left_alone("timed out");
 }
 
-/// Of containers that end with this program and not with a test; who starts it may say which label they have.
+/// The options of containers that end with this program and not with a test; `SHARED_LABEL` sets their label.
 fn shared_options() -> Vec<OsString> {
     let label = std::env::var("SHARED_LABEL").unwrap_or_else(|_| format!("test=shared-{}", std::process::id()));
     ["--network", "none", "--label", &label].map(Into::into).to_vec()
@@ -274,13 +274,13 @@ mod shared {
     async fn and_another_test_has_another_server_in_the_same_container() {
         let client = CONTAINER.server(["/instruction-server"]).await.timeout(TIMEOUT).connect().await.unwrap();
         let answer = client.route_instructions("/pongogo-retro").await.unwrap();
-        assert_eq!(answer.structured_content().unwrap()["engine_version"], "durian-0.6", "as it was started");
+        assert_eq!(answer.structured_content().unwrap()["engine_version"], "durian-0.6", "the version at start");
         assert_success(&SERVER.client().await.search_instructions("commit").await.unwrap());
     }
 }
 
-/// This test program once more, with only the tests of [`shared`], which leave two containers to the end of the program.
-fn program_with_shared_containers(mine: &Mine) -> Child {
+/// Starts this test program again with only the tests of [`shared`], which leave two containers to the end of the program.
+fn program_with_shared_containers(mine: &TestContainers) -> Child {
     image();
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["--ignored", "containers::shared::"]).env("SHARED_LABEL", &mine.label);
@@ -290,7 +290,7 @@ fn program_with_shared_containers(mine: &Mine) -> Child {
 #[test]
 #[ignore = "needs a container engine: .ci/run containers"]
 fn a_test_program_that_ends_leaves_nothing_behind() {
-    let mine = Mine::of("ended");
+    let mine = TestContainers::for_test("ended");
     assert!(program_with_shared_containers(&mine).wait().unwrap().success());
     mine.wait_for("left by a program that has ended", <[String]>::is_empty);
 }
@@ -298,7 +298,7 @@ fn a_test_program_that_ends_leaves_nothing_behind() {
 #[test]
 #[ignore = "needs a container engine: .ci/run containers"]
 fn a_test_program_that_is_killed_leaves_nothing_behind() {
-    let mine = Mine::of("killed");
+    let mine = TestContainers::for_test("killed");
     let mut program = program_with_shared_containers(&mine);
     mine.wait_for("never started", |left| !left.is_empty());
     program.kill().unwrap();

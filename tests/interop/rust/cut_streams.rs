@@ -1,4 +1,4 @@
-//! Streams that break in the middle of a call: before 2026-07-28 a client comes back with `Last-Event-ID` for the rest.
+//! Streams that break in the middle of a call: before 2026-07-28 a client resumes the stream with `Last-Event-ID`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::clients::{Era, everything, run_script};
 use crate::installation::{TIMEOUT, listening, node, python};
 use crate::{mocked, rmcp_client, server_everything};
 
-/// What is looked for on its way to the client.
+/// The text in the stream after which it is cut.
 const MARK: &[u8] = b"notifications/progress";
 
-/// Hands on all bytes, but cuts the first connection on which the server reports progress, right after the report.
+/// Forwards all bytes, but cuts the first connection on which the server sends progress, right after that event.
 pub(crate) struct Scissors {
     pub(crate) url: String,
     cut: Arc<AtomicBool>,
@@ -62,7 +62,7 @@ async fn hand_on(client: TcpStream, target: SocketAddr, cut: Arc<AtomicBool>) ->
         }
         to_client.write_all(&chunk[..count]).await?;
         seen.extend_from_slice(&chunk[..count]);
-        // The whole event must be through: half of one has no id to come back with.
+        // The whole event must be sent: a part of it has no id to resume after.
         let at = seen.windows(MARK.len()).position(|window| window == MARK);
         let is_whole = at.is_some_and(|at| seen[at..].windows(2).any(|window| window == b"\n\n"));
         if is_whole && !cut.swap(true, Ordering::Relaxed) {
@@ -74,7 +74,7 @@ async fn hand_on(client: TcpStream, target: SocketAddr, cut: Arc<AtomicBool>) ->
 }
 
 #[tokio::test]
-async fn other_clients_come_back_to_our_server() {
+async fn other_clients_resume_streams_of_our_server() {
     let server = mocked::over_http().await;
     let programs = [
         (python("python"), "python_client.py", "legacy"),
@@ -94,7 +94,7 @@ async fn other_clients_come_back_to_our_server() {
 }
 
 #[tokio::test]
-async fn our_client_comes_back_to_the_rust_sdk() {
+async fn our_client_resumes_streams_of_the_rust_sdk() {
     let server = listening(Command::new(env!("CARGO_BIN_EXE_tiny")).arg("--http")).await;
     let scissors = Scissors::before(&server.url).await;
     let client = Client::url(&scissors.url).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect().await.unwrap();
@@ -107,7 +107,7 @@ async fn our_client_comes_back_to_the_rust_sdk() {
 }
 
 #[tokio::test]
-async fn our_client_comes_back_to_everything() {
+async fn our_client_resumes_streams_of_server_everything() {
     let server = server_everything::http("streamableHttp").await;
     let scissors = Scissors::before(&server.url).await;
     let client = Client::url(&scissors.url).timeout(TIMEOUT).connect().await.unwrap();
@@ -119,7 +119,7 @@ async fn our_client_comes_back_to_everything() {
 }
 
 #[tokio::test]
-async fn since_2026_07_28_our_client_tells_that_the_rest_is_lost() {
+async fn since_2026_07_28_our_client_reports_a_cut_stream_as_lost() {
     let server = listening(Command::new(env!("CARGO_BIN_EXE_tiny")).arg("--http")).await;
     let scissors = Scissors::before(&server.url).await;
     let client = Client::url(&scissors.url).timeout(TIMEOUT).connect().await.unwrap();

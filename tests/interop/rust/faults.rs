@@ -1,6 +1,6 @@
-//! What clients that nobody here wrote make of a mock that goes wrong on purpose: every fault, on every transport, in a table.
+//! A table of what clients of other projects see of each fault of a mock, on every transport.
 //!
-//! The table is `faults.txt`; `UPDATE_FAULTS=1` writes it anew.
+//! The table is `faults.txt`; `UPDATE_FAULTS=1` rewrites it.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -46,8 +46,8 @@ const FAULTS: [&str; 25] = [
     "wrong_structured_content",
 ];
 
-/// How long a client waits for an answer that may never come; long enough for one that comes on a busy machine.
-const PATIENCE: u64 = 8;
+/// Seconds that a client waits for an answer that may never arrive; long enough for a busy machine.
+const ANSWER_TIMEOUT: u64 = 8;
 
 fn mock(fault: &str) -> String {
     format!(
@@ -68,7 +68,7 @@ fn seen_by(program: &Path, script: &str) -> Vec<(String, String)> {
     for (at, fault) in FAULTS.into_iter().enumerate() {
         for (transport, era) in WAYS {
             let name = format!("{fault} {transport} {era}");
-            let mut case = json!({"name": name, "era": era, "patience": PATIENCE});
+            let mut case = json!({"name": name, "era": era, "patience": ANSWER_TIMEOUT});
             if transport == "stdio" {
                 let file = files.path().join(format!("{at}.mock.yaml"));
                 std::fs::write(&file, mock(fault)).unwrap();
@@ -93,7 +93,7 @@ fn seen_by(program: &Path, script: &str) -> Vec<(String, String)> {
         (value["name"].as_str().unwrap().to_owned(), words.join(", then "))
     };
     let seen: Vec<_> = lines.lines().map(seen).collect();
-    assert_eq!(seen.len(), cases.len(), "{script} gave up: {:?}", output.status);
+    assert_eq!(seen.len(), cases.len(), "{script} stopped early: {:?}", output.status);
     seen
 }
 
@@ -115,7 +115,7 @@ async fn every_fault_is_seen_by_the_official_clients_on_every_transport() {
             let name = format!("{fault} {transport} {era}");
             let words = |seen: &[(String, String)]| seen.iter().find(|(case, _)| *case == name).unwrap().1.clone();
             let (python, mut typescript) = (words(&python), words(&typescript));
-            // Whether it notices in time that nobody reads the second call any more is a matter of luck.
+            // It is a matter of timing whether it notices that the server no longer reads the second call.
             if (fault, transport) == ("disconnect_after", "sse") {
                 typescript = typescript.replace("then silence", "then error");
             }
@@ -129,10 +129,10 @@ async fn every_fault_is_seen_by_the_official_clients_on_every_transport() {
     assert_eq!(table, std::fs::read_to_string(kept).unwrap());
 }
 
-/// What the SDKs see of one fault: a word of what they say, or the answer.
-struct Seen {
+/// What the Rust SDK sees of one fault: `error`, or the text of the answer.
+struct SeenFault {
     fault: &'static str,
-    /// `None` is silence until the client gives up.
+    /// `None`: no answer within the time limit.
     legacy: Option<&'static str>,
     modern: Option<&'static str>,
 }
@@ -144,21 +144,21 @@ fn simple_mock(fault: &str) -> String {
     )
 }
 
-const SEEN: [Seen; 9] = [
-    Seen { fault: "{ delay: 20ms }", legacy: Some("hello"), modern: Some("hello") },
-    Seen { fault: "duplicate_answer", legacy: Some("hello"), modern: Some("hello") },
-    Seen { fault: "sse_cut", legacy: Some("hello"), modern: Some("error") },
-    Seen { fault: "disconnect_before", legacy: Some("error"), modern: Some("error") },
-    Seen { fault: "disconnect_during", legacy: Some("error"), modern: Some("error") },
-    Seen { fault: "disconnect_after", legacy: Some("hello"), modern: Some("hello") },
-    Seen { fault: "malformed_json", legacy: Some("error"), modern: Some("error") },
-    Seen { fault: "{ http: { status: 500 } }", legacy: Some("error"), modern: Some("error") },
-    Seen { fault: "hang", legacy: None, modern: None },
+const SEEN: [SeenFault; 9] = [
+    SeenFault { fault: "{ delay: 20ms }", legacy: Some("hello"), modern: Some("hello") },
+    SeenFault { fault: "duplicate_answer", legacy: Some("hello"), modern: Some("hello") },
+    SeenFault { fault: "sse_cut", legacy: Some("hello"), modern: Some("error") },
+    SeenFault { fault: "disconnect_before", legacy: Some("error"), modern: Some("error") },
+    SeenFault { fault: "disconnect_during", legacy: Some("error"), modern: Some("error") },
+    SeenFault { fault: "disconnect_after", legacy: Some("hello"), modern: Some("hello") },
+    SeenFault { fault: "malformed_json", legacy: Some("error"), modern: Some("error") },
+    SeenFault { fault: "{ http: { status: 500 } }", legacy: Some("error"), modern: Some("error") },
+    SeenFault { fault: "hang", legacy: None, modern: None },
 ];
 
 #[tokio::test]
 async fn the_rust_sdk_over_http() {
-    for Seen { fault, legacy, modern } in SEEN {
+    for SeenFault { fault, legacy, modern } in SEEN {
         for (era, expected) in [(Era::Legacy, legacy), (Era::Modern, modern)] {
             let server = MockServer::from_text(&simple_mock(fault)).unwrap();
             let client = rmcp_client::over_http(&server.url(), era, None).await;

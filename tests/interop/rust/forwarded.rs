@@ -1,4 +1,4 @@
-//! What was not recorded is asked of the real server, on behalf of clients of both eras.
+//! Requests that were not recorded are forwarded to the upstream, for clients of both eras.
 
 use std::path::{Path, PathBuf};
 
@@ -11,47 +11,47 @@ use tokio::process::Command;
 use crate::clients::run_script;
 use crate::installation::{TIMEOUT, folder, listening, node, npm_server, python};
 use crate::mocked::rehearse;
-use crate::replayed::{Tape, answers, heard};
+use crate::replayed::{TraceFile, answers, call_with_progress};
 
-/// The words that start a server on FastMCP, which speaks both eras.
+/// The command line that starts a server on FastMCP, which supports both eras.
 fn fastmcp() -> Vec<PathBuf> {
     vec![python("python"), folder().join("servers/fastmcp_server.py"), "stdio".into()]
 }
 
-/// The words that start the reference server, which has a handshake.
+/// The command line that starts the reference server, which has a handshake.
 fn reference() -> Vec<PathBuf> {
     vec![node(), npm_server("server-everything"), "stdio".into()]
 }
 
-/// A recording of nothing but the handshake and the lists.
-async fn introduced(server: &[PathBuf]) -> Tape {
-    let tape = Tape::new();
-    let words = tape.recording(server.iter().map(|word| word.to_str().unwrap()));
+/// A recording with only the handshake and the lists.
+async fn record_lists(server: &[PathBuf]) -> TraceFile {
+    let trace_file = TraceFile::new();
+    let words = trace_file.recording(server.iter().map(|word| word.to_str().unwrap()));
     let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
     let client = client.handlers(answers()).connect().await.unwrap();
     client.list_tools().await.unwrap();
     client.list_resources().await.unwrap();
     client.list_prompts().await.unwrap();
     client.close().await;
-    tape.written().await;
-    tape
+    trace_file.wait_until_written().await;
+    trace_file
 }
 
-fn forwarding(tape: &Tape, server: &[PathBuf]) -> Vec<PathBuf> {
-    let mut words = vec![rehearse().into(), "replay".into(), tape.path(), "-q".into()];
+fn forwarding(trace_file: &TraceFile, server: &[PathBuf]) -> Vec<PathBuf> {
+    let mut words = vec![rehearse().into(), "replay".into(), trace_file.path(), "-q".into()];
     words.extend(["--unmatched".into(), "forward".into(), "--".into()]);
     words.extend(server.iter().cloned());
     words
 }
 
 #[tokio::test]
-async fn clients_nobody_here_wrote_are_asked_by_a_server_behind_the_recording() {
-    let tape = introduced(&fastmcp()).await;
-    let mut words = forwarding(&tape, &fastmcp());
-    // Elsewhere, so that the next client finds nothing recorded either.
-    words.splice(3..3, ["-o".into(), tape.path().with_file_name("live.jsonl")]);
+async fn sdk_clients_answer_requests_of_the_upstream_behind_a_replay() {
+    let trace_file = record_lists(&fastmcp()).await;
+    let mut words = forwarding(&trace_file, &fastmcp());
+    // To another file, so that the next client finds nothing recorded either.
+    words.splice(3..3, ["-o".into(), trace_file.path().with_file_name("live.jsonl")]);
     // The clients take `--` for themselves.
-    let start = tape.path().with_file_name("start.sh");
+    let start = trace_file.path().with_file_name("start.sh");
     let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.display())).collect();
     std::fs::write(&start, format!("exec {}\n", quoted.join(" "))).unwrap();
     let at = words.iter().position(|word| word == Path::new("--")).unwrap();
@@ -61,7 +61,7 @@ async fn clients_nobody_here_wrote_are_asked_by_a_server_behind_the_recording() 
     let stdio = ["--stdio", "sh", start.to_str().unwrap()];
     let http = ["--url", served.url.as_str()];
     let direct: Vec<String> = fastmcp().iter().map(|word| word.display().to_string()).collect();
-    let quiet = tape.path().with_file_name("direct.sh");
+    let quiet = trace_file.path().with_file_name("direct.sh");
     std::fs::write(&quiet, format!("exec {} 2>/dev/null\n", direct.join(" "))).unwrap();
     for era in ["legacy", "modern"] {
         let direct = ["--stdio", "sh", quiet.to_str().unwrap()];
@@ -74,7 +74,7 @@ async fn clients_nobody_here_wrote_are_asked_by_a_server_behind_the_recording() 
     }
 }
 
-/// What is asked of the reference server: sampling, elicitation, progress, and nothing.
+/// Calls of the reference server: with sampling, with elicitation, with progress, and without any of them.
 const CALLS: [&str; 4] =
     ["trigger-sampling-request", "trigger-elicitation-request", "trigger-long-running-operation", "get-sum"];
 
@@ -88,15 +88,15 @@ fn arguments(tool: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_reference_server_asks_through_the_recording_and_what_it_said_is_recorded() {
+async fn forwarded_calls_of_the_reference_server_are_recorded_with_their_server_requests() {
     let server = reference();
     let direct = Client::command(&server[0]).arguments(&server[1..]).timeout(TIMEOUT).handlers(answers());
     let direct = direct.connect().await.unwrap();
-    // It offers what needs the client once it knows what the client can do.
+    // It offers the tools that need the client after it has read the client's capabilities.
     direct.notification("notifications/tools/list_changed").await.unwrap();
     let mut expected = Vec::new();
     for tool in CALLS {
-        expected.push(heard(&direct, tool, arguments(tool)).await);
+        expected.push(call_with_progress(&direct, tool, arguments(tool)).await);
     }
     direct.close().await;
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
@@ -104,29 +104,33 @@ async fn the_reference_server_asks_through_the_recording_and_what_it_said_is_rec
             let builder = builder.timeout(TIMEOUT).handlers(answers());
             if revision.has_handshake() { builder.legacy(revision) } else { builder.modern() }
         };
-        let tape = introduced(&server).await;
-        let words = forwarding(&tape, &server);
+        let trace_file = record_lists(&server).await;
+        let words = forwarding(&trace_file, &server);
         let client = with(Client::command(&words[0]).arguments(&words[1..])).connect().await.unwrap();
         for (tool, expected) in CALLS.iter().zip(&expected) {
-            assert_eq!(&heard(&client, tool, arguments(tool)).await, expected, "{revision}, {tool}");
+            assert_eq!(&call_with_progress(&client, tool, arguments(tool)).await, expected, "{revision}, {tool}");
         }
         client.close().await;
-        tape.written().await;
+        trace_file.wait_until_written().await;
         // And without the server.
-        let replay = with(Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]));
+        let replay = with(Client::command(rehearse()).arguments(["replay", "-q"]).arguments([trace_file.path()]));
         let client = replay.connect().await.unwrap();
         for (tool, expected) in CALLS.iter().zip(&expected) {
-            assert_eq!(&heard(&client, tool, arguments(tool)).await, expected, "{revision}, {tool}, replayed");
+            assert_eq!(
+                &call_with_progress(&client, tool, arguments(tool)).await,
+                expected,
+                "{revision}, {tool}, replayed"
+            );
         }
         client.close().await;
     }
 }
 
 #[tokio::test]
-async fn a_client_that_cannot_be_asked_is_not_offered_to_the_server() {
+async fn capabilities_that_the_client_lacks_are_not_declared_to_the_upstream() {
     let server = reference();
-    let tape = introduced(&server).await;
-    let words = forwarding(&tape, &server);
+    let trace_file = record_lists(&server).await;
+    let words = forwarding(&trace_file, &server);
     let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
     let response = client.call_tool("trigger-sampling-request", json!({"prompt": "hi"})).await.unwrap();
     // The server has no such tool for it.

@@ -1,7 +1,7 @@
-//! Servers made from recordings of real ones, driven by clients that nobody here wrote.
+//! Servers generated from recordings of real ones, used by clients of other projects.
 //!
 //! ```text
-//! real server ⇄ rehearse record ⇄ client      then      rehearse generate ──► mock, Python, Rust ⇄ other people's clients
+//! real server ⇄ rehearse record ⇄ client      then      rehearse generate ──► mock, Python, Rust ⇄ clients of other projects
 //! ```
 
 use std::ffi::OsString;
@@ -45,7 +45,7 @@ impl Trace {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// The words that start a server and record it.
+    /// The command line that starts a server and records it.
     fn recorder(&self, server: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![rehearse().into()];
         words.extend(["record", "-q", "--no-redact", "-o"].map(OsString::from));
@@ -59,19 +59,19 @@ impl Trace {
         Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT)
     }
 
-    /// What clients asked, with the answers that were recorded; only what SDKs ask for by name.
+    /// The recorded client requests with their responses; only methods that the SDKs have functions for.
     fn calls(&self) -> Vec<RecordedCall> {
         let file = BufReader::new(File::open(self.path("trace.jsonl")).unwrap());
         let calls = TraceReader::new(file).filter_map(|part| match part.unwrap() {
             Part::Call(call) if call.asker == Side::Client => Some(*call),
             _ => None,
         });
-        let asked = ["tools/list", "resources/list", "prompts/list", "tools/call", "resources/read", "prompts/get"];
+        let methods = ["tools/list", "resources/list", "prompts/list", "tools/call", "resources/read", "prompts/get"];
         let calls = calls.filter(|call| call.response.is_some());
-        calls.filter(|call| asked.contains(&call.request.message.method().unwrap().as_str())).collect()
+        calls.filter(|call| methods.contains(&call.request.message.method().unwrap().as_str())).collect()
     }
 
-    /// Runs `rehearse generate`; the words that start what it gave.
+    /// Runs `rehearse generate`, and returns the command line of the generated server.
     pub(crate) fn generate(&self, kind: &str) -> Vec<String> {
         let output = self.name(&format!("generated.{kind}"));
         let mut generate = Command::new(rehearse());
@@ -104,7 +104,7 @@ pub(crate) fn built(project: &Path) -> PathBuf {
     // The next project may have the same name.
     static BUILDING: Mutex<()> = Mutex::new(());
     let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    // Cargo takes the two for one, and files that are older than what it built for unchanged.
+    // Cargo treats the two as one project, and files older than its last build as unchanged.
     let main = File::options().append(true).open(&sources[2]).unwrap();
     main.set_modified(SystemTime::now()).unwrap();
     let mut build = Command::new(env!("CARGO"));
@@ -144,7 +144,7 @@ async fn everything() -> Trace {
     client.read_resource("demo://resource/dynamic/blob/1").await.unwrap();
     client.get_prompt("simple-prompt", json!({})).await.unwrap();
     client.get_prompt("args-prompt", json!({"city": "Oslo"})).await.unwrap();
-    // Twice, and not the same: the resource says when it was made.
+    // Twice, with different contents: the resource contains its time of creation.
     for _ in 0..2 {
         client.read_resource("demo://resource/dynamic/text/1").await.unwrap();
         tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
@@ -185,7 +185,7 @@ async fn fastmcp() -> Trace {
     trace
 }
 
-/// What the Python interceptor writes.
+/// A recording that was converted from the format of the Python interceptor.
 fn python_dialect() -> Trace {
     let trace = Trace::new();
     let fixture = folder().join("../../fixtures/traces/python.jsonl");
@@ -195,7 +195,7 @@ fn python_dialect() -> Trace {
     trace
 }
 
-/// Whose client it is.
+/// The SDK of a client.
 #[derive(Clone, Copy, Debug)]
 enum Sdk {
     Python,
@@ -203,7 +203,7 @@ enum Sdk {
     Rust,
 }
 
-/// What a server answers to the recorded requests, one after the other.
+/// Sends the recorded requests to a server, one after the other, and returns the answers.
 async fn answers(sdk: Sdk, era: Era, server: &[String], trace: &Trace, calls: &[Value]) -> Vec<Value> {
     let file = trace.name("calls.json");
     std::fs::write(&file, Value::from(calls.to_vec()).to_string()).unwrap();
@@ -232,7 +232,7 @@ async fn answers(sdk: Sdk, era: Era, server: &[String], trace: &Trace, calls: &[
     answers.as_array().unwrap().clone()
 }
 
-/// What counts of an answer: not what a version or an SDK adds by itself.
+/// An answer without what a version or an SDK adds.
 pub(crate) fn plain(method: &str, answer: &Value) -> Value {
     if let Some(error) = answer.get("error") {
         return json!({"code": error["code"], "message": error["message"]});
@@ -256,13 +256,13 @@ pub(crate) fn plain(method: &str, answer: &Value) -> Value {
     without_nulls(&result)
 }
 
-/// An argument of a prompt that is not required may say so or not; what is `null` may as well not be there.
+/// Removes `"required": false` and `null`, which mean the same as an absent member.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let said =
+            let kept =
                 fields.iter().filter(|(key, value)| !(value.is_null() || *key == "required" && **value == false));
-            said.map(|(key, value)| (key.clone(), without_nulls(value))).collect()
+            kept.map(|(key, value)| (key.clone(), without_nulls(value))).collect()
         }
         Value::Array(items) => items.iter().map(without_nulls).collect(),
         // Numbers are numbers: Python and Rust write 1.0 where others write 1.
@@ -271,7 +271,7 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// That a server answers like the recording, whoever asks.
+/// Asserts that a server answers like the recording, with each client.
 async fn answers_like(trace: &Trace, server: &[String], clients: &[(Sdk, Era)]) {
     let recorded = trace.calls();
     let calls: Vec<Value> = recorded
@@ -302,7 +302,7 @@ async fn answers_like(trace: &Trace, server: &[String], clients: &[(Sdk, Era)]) 
             let context = format!("{sdk:?}, {era:?}, {server:?}: {call}");
             assert_eq!(plain(method, seen), *expected, "{context}");
         }
-        // What nobody recorded is refused, and not answered with the first thing that was.
+        // An unrecorded request is refused.
         let unknown = json!({"method": "tools/call", "params": {"name": "no_such_tool", "arguments": {}}});
         let refused = answers(*sdk, *era, server, trace, &[unknown]).await;
         assert_eq!(refused[0]["error"]["code"], -32602, "{sdk:?}, {server:?}: {refused:?}");
@@ -313,7 +313,7 @@ const LEGACY: [(Sdk, Era); 3] = [(Sdk::Python, Era::Legacy), (Sdk::TypeScript, E
 const MODERN: [(Sdk, Era); 3] = [(Sdk::Python, Era::Modern), (Sdk::TypeScript, Era::Modern), (Sdk::Rust, Era::Modern)];
 
 #[tokio::test]
-async fn what_is_made_from_the_reference_server_answers_like_it() {
+async fn servers_generated_from_the_reference_server_answer_like_it() {
     let trace = everything().await;
     let mock = trace.generate("mock");
     answers_like(&trace, &mock, &LEGACY).await;
@@ -324,7 +324,7 @@ async fn what_is_made_from_the_reference_server_answers_like_it() {
 }
 
 #[tokio::test]
-async fn what_is_made_from_a_server_on_fastmcp_answers_like_it() {
+async fn servers_generated_from_a_fastmcp_server_answer_like_it() {
     let trace = fastmcp().await;
     answers_like(&trace, &trace.generate("mock"), &MODERN).await;
     answers_like(&trace, &trace.generate("python"), &MODERN).await;
@@ -332,24 +332,24 @@ async fn what_is_made_from_a_server_on_fastmcp_answers_like_it() {
 }
 
 #[tokio::test]
-async fn what_is_made_from_the_time_server_answers_like_it() {
+async fn servers_generated_from_the_time_server_answer_like_it() {
     let trace = time().await;
     answers_like(&trace, &trace.generate("mock"), &LEGACY).await;
     answers_like(&trace, &trace.generate("python"), &LEGACY).await;
 }
 
 #[tokio::test]
-async fn what_is_made_from_the_python_interceptor_answers_like_it() {
+async fn servers_generated_from_a_python_interceptor_file_answer_like_it() {
     let trace = python_dialect();
     let clients = [(Sdk::Python, Era::Legacy), (Sdk::Rust, Era::Modern)];
     answers_like(&trace, &trace.generate("python"), &clients).await;
 }
 
-/// A recording that a client makes which starts its server itself: the script that it is to start.
+/// Writes a script that starts and records a server, for a client that starts its server itself.
 fn recording(trace: &Trace, script: &str) -> String {
     let script = folder().join("servers").join(script);
     let server: [OsString; 3] = [python("python").into(), script.into(), "stdio".into()];
-    // The clients' own command lines take no `--`, and servers say on stderr that they are there.
+    // The clients' command lines accept no `--`, and servers print to stderr that they are ready.
     let recorder = trace.recorder(server);
     let quoted: Vec<_> = recorder.iter().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
     std::fs::write(trace.path("record.sh"), format!("exec {} 2>/dev/null\n", quoted.join(" "))).unwrap();
@@ -357,13 +357,13 @@ fn recording(trace: &Trace, script: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_is_made_from_a_recording_asks_and_tells_like_the_real_server() {
+async fn generated_servers_send_requests_and_notifications_like_the_real_server() {
     for (era, kind) in [("legacy", "mock"), ("modern", "mock"), ("legacy", "python"), ("modern", "rust")] {
         let trace = Trace::new();
         let words = ["--stdio", "/bin/sh", &recording(&trace, "fastmcp_server.py")];
         let mut expected = run_script(&python("python"), "python_client.py", era, &words).await;
         let mock = trace.generate(kind);
-        // How an unknown tool is refused is the mock's own; so is the version.
+        // The mock has its own error for an unknown tool, and its own version.
         let strip = |seen: &mut Value| ["unknown", "protocol_version"].iter().for_each(|key| seen[*key] = Value::Null);
         strip(&mut expected);
         assert_eq!(expected["ask"], "accept: Ada");
@@ -373,14 +373,14 @@ async fn what_is_made_from_a_recording_asks_and_tells_like_the_real_server() {
             for (program, client) in [(python("python"), "python_client.py"), (node(), "typescript_client.mjs")] {
                 let mut seen = run_script(&program, client, other, &words).await;
                 strip(&mut seen);
-                assert_eq!(seen, expected, "{kind}, {client}, recorded {era}, asked {other}");
+                assert_eq!(seen, expected, "{kind}, {client}, recorded {era}, replayed {other}");
             }
         }
     }
 }
 
 #[tokio::test]
-async fn sounds_progress_and_log_messages_come_from_what_is_made_of_a_recording() {
+async fn generated_servers_send_audio_progress_and_log_messages() {
     let trace = Trace::new();
     let calls = json!([
         {"method": "tools/list"},
@@ -389,26 +389,26 @@ async fn sounds_progress_and_log_messages_come_from_what_is_made_of_a_recording(
     ]);
     std::fs::write(trace.path("calls.json"), calls.to_string()).unwrap();
     let file = trace.name("calls.json");
-    let heard = async |server: &[String], era: &str| {
+    let results = async |server: &[String], era: &str| {
         let mut words = vec!["--calls", &file, "--stdio"];
         words.extend(server.iter().map(String::as_str));
         let answers = run_script(&python("python"), "python_calls.py", era, &words).await;
-        json!([answers[1]["result"]["content"], answers[2]["result"]["content"], answers[2]["heard"]])
+        json!([answers[1]["result"]["content"], answers[2]["result"]["content"], answers[2]["received"]])
     };
     let direct = ["/bin/sh".to_owned(), recording(&trace, "sounds.py")];
-    let expected = heard(&direct, "legacy").await;
+    let expected = results(&direct, "legacy").await;
     assert_eq!(expected[0][0]["type"], "audio");
     assert_eq!(expected[2].as_array().unwrap().len(), 4, "{expected}");
     for kind in ["mock", "python", "rust"] {
         let server = trace.generate(kind);
         for era in ["legacy", "modern"] {
-            assert_eq!(heard(&server, era).await, expected, "{kind}, {era}");
+            assert_eq!(results(&server, era).await, expected, "{kind}, {era}");
         }
     }
 }
 
 #[tokio::test]
-async fn what_is_made_from_the_reference_server_declares_and_subscribes_like_it() {
+async fn servers_generated_from_the_reference_server_declare_and_subscribe_like_it() {
     let trace = Trace::new();
     let server: [OsString; 3] = [node().into(), npm_server("server-everything").into(), "stdio".into()];
     let client =
@@ -424,26 +424,26 @@ async fn what_is_made_from_the_reference_server_declares_and_subscribes_like_it(
         let mut verify = Command::new(rehearse());
         verify.arg("verify").arg(trace.path("trace.jsonl"));
         if kind == "mock" {
-            // A mock of a recording has no tasks and declares none; `generate` says so.
+            // A mock of a recording has no tasks and declares none; `generate` reports that.
             verify.args(["--ignore", "$.result.capabilities.tasks"]);
         }
         verify.arg("--").args(trace.generate(kind));
         let ran = verify.stdin(Stdio::null()).output().unwrap();
-        let said = String::from_utf8(ran.stdout).unwrap() + &String::from_utf8(ran.stderr).unwrap();
-        assert!(said.contains("5 as recorded, 0 different, 0 skipped"), "{kind}: {said}");
+        let output = String::from_utf8(ran.stdout).unwrap() + &String::from_utf8(ran.stderr).unwrap();
+        assert!(output.contains("5 as recorded, 0 different, 0 skipped"), "{kind}: {output}");
     }
 }
 
-/// What `rehearse verify` says of a server, and its status.
+/// Runs `rehearse verify` on a server, and returns its status and output.
 pub(crate) fn verified(trace: &Trace, more: &[&str], server: &[OsString]) -> (Option<i32>, String) {
     let mut verify = Command::new(rehearse());
     verify.arg("verify").arg(trace.path("trace.jsonl")).args(more).arg("--").args(server).stdin(Stdio::null());
     let ran = verify.output().unwrap();
-    let said = String::from_utf8(ran.stdout).unwrap() + &String::from_utf8(ran.stderr).unwrap();
-    (ran.status.code(), said)
+    let output = String::from_utf8(ran.stdout).unwrap() + &String::from_utf8(ran.stderr).unwrap();
+    (ran.status.code(), output)
 }
 
-/// The resources of the reference server say what time it is.
+/// The resources of the reference server contain the time.
 const TIMES: [&str; 4] =
     ["--ignore", "$.result.contents[*]['text','blob']", "--ignore", "$.result.content[*].resource"];
 
@@ -452,19 +452,19 @@ async fn a_real_server_is_verified_against_its_own_recording() {
     let trace = everything().await;
     let server: [OsString; 3] = [node().into(), npm_server("server-everything").into(), "stdio".into()];
     let verify = |more: &[&str]| verified(&trace, more, &server);
-    let (status, said) = verify(&[]);
-    assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("~ tools/call get-resource-reference"), "{said}");
-    let (status, said) = verify(&TIMES);
-    assert_eq!(status, Some(0), "{said}");
-    // In an older version too: what that does not know is no difference.
-    let (status, said) = verify(&[&["--protocol", "2024-11-05"][..], &TIMES].concat());
-    assert_eq!(status, Some(0), "{said}");
-    // What was updated is as recorded, but for what has changed since.
-    let (status, said) = verify(&["--update"]);
-    assert_eq!(status, Some(0), "{said}");
-    let (status, said) = verify(&TIMES);
-    assert_eq!(status, Some(0), "{said}");
+    let (status, output) = verify(&[]);
+    assert_eq!(status, Some(1), "{output}");
+    assert!(output.contains("~ tools/call get-resource-reference"), "{output}");
+    let (status, output) = verify(&TIMES);
+    assert_eq!(status, Some(0), "{output}");
+    // Also in an older version: members that it does not have are no differences.
+    let (status, output) = verify(&[&["--protocol", "2024-11-05"][..], &TIMES].concat());
+    assert_eq!(status, Some(0), "{output}");
+    // After an update the server equals the recording, except for the times.
+    let (status, output) = verify(&["--update"]);
+    assert_eq!(status, Some(0), "{output}");
+    let (status, output) = verify(&TIMES);
+    assert_eq!(status, Some(0), "{output}");
 }
 
 #[tokio::test]
@@ -473,14 +473,14 @@ async fn a_recording_of_one_era_is_verified_in_the_other() {
     let server: [OsString; 3] = [python("python").into(), script.into(), "stdio".into()];
     let trace = fastmcp().await;
     for protocol in ["2025-11-25", "2024-11-05", "2026-07-28"] {
-        let (status, said) = verified(&trace, &["--protocol", protocol], &server);
-        assert_eq!(status, Some(0), "{protocol}: {said}");
+        let (status, output) = verified(&trace, &["--protocol", protocol], &server);
+        assert_eq!(status, Some(0), "{protocol}: {output}");
     }
     // The answers of another version are written as the recording has them.
-    let (status, said) = verified(&trace, &["--update", "--protocol", "2025-11-25"], &server);
-    assert_eq!(status, Some(0), "{said}");
-    let (status, said) = verified(&trace, &[], &server);
-    assert_eq!(status, Some(0), "{said}");
+    let (status, output) = verified(&trace, &["--update", "--protocol", "2025-11-25"], &server);
+    assert_eq!(status, Some(0), "{output}");
+    let (status, output) = verified(&trace, &[], &server);
+    assert_eq!(status, Some(0), "{output}");
     let check = Command::new(rehearse()).args(["trace", "check"]).arg(trace.path("trace.jsonl")).output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }

@@ -76,12 +76,12 @@ asyncio.run(MyServer().run())
     let server = [python("python").to_str().unwrap().to_owned(), trace.name("mine.py")];
     let line = "for turn in '\"mine\"' 4 6; do $REHEARSE call odd --args \"{\\\"turn\\\":$turn}\" -- \"$@\"; done 2>&1; \
                 $REHEARSE prompt p -- \"$@\"; $REHEARSE request tools/call --params '{\"name\":\"none\"}' -- \"$@\"";
-    let said = printed(&trace, line, &server);
-    let lines: Vec<_> = said.lines().collect();
+    let output = printed(&trace, line, &server);
+    let lines: Vec<_> = output.lines().collect();
     let nothing = "error: -32602: Nothing was recorded for these arguments of odd";
-    assert_eq!(lines[..3], ["matched", "plain", nothing], "{said}");
-    assert!(said.contains("mine"), "{said}");
-    assert!(said.contains("Unknown tool: none"), "{said}");
+    assert_eq!(lines[..3], ["matched", "plain", nothing], "{output}");
+    assert!(output.contains("mine"), "{output}");
+    assert!(output.contains("Unknown tool: none"), "{output}");
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn an_author_changes_the_answers_of_a_generated_rust_project() {
     std::fs::write(&matching, changed).unwrap();
     let server = [built(&trace.path("generated.rust")).to_str().unwrap().to_owned()];
     let line = "for tool in now none odd; do $REHEARSE request tools/call --params \"{\\\"name\\\":\\\"$tool\\\"}\" -- \"$@\"; done 2>&1";
-    let said = printed(&trace, line, &server);
-    assert!(said.contains("SystemTime"), "{said}");
-    assert!(said.contains("Unknown tool: none"), "{said}");
-    assert!(said.contains("Nothing was recorded for these arguments of odd"), "{said}");
+    let output = printed(&trace, line, &server);
+    assert!(output.contains("SystemTime"), "{output}");
+    assert!(output.contains("Unknown tool: none"), "{output}");
+    assert!(output.contains("Nothing was recorded for these arguments of odd"), "{output}");
 }

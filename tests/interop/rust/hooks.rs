@@ -18,7 +18,7 @@ use crate::installation::TIMEOUT;
 use crate::recorded_http::read;
 use crate::{mocked, rmcp_client, server_everything};
 
-/// A recorder with hooks, and what they have seen.
+/// A recorder with hooks, and the calls of the hooks.
 struct Hooked {
     folder: tempfile::TempDir,
     recorder: Recorder,
@@ -31,21 +31,21 @@ impl Hooked {
     fn new() -> Hooked {
         let folder = tempfile::tempdir().unwrap();
         let (seen, panicked) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<Vec<String>>>::default());
-        let (asked, answered, heard) = (seen.clone(), seen.clone(), panicked.clone());
+        let (requests, responses, panics) = (seen.clone(), seen.clone(), panicked.clone());
         let recorder = Recorder::builder()
             .trace(folder.path().join("trace.jsonl"))
             .on_request(|_, _| panic!("a request hook that panics"))
-            .on_request(move |method, _| asked.lock().unwrap().push(format!("request {method}")))
+            .on_request(move |method, _| requests.lock().unwrap().push(format!("request {method}")))
             .on_response(|_, _| panic!("a response hook that panics"))
             .on_response(move |method, reply| {
                 let kind = match reply {
                     Reply::Result(_) => "result",
                     Reply::Error(_) => "error",
                 };
-                answered.lock().unwrap().push(format!("{kind} of {method}"));
+                responses.lock().unwrap().push(format!("{kind} of {method}"));
             })
             .on_notice(move |notice| match notice {
-                Notice::HookPanicked { hook, method } => heard.lock().unwrap().push(format!("{hook} {method}")),
+                Notice::HookPanicked { hook, method } => panics.lock().unwrap().push(format!("{hook} {method}")),
                 other => panic!("{other}"),
             })
             .build();
@@ -57,10 +57,10 @@ impl Hooked {
         HttpRecording::start(&self.recorder, options).await.unwrap()
     }
 
-    /// What the hooks have seen is what is in the trace: no more, no less. Returns how many answers the client gave.
+    /// Asserts that the hooks were called exactly for the calls in the trace. Returns the number of server requests.
     fn assert_saw_all(self, what: &str) -> usize {
         let mut expected = Vec::new();
-        let mut asked_by_servers = 0;
+        let mut server_requests = 0;
         for session in read(&self.folder.path().join("trace.jsonl")) {
             for call in session.calls {
                 let method = call.request.message.method().unwrap();
@@ -71,7 +71,7 @@ impl Hooked {
                     Reply::Error(_) => "error",
                 };
                 expected.push(format!("{kind} of {method}"));
-                asked_by_servers += usize::from(call.asker == rehearsal::core::exchange::Side::Server);
+                server_requests += usize::from(call.asker == rehearsal::core::exchange::Side::Server);
             }
         }
         let mut seen = self.seen.lock().unwrap().clone();
@@ -79,20 +79,20 @@ impl Hooked {
         expected.sort();
         assert_eq!(seen, expected, "{what}");
         assert_eq!(self.panicked.lock().unwrap().len(), seen.len(), "{what}: the others panicked each time");
-        asked_by_servers
+        server_requests
     }
 }
 
 #[tokio::test]
 async fn over_streamable_http_in_both_eras() {
     let server = mocked::over_http().await;
-    for (era, asked) in [(Era::Legacy, 3), (Era::Modern, 0)] {
+    for (era, server_requests) in [(Era::Legacy, 3), (Era::Modern, 0)] {
         let hooked = Hooked::new();
         let recording = hooked.before(&server.url).await;
         let client = rmcp_client::over_http(&recording.url(), era, None).await;
         assert_eq!(rmcp_client::tour(client).await, everything(era.version()));
         recording.stop().await;
-        assert_eq!(hooked.assert_saw_all(&format!("{era:?}")), asked);
+        assert_eq!(hooked.assert_saw_all(&format!("{era:?}")), server_requests);
     }
 }
 
@@ -111,13 +111,13 @@ async fn over_both_http_transports_of_server_everything() {
         server_everything::whole_tour(&client).await;
         client.close().await;
         recording.stop().await;
-        assert!(hooked.assert_saw_all(transport) >= 2, "{transport}: the server asked too");
+        assert!(hooked.assert_saw_all(transport) >= 2, "{transport}: the server sends requests too");
     }
 }
 
 #[tokio::test]
 async fn over_stdio_and_in_a_transport_of_the_rust_sdk() {
-    for (era, asked) in [(Era::Legacy, 3), (Era::Modern, 0)] {
+    for (era, server_requests) in [(Era::Legacy, 3), (Era::Modern, 0)] {
         let hooked = Hooked::new();
         let ((input, to_server), (from_server, output)) = (std::io::pipe().unwrap(), std::io::pipe().unwrap());
         let error = std::fs::File::create(hooked.folder.path().join("stderr")).unwrap();
@@ -134,7 +134,7 @@ async fn over_stdio_and_in_a_transport_of_the_rust_sdk() {
                 .await;
         assert_eq!(rmcp_client::tour(client).await, everything(era.version()));
         recording.ended().await;
-        assert_eq!(hooked.assert_saw_all(&format!("stdio, {era:?}")), asked);
+        assert_eq!(hooked.assert_saw_all(&format!("stdio, {era:?}")), server_requests);
 
         let hooked = Hooked::new();
         let mut command = mocked::mock();
@@ -142,6 +142,6 @@ async fn over_stdio_and_in_a_transport_of_the_rust_sdk() {
         let transport = intercept(TokioChildProcess::new(command).unwrap(), &hooked.recorder);
         let client = rmcp_client::over(transport, era).await;
         assert_eq!(rmcp_client::tour(client).await, everything(era.version()));
-        assert_eq!(hooked.assert_saw_all(&format!("rmcp, {era:?}")), asked);
+        assert_eq!(hooked.assert_saw_all(&format!("rmcp, {era:?}")), server_requests);
     }
 }

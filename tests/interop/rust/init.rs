@@ -20,7 +20,7 @@ fn printed(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Writes a mock of a server, and compares what both list in every version that the server may speak.
+/// Writes a mock of a server, and compares what both list in every version that the server supports.
 fn same_surface(name: &str, server: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("server.mock.yaml");
@@ -58,7 +58,7 @@ fn a_mock_lists_byte_for_byte_what_the_server_lists() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mock_of_a_server_over_http_says_who_it_is_and_has_its_contents() {
+async fn a_mock_of_an_http_server_has_its_name_and_contents() {
     for (transport, version) in [("http", "2026-07-28"), ("sse", "2025-11-25")] {
         let server = sdk_server(&python("python"), "fastmcp_server.py", transport).await;
         let url = ["--url", server.url.as_str()];

@@ -24,22 +24,22 @@ fn inspector() -> &'static PathBuf {
     })
 }
 
-/// What Inspector prints, or what it says on stderr and its status.
-async fn inspect(server: &[&str], era: &str, question: &[&str]) -> Result<Value, (i32, String)> {
+/// What Inspector prints, or its status and its stderr.
+async fn inspect(server: &[&str], era: &str, request: &[&str]) -> Result<Value, (i32, String)> {
     // It writes settings into its home.
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(node());
-    command.arg(inspector()).arg("--cli").args(server).args(["--protocol-era", era]).args(question);
+    command.arg(inspector()).arg("--cli").args(server).args(["--protocol-era", era]).args(request);
     command.env("HOME", home.path()).stdin(Stdio::null()).kill_on_drop(true);
     let output = timeout(TIMEOUT, command.output()).await.expect("Inspector hangs").unwrap();
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err((output.status.code().unwrap_or(-1), said));
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err((output.status.code().unwrap_or(-1), stderr));
     }
     Ok(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// What is asked, where in the answer to look, and what is there.
+/// The arguments of a request, a JSON pointer into the answer, and the expected value.
 fn tour() -> [(&'static [&'static str], &'static str, Value); 7] {
     [
         (&["--method", "tools/list"], "/tools/0/name", json!("echo")),
@@ -79,28 +79,28 @@ async fn inspector_sees_and_uses_everything_that_a_mock_offers() {
     for (server, era) in
         [(&stdio, "legacy"), (&stdio, "modern"), (&http, "legacy"), (&http, "modern"), (&sse, "legacy")]
     {
-        let mut asked = JoinSet::new();
-        for (question, place, expected) in tour() {
+        let mut runs = JoinSet::new();
+        for (request, pointer, expected) in tour() {
             let server: Vec<String> = server.iter().map(|&word| word.to_owned()).collect();
-            asked.spawn(async move {
+            runs.spawn(async move {
                 let server: Vec<&str> = server.iter().map(String::as_str).collect();
-                let seen = inspect(&server, era, question).await;
-                let seen = seen.unwrap_or_else(|error| panic!("{server:?}, era {era}, {question:?}: {error:?}"));
-                assert_eq!(seen.pointer(place), Some(&expected), "{server:?}, era {era}, {question:?}: {seen}");
+                let seen = inspect(&server, era, request).await;
+                let seen = seen.unwrap_or_else(|error| panic!("{server:?}, era {era}, {request:?}: {error:?}"));
+                assert_eq!(seen.pointer(pointer), Some(&expected), "{server:?}, era {era}, {request:?}: {seen}");
             });
         }
-        asked.join_all().await;
+        runs.join_all().await;
     }
 }
 
 #[tokio::test]
-async fn inspector_is_told_what_a_mock_does_not_know() {
+async fn inspector_prints_the_error_of_an_unknown_resource() {
     let file = file();
     let stdio = [rehearse().to_str().unwrap(), "mock", file.to_str().unwrap()];
     for era in ["legacy", "modern"] {
-        let question = ["--method", "resources/read", "--uri", "tiny://greetin"];
-        let (status, said) = inspect(&stdio, era, &question).await.unwrap_err();
+        let request = ["--method", "resources/read", "--uri", "tiny://greetin"];
+        let (status, stderr) = inspect(&stdio, era, &request).await.unwrap_err();
         assert_ne!(status, 0);
-        assert!(said.contains("there is no resource tiny://greetin; did you mean tiny://greeting?"), "{said}");
+        assert!(stderr.contains("there is no resource tiny://greetin; did you mean tiny://greeting?"), "{stderr}");
     }
 }

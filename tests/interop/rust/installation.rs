@@ -94,7 +94,7 @@ pub(crate) async fn sdk_server(program: &Path, script: &str, transport: &str) ->
     listening(&mut command).await
 }
 
-/// A server that says `listening on URL`.
+/// A server that prints `listening on URL`.
 pub(crate) async fn listening(command: &mut Command) -> HttpServer {
     http_server(command, "listening on", |line| line.rsplit(' ').next().unwrap().to_owned()).await
 }

@@ -1,4 +1,4 @@
-//! Clients that nobody here wrote, on every transport and in both eras; the server is `tiny.mock.yaml`.
+//! Clients of other projects, on every transport and in both eras; the server is `tiny.mock.yaml`.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::clients::{ERAS, Era, everything, run_script};
 use crate::installation::{HttpServer, folder, listening, node, python};
-use crate::rmcp_client::{self, Heard};
+use crate::rmcp_client::{self, ReceivedNotification};
 
 /// `rehearse`, built afresh on first use.
 pub(crate) fn rehearse() -> &'static Path {
@@ -47,7 +47,7 @@ pub(crate) async fn over_http() -> HttpServer {
     listening(mock().args(["--listen", "0"])).await
 }
 
-/// What a client sees on each transport, in each era that it can be told.
+/// Runs a client on each transport, in each era that it supports.
 async fn tours_of(program: &Path, script: &str, eras: &[(&str, &str)], expected: impl Fn(&str) -> Value) {
     let server = over_http().await;
     let (sse, [rehearse, verb, file]) = (server.url.replace("/mcp", "/sse"), words());
@@ -99,7 +99,7 @@ async fn the_rust_sdk_does_everything_with_a_mock() {
 }
 
 #[tokio::test]
-async fn the_rust_sdk_agrees_with_a_mock_on_every_version_of_the_handshake() {
+async fn the_rust_sdk_negotiates_every_handshake_version_with_a_mock() {
     let server = over_http().await;
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         for client in [
@@ -108,14 +108,14 @@ async fn the_rust_sdk_agrees_with_a_mock_on_every_version_of_the_handshake() {
         ] {
             assert_eq!(client.version(), version);
             assert_eq!(client.call("echo", json!({"message": "hello"})).await, Ok("hello".to_owned()));
-            assert_eq!(client.call("sample", json!({"prompt": "hi"})).await, Ok("model said: sampled".to_owned()));
+            assert_eq!(client.call("sample", json!({"prompt": "hi"})).await, Ok("model answered: sampled".to_owned()));
             client.close().await;
         }
     }
 }
 
 #[tokio::test]
-async fn the_rust_sdk_hears_from_a_mock_what_changed_and_gives_up_when_it_wants() {
+async fn the_rust_sdk_gets_change_notices_of_a_mock_and_can_cancel() {
     let server = over_http().await;
     for era in [Era::Legacy, Era::Modern] {
         for mut client in
@@ -123,9 +123,13 @@ async fn the_rust_sdk_hears_from_a_mock_what_changed_and_gives_up_when_it_wants(
         {
             client.subscribe("tiny://greeting").await;
             assert_eq!(client.call("touch", json!({})).await, Ok("touched".to_owned()));
-            let mut heard = [client.change().await, client.change().await];
-            heard.sort();
-            assert_eq!(heard, [Heard::ToolsChanged, Heard::Updated("tiny://greeting".to_owned())], "era {era:?}");
+            let mut received = [client.change().await, client.change().await];
+            received.sort();
+            assert_eq!(
+                received,
+                [ReceivedNotification::ToolsChanged, ReceivedNotification::Updated("tiny://greeting".to_owned())],
+                "era {era:?}"
+            );
             client.begin_and_cancel("slow", json!({"steps": 100})).await;
             let next = client.call("echo", json!({"message": "next"}));
             assert_eq!(timeout(Duration::from_secs(5), next).await, Ok(Ok("next".to_owned())), "era {era:?}");
@@ -135,7 +139,7 @@ async fn the_rust_sdk_hears_from_a_mock_what_changed_and_gives_up_when_it_wants(
 }
 
 #[tokio::test]
-async fn many_calls_of_the_rust_sdk_at_once_each_get_their_own_answer_from_a_mock() {
+async fn a_mock_answers_concurrent_calls_of_the_rust_sdk() {
     let server = over_http().await;
     for era in [Era::Legacy, Era::Modern] {
         for client in
@@ -148,7 +152,7 @@ async fn many_calls_of_the_rust_sdk_at_once_each_get_their_own_answer_from_a_moc
 }
 
 #[tokio::test]
-async fn the_rust_sdk_begins_a_new_session_with_a_mock_that_was_restarted() {
+async fn the_rust_sdk_starts_a_new_session_with_a_restarted_mock() {
     let first = over_http().await;
     let address = first.url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
     let client = rmcp_client::over_http(&first.url, Era::Legacy, None).await;

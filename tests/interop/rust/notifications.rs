@@ -1,4 +1,4 @@
-//! What a real server says and asks between calls comes again where it came.
+//! Notifications and server requests between calls are replayed at their recorded position.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,43 +11,43 @@ use serde_json::{Value, json};
 
 use crate::installation::{TIMEOUT, node, npm_server};
 use crate::mocked::rehearse;
-use crate::replayed::{Tape, answers};
+use crate::replayed::{TraceFile, answers};
 
 const RESOURCE: &str = "demo://resource/dynamic/text/1";
 
-/// Everything that a server said, in order, without what belongs to one conversation.
-type Heard = Arc<Mutex<Vec<Value>>>;
+/// The messages of a server, in order, without ids and other data of one session.
+type ReceivedMessages = Arc<Mutex<Vec<Value>>>;
 
-fn listening(builder: ClientBuilder) -> (ClientBuilder, Heard) {
-    let heard = Heard::default();
-    let hears = Arc::clone(&heard);
+fn listening(builder: ClientBuilder) -> (ClientBuilder, ReceivedMessages) {
+    let received = ReceivedMessages::default();
+    let sink = Arc::clone(&received);
     let builder = builder.timeout(TIMEOUT).handlers(answers()).on_message(move |from, message| {
         if from == Side::Server {
-            hears.lock().unwrap().push(said(message));
+            sink.lock().unwrap().push(summary(message));
         }
     });
-    (builder, heard)
+    (builder, received)
 }
 
-fn said(message: &Message) -> Value {
+fn summary(message: &Message) -> Value {
     let params = || message.params().and_then(|params| params.value().ok()).unwrap_or_default();
     match message.body() {
-        Body::Request(request) => json!(["asks", request.method.as_str(), params()]),
-        Body::Notification(told) => json!(["tells", told.method.as_str(), params()]),
+        Body::Request(request) => json!(["request", request.method.as_str(), params()]),
+        Body::Notification(notification) => json!(["notification", notification.method.as_str(), params()]),
         Body::Response(response) => match &response.reply {
-            // What the handshake settles differs.
-            Reply::Result(result) if result.field("protocolVersion").is_some() => json!(["greets"]),
-            Reply::Result(result) => json!(["answers", result.value().unwrap()]),
-            Reply::Error(error) => json!(["refuses", error.code]),
+            // The result of the handshake differs by version.
+            Reply::Result(result) if result.field("protocolVersion").is_some() => json!(["handshake"]),
+            Reply::Result(result) => json!(["result", result.value().unwrap()]),
+            Reply::Error(error) => json!(["error", error.code]),
         },
         Body::Batch(_) | Body::Garbled(_) => panic!("{message:?}"),
     }
 }
 
-/// A conversation in which the server has something to say between calls: after the handshake it asks for roots, then it
-/// tells what has changed and what happens.
+/// A session with messages of the server between calls: after the handshake it requests roots, later it sends change
+/// notices and log messages.
 async fn converse(client: &Client) {
-    // "Roots updated: …", after it has asked.
+    // "Roots updated: …", after the response to its `roots/list`.
     client.notification("notifications/message").await.unwrap();
     client.set_log_level("debug").await.unwrap();
     client.request("resources/subscribe", json!({"uri": RESOURCE})).await.unwrap();
@@ -62,46 +62,47 @@ async fn converse(client: &Client) {
 }
 
 #[tokio::test]
-async fn what_is_said_and_asked_between_calls_comes_again_in_its_order() {
-    let tape = Tape::new();
+async fn messages_between_calls_are_replayed_in_their_order() {
+    let trace_file = TraceFile::new();
     let (node, script) = (node(), npm_server("server-everything"));
-    let words = tape.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
+    let words = trace_file.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
     let recorder = Client::command(&words[0]).arguments(&words[1..]).legacy(Revision::V2025_11_25);
     let (builder, recorded) = listening(recorder);
     let client = builder.connect().await.unwrap();
     converse(&client).await;
     client.close().await;
-    tape.written().await;
+    trace_file.wait_until_written().await;
     let recorded = recorded.lock().unwrap().clone();
-    let position = |what: &str| recorded.iter().position(|said| said[1] == what).unwrap_or_else(|| panic!("{what}"));
+    let position =
+        |what: &str| recorded.iter().position(|message| message[1] == what).unwrap_or_else(|| panic!("{what}"));
     assert!(position("roots/list") < position("notifications/resources/updated"));
-    let stdio = || Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
+    let stdio = || Client::command(rehearse()).arguments(["replay", "-q"]).arguments([trace_file.path()]);
     for revision in [Revision::V2025_11_25, Revision::V2025_06_18] {
-        let (builder, heard) = listening(stdio().legacy(revision));
+        let (builder, received) = listening(stdio().legacy(revision));
         let client = builder.connect().await.unwrap();
         converse(&client).await;
         client.close().await;
-        assert_eq!(*heard.lock().unwrap(), recorded, "{revision}");
-        let server = tape.over_http().await;
-        // Over HTTP there is a stream for what belongs to no request; what comes on two streams has no order.
-        let (builder, heard) = listening(Client::url(server.url.as_str()).legacy(revision));
+        assert_eq!(*received.lock().unwrap(), recorded, "{revision}");
+        let server = trace_file.over_http().await;
+        // Over HTTP, messages that belong to no request are on the GET stream; messages on two streams have no order.
+        let (builder, received) = listening(Client::url(server.url.as_str()).legacy(revision));
         let client = builder.connect().await.unwrap();
         converse(&client).await;
         client.close().await;
-        let sorted = |said: &[Value]| {
-            let mut said: Vec<String> = said.iter().map(Value::to_string).collect();
-            said.sort();
-            said
+        let sorted = |messages: &[Value]| {
+            let mut messages: Vec<String> = messages.iter().map(Value::to_string).collect();
+            messages.sort();
+            messages
         };
-        assert_eq!(sorted(&heard.lock().unwrap()), sorted(&recorded), "over HTTP, {revision}");
+        assert_eq!(sorted(&received.lock().unwrap()), sorted(&recorded), "over HTTP, {revision}");
     }
-    let server = tape.over_http().await;
+    let server = trace_file.over_http().await;
     for builder in [stdio(), Client::url(server.url.as_str())] {
         let client = builder.timeout(TIMEOUT).modern().connect().await.unwrap();
         client.subscribe(RESOURCE).await.unwrap();
         client.call_tool("toggle-subscriber-updates", json!({})).await.unwrap();
-        let told = client.notification("notifications/resources/updated").await.unwrap();
-        assert_eq!(told.params().unwrap().value().unwrap()["uri"], RESOURCE);
+        let notification = client.notification("notifications/resources/updated").await.unwrap();
+        assert_eq!(notification.params().unwrap().value().unwrap()["uri"], RESOURCE);
         client.close().await;
     }
 }

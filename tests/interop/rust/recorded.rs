@@ -1,7 +1,7 @@
 //! Real servers and real clients with `rehearse record` between them.
 //!
 //! ```text
-//! client ⇄ tee ⇄ rehearse record ⇄ tee ⇄ server      what passed on both sides of the recorder is the same, byte by byte
+//! client ⇄ tee ⇄ rehearse record ⇄ tee ⇄ server      both sides of the recorder carry the same bytes
 //! ```
 
 use std::ffi::OsString;
@@ -26,15 +26,15 @@ use crate::mocked;
 pub(crate) use crate::mocked::rehearse;
 use crate::rmcp_client;
 
-/// Writes down what passes in both directions: `sh -c TEE sh NAME COMMAND…`.
+/// Copies both directions to files: `sh -c TEE sh NAME COMMAND…`.
 const TEE: &str = r#"name=$1; shift; tee "$name.in" | "$@" | tee "$name.out""#;
 
-/// A server that is recorded, with witnesses on both sides.
+/// A recorded server, with a copy of the bytes on both sides of the recorder.
 struct Recorded {
     folder: tempfile::TempDir,
 }
 
-/// The words that start a server with everything around it, in any folder: what passes is written down there.
+/// The command line that starts a recorded server between two `tee`s, which write to the current folder.
 fn watched(trace: &Path, server: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
     let tee = |name: &str| ["sh", "-c", TEE, "sh", name].map(OsString::from);
     let mut words = Vec::from(tee("client"));
@@ -46,7 +46,7 @@ fn watched(trace: &Path, server: impl IntoIterator<Item = impl Into<OsString>>) 
     words
 }
 
-/// What was said is the same on both sides of the recorder, and in the trace.
+/// Asserts that both sides of the recorder and the trace have the same messages.
 fn assert_same(folder: &Path, trace: &Trace) {
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
     for (name, side) in [("in", Side::Client), ("out", Side::Server)] {
@@ -70,7 +70,7 @@ impl Recorded {
         Client::command(&words[0]).arguments(&words[1..]).working_dir(self.folder.path()).timeout(TIMEOUT)
     }
 
-    /// What was said, after everybody has ended.
+    /// The trace, after all programs have ended.
     fn trace(&self) -> Trace {
         let trace = Trace::read(&self.path("trace.jsonl"));
         assert_same(self.folder.path(), &trace);
@@ -83,7 +83,7 @@ impl Recorded {
         let words: String = watched(Path::new("trace.jsonl"), server).iter().map(quoted).collect();
         let script = self.path("start");
         let folder = self.folder.path().display();
-        // Everybody holds the lock until they end.
+        // The programs hold the lock until they exit.
         let lines = format!("cd \"$(mktemp -d '{folder}/start.XXXXXX')\" && exec 3> alive && flock 3 && exec {words}");
         std::fs::write(&script, lines).unwrap();
         script
@@ -106,7 +106,7 @@ impl Recorded {
 #[derive(Default)]
 struct Trace {
     calls: Vec<RecordedCall>,
-    said: Vec<(u64, Side, Vec<u8>)>,
+    messages: Vec<(u64, Side, Vec<u8>)>,
     end: Option<SessionEnd>,
     server: Option<String>,
 }
@@ -124,7 +124,7 @@ impl Trace {
                 }
                 Part::Call(call) => {
                     let mut keep = |from, PlacedMessage { seq, message, .. }: &PlacedMessage| {
-                        trace.said.push((*seq, from, message.raw().to_vec()));
+                        trace.messages.push((*seq, from, message.raw().to_vec()));
                     };
                     keep(call.asker, &call.request);
                     call.response.iter().for_each(|response| keep(call.asker.other(), response));
@@ -132,32 +132,32 @@ impl Trace {
                 }
                 Part::Entry(entry) => {
                     if let EntryBody::Message { from, message, .. } = entry.what {
-                        trace.said.push((entry.seq, from, message.raw().to_vec()));
+                        trace.messages.push((entry.seq, from, message.raw().to_vec()));
                     }
                 }
                 Part::Finish { end, .. } => {
                     trace.end = end;
-                    trace.said.sort_by_key(|(seq, ..)| *seq);
+                    trace.messages.sort_by_key(|(seq, ..)| *seq);
                 }
             }
         }
         trace
     }
 
-    /// What one side said, each message on its line.
+    /// The messages of one side, one per line.
     fn stream(&self, side: Side) -> Vec<u8> {
-        let said = self.said.iter().filter(|(_, from, _)| *from == side);
-        said.flat_map(|(_, _, raw)| [&raw[..], b"\n"].concat()).collect()
+        let messages = self.messages.iter().filter(|(_, from, _)| *from == side);
+        messages.flat_map(|(_, _, raw)| [&raw[..], b"\n"].concat()).collect()
     }
 
     fn calls_of(&self, asker: Side, method: &Method) -> usize {
-        let asked = |call: &&RecordedCall| call.asker == asker && call.request.message.method() == Some(method);
-        self.calls.iter().filter(asked).count()
+        let requested = |call: &&RecordedCall| call.asker == asker && call.request.message.method() == Some(method);
+        self.calls.iter().filter(requested).count()
     }
 
     fn notifications(&self, method: &Method) -> usize {
         let name = format!("\"{method}\"");
-        self.said.iter().filter(|(_, _, raw)| String::from_utf8_lossy(raw).contains(&name)).count()
+        self.messages.iter().filter(|(_, _, raw)| String::from_utf8_lossy(raw).contains(&name)).count()
     }
 }
 
@@ -232,9 +232,9 @@ async fn the_time_server_is_recorded_in_both_eras() {
 }
 
 #[tokio::test]
-async fn the_python_and_typescript_sdks_see_no_difference_when_they_are_recorded() {
+async fn a_recorder_changes_nothing_for_the_python_and_typescript_sdks() {
     let (python, node) = (python("python"), node());
-    // The TypeScript SDK asks a server which era it speaks, ends it, and starts another one for the conversation.
+    // The TypeScript SDK probes the era of a server in one process, ends it, and starts another process for the session.
     for (program, script, era, version, starts) in [
         (&python, "python_client.py", "legacy", "2025-11-25", 1),
         (&python, "python_client.py", "modern", "2026-07-28", 1),
@@ -259,33 +259,33 @@ async fn the_python_and_typescript_sdks_see_no_difference_when_they_are_recorded
             methods.push((trace.calls.len(), trace.notifications(&Method::PROGRESS)));
         }
         methods.sort_unstable();
-        // The one that is only asked is asked one thing.
+        // The probed process gets one request.
         assert_eq!(methods[..starts - 1], [(1, 0)][..starts - 1], "{script}, era {era}");
         assert!(methods[starts - 1].0 > 10 && methods[starts - 1].1 >= 3, "{script}, era {era}: {methods:?}");
     }
 }
 
 #[tokio::test]
-async fn noise_of_a_server_is_passed_on_and_kept() {
+async fn noise_of_a_server_is_forwarded_and_recorded() {
     let recorded = Recorded::new();
     let script = folder().join("servers/noise_on_stdout.py");
     let client = recorded.client([python("python"), script]).connect().await.unwrap();
     client.list_tools().await.unwrap();
     client.close().await;
     let trace = recorded.trace();
-    let noise = trace.said.iter().filter(|(_, from, raw)| *from == Side::Server && !raw.starts_with(b"{")).count();
+    let noise = trace.messages.iter().filter(|(_, from, raw)| *from == Side::Server && !raw.starts_with(b"{")).count();
     assert!(noise > 0);
 }
 
 #[tokio::test]
 async fn an_application_on_the_rust_sdk_is_recorded_by_wrapping_its_transport() {
     let recorded = Recorded::new();
-    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let hook = asked.clone();
+    let requested = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let hook = requested.clone();
     let recorder = Recorder::builder()
         .trace(recorded.path("trace.jsonl"))
         .on_request(move |method, _| hook.lock().unwrap().push(method.to_string()))
-        .on_response(|_, _| panic!("a hook that panics does not break the conversation"))
+        .on_response(|_, _| panic!("a hook that panics does not break the session"))
         .on_notice(|_| {})
         .build();
     let mut command = mocked::mock();
@@ -304,7 +304,7 @@ async fn an_application_on_the_rust_sdk_is_recorded_by_wrapping_its_transport() 
         Method::PROMPTS_GET,
     ] {
         assert!(trace.calls_of(Side::Client, &method) >= 1, "{method}");
-        assert!(asked.lock().unwrap().contains(&method.to_string()), "{method}");
+        assert!(requested.lock().unwrap().contains(&method.to_string()), "{method}");
     }
     assert!(trace.calls_of(Side::Server, &Method::SAMPLING) >= 1);
     assert!(trace.calls.iter().all(|call| call.response.is_some()));

@@ -1,4 +1,4 @@
-//! Real servers and clients with a recorder between them: nobody notices, and everything is in the trace.
+//! Real servers and clients with a recorder between them: both see no difference, and everything is in the trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -31,14 +31,14 @@ struct Recorded {
     recording: HttpRecording,
     recorder: Recorder,
     directory: tempfile::TempDir,
-    /// Who said what, in the order in which the client saw it.
-    seen: Seen,
+    /// The messages, in the order in which the client saw them.
+    seen: SeenMessages,
 }
 
-type Seen = Arc<Mutex<Vec<(Side, String)>>>;
+type SeenMessages = Arc<Mutex<Vec<(Side, String)>>>;
 
 /// A session of the trace.
-pub(crate) struct Session {
+pub(crate) struct RecordedSession {
     start: SessionStart,
     pub(crate) calls: Vec<RecordedCall>,
     entries: Vec<EntryBody>,
@@ -51,14 +51,14 @@ impl Recorded {
         let recorder = Recorder::builder().trace(directory.path().join("trace.jsonl")).build();
         let options = HttpProxyOptions::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
         let recording = HttpRecording::start(&recorder, options).await.unwrap();
-        Recorded { recording, recorder, directory, seen: Seen::default() }
+        Recorded { recording, recorder, directory, seen: SeenMessages::default() }
     }
 
     fn url(&self) -> String {
         self.recording.url()
     }
 
-    /// A client whose every message is remembered.
+    /// A client whose messages are all kept.
     fn watched(&self, builder: ClientBuilder) -> ClientBuilder {
         let seen = self.seen.clone();
         builder.on_message(move |side, message| seen.lock().unwrap().push((side, message.text().into_owned())))
@@ -76,7 +76,7 @@ impl Recorded {
     }
 
     /// Ends the recorder; its sessions.
-    async fn sessions(self) -> Vec<Session> {
+    async fn sessions(self) -> Vec<RecordedSession> {
         let Recorded { recording, recorder, directory, seen } = self;
         recording.stop().await;
         assert!(!recorder.summary().failed);
@@ -84,7 +84,7 @@ impl Recorded {
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "a journal is left");
         let seen = std::mem::take(&mut *seen.lock().unwrap());
         if !seen.is_empty() {
-            let recorded = sessions.iter().flat_map(Session::messages);
+            let recorded = sessions.iter().flat_map(RecordedSession::messages);
             let recorded = recorded.map(|(side, message)| (side, message.text().into_owned()));
             assert_eq!(counted(recorded), counted(seen.into_iter()), "what was recorded is what the client saw");
         }
@@ -92,19 +92,19 @@ impl Recorded {
     }
 }
 
-/// How often each was said, in any order.
-fn counted(said: impl Iterator<Item = (Side, String)>) -> BTreeMap<(Side, String), usize> {
+/// The number of occurrences of each message.
+fn counted(messages: impl Iterator<Item = (Side, String)>) -> BTreeMap<(Side, String), usize> {
     let mut counts = BTreeMap::new();
-    said.for_each(|one| *counts.entry(one).or_default() += 1);
+    messages.for_each(|one| *counts.entry(one).or_default() += 1);
     counts
 }
 
-pub(crate) fn read(trace: &Path) -> Vec<Session> {
-    let mut sessions: Vec<Session> = Vec::new();
+pub(crate) fn read(trace: &Path) -> Vec<RecordedSession> {
+    let mut sessions: Vec<RecordedSession> = Vec::new();
     for part in TraceReader::new(BufReader::new(File::open(trace).unwrap())) {
         match part.unwrap() {
             Part::Start(start) => {
-                sessions.push(Session { start, calls: Vec::new(), entries: Vec::new(), end: None });
+                sessions.push(RecordedSession { start, calls: Vec::new(), entries: Vec::new(), end: None });
             }
             Part::Call(call) => sessions.last_mut().unwrap().calls.push(*call),
             Part::Entry(entry) => sessions.last_mut().unwrap().entries.push(entry.what),
@@ -114,17 +114,17 @@ pub(crate) fn read(trace: &Path) -> Vec<Session> {
     sessions
 }
 
-impl Session {
-    /// Everything that was said.
+impl RecordedSession {
+    /// All messages.
     fn messages(&self) -> Vec<(Side, &Message)> {
-        let asked = self.calls.iter().map(|call| (call.asker, &call.request.message));
-        let answered =
+        let requests = self.calls.iter().map(|call| (call.asker, &call.request.message));
+        let responses =
             self.calls.iter().filter_map(|call| Some((call.asker.other(), &call.response.as_ref()?.message)));
-        let told = self.entries.iter().filter_map(|what| match what {
+        let others = self.entries.iter().filter_map(|what| match what {
             EntryBody::Message { from, message, .. } => Some((*from, message)),
             _ => None,
         });
-        asked.chain(answered).chain(told).collect()
+        requests.chain(responses).chain(others).collect()
     }
 
     fn transport(&self) -> &str {
@@ -142,7 +142,7 @@ impl Session {
             assert!(call.response.is_some(), "no answer to {:?}", call.request.message);
         }
         for (side, message) in self.messages() {
-            assert!(!matches!(message.body(), Body::Garbled(_)), "{side} said {message:?}");
+            assert!(!matches!(message.body(), Body::Garbled(_)), "{side} sent {message:?}");
         }
     }
 }
@@ -172,12 +172,12 @@ async fn server_everything_over_both_transports() {
         assert_eq!(session.transport(), name);
         assert_eq!(session.start.server_info["name"], "mcp-servers/everything");
         assert_eq!(session.end, Some(SessionEnd::ClientClosed { status: None }), "{transport}");
-        let asked: &[&str] = match transport {
-            // The older transport is spoken in a version that has no elicitation.
+        let expected: &[&str] = match transport {
+            // The older transport is used with a version that has no elicitation.
             "sse" => &["sampling/createMessage", "roots/list"],
             _ => &["sampling/createMessage", "roots/list", "elicitation/create"],
         };
-        for method in asked {
+        for method in expected {
             assert!(session.methods(Side::Server).contains(method), "{transport}: {method} is missing");
         }
     }
@@ -194,13 +194,13 @@ async fn toured(
     let builder = recorded.watched(change(Client::url(recorded.url())));
     sdk_tour(builder, era, unknown).await;
     let sessions = recorded.sessions().await;
-    sessions.iter().for_each(Session::assert_whole);
+    sessions.iter().for_each(RecordedSession::assert_whole);
     let tour = sessions.iter().find(|session| session.methods(Side::Client).contains(&"tools/call")).unwrap();
     assert!(tour.methods(Side::Client).len() >= 12, "{:?}", tour.methods(Side::Client));
-    let asks = tour.methods(Side::Server);
+    let server_requests = tour.methods(Side::Server);
     match era {
-        rehearsal::core::protocol::Era::Modern => assert!(asks.is_empty(), "{asks:?}"),
-        rehearsal::core::protocol::Era::Legacy => assert_eq!(asks.len(), 3, "{asks:?}"),
+        rehearsal::core::protocol::Era::Modern => assert!(server_requests.is_empty(), "{server_requests:?}"),
+        rehearsal::core::protocol::Era::Legacy => assert_eq!(server_requests.len(), 3, "{server_requests:?}"),
     }
 }
 
@@ -224,7 +224,7 @@ async fn servers_on_every_sdk_in_both_eras() {
 }
 
 #[tokio::test]
-async fn clients_on_every_sdk_see_what_they_see_without_a_recorder() {
+async fn a_recorder_changes_nothing_for_clients_on_every_sdk() {
     let server = mocked::over_http().await;
     let recorded = Recorded::before(&server.url).await;
     let (url, sse) = (recorded.url(), recorded.url().replace("/mcp", "/sse"));
@@ -245,7 +245,7 @@ async fn clients_on_every_sdk_see_what_they_see_without_a_recorder() {
         clients += usize::from(matches!(era, Era::Legacy));
     }
     let sessions = recorded.sessions().await;
-    sessions.iter().for_each(Session::assert_whole);
+    sessions.iter().for_each(RecordedSession::assert_whole);
     let handshakes = sessions.iter().filter(|session| session.methods(Side::Client).contains(&"initialize")).count();
     assert_eq!(handshakes, clients, "a session for each client with a handshake");
     let stateless: Vec<_> =
@@ -272,8 +272,8 @@ async fn clients_at_the_same_time_are_not_mixed() {
             for call in 0..20 {
                 let (client, message) = (client.clone(), format!("client {number} call {call}"));
                 calls.push(tokio::spawn(async move {
-                    let said = client.call_tool("echo", json!({"message": message})).await.unwrap();
-                    assert_eq!(said.content(), message);
+                    let response = client.call_tool("echo", json!({"message": message})).await.unwrap();
+                    assert_eq!(response.content(), message);
                 }));
             }
             for call in calls {
@@ -289,12 +289,12 @@ async fn clients_at_the_same_time_are_not_mixed() {
     assert_eq!(sessions.len(), 9, "four with a name, four with a stream, one for the rest");
     for session in &sessions {
         session.assert_whole();
-        let said = session.calls.iter().filter(|call| call.request.message.text().contains("client "));
+        let calls = session.calls.iter().filter(|call| call.request.message.text().contains("client "));
         let mut whose: Vec<String> = Vec::new();
-        for call in said {
-            let asked = call.request.message.params().unwrap().at(&["arguments", "message"]).unwrap().text().unwrap();
-            assert!(call.response.as_ref().unwrap().message.text().contains(&asked), "{asked} has another's answer");
-            whose.push(asked.split(" call").next().unwrap().to_owned());
+        for call in calls {
+            let text = call.request.message.params().unwrap().at(&["arguments", "message"]).unwrap().text().unwrap();
+            assert!(call.response.as_ref().unwrap().message.text().contains(&text), "{text} has another's answer");
+            whose.push(text.split(" call").next().unwrap().to_owned());
         }
         whose.sort();
         whose.dedup();
@@ -328,7 +328,7 @@ async fn a_stream_that_broke_and_was_resumed_is_one_call() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_is_told_and_recorded() {
+async fn a_server_that_exits_is_reported_and_recorded() {
     let server = mocked::over_http().await;
     let recorded = Recorded::before(&server.url).await;
     let new_client = || Client::url(recorded.url()).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect();
@@ -347,16 +347,16 @@ async fn a_server_that_dies_is_told_and_recorded() {
     server.stop().await;
     let lost = slow.await.unwrap().unwrap_err().to_string();
     assert!(lost.contains("the stream ended before the answer to"), "{lost}");
-    // One that comes now has no socket from before, which would break first.
+    // A new client has no socket from before, which would break first.
     let refused = new_client().await.unwrap_err().to_string();
     assert!(refused.contains("502 Bad Gateway: rehearse: cannot connect to 127.0.0.1:"), "{refused}");
     let sessions = recorded.sessions().await;
     let of = |method: &str| sessions.iter().find(|session| session.methods(Side::Client).contains(&method)).unwrap();
-    let unanswered = |session: &Session| {
+    let unanswered = |session: &RecordedSession| {
         let open = session.calls.iter().filter(|call| call.response.is_none());
         open.map(|call| call.request.message.method().unwrap().to_string()).collect::<Vec<_>>()
     };
-    let why = |session: &Session| {
+    let why = |session: &RecordedSession| {
         let ended = session.entries.iter().filter_map(|what| match what {
             EntryBody::ChannelEnded { why, .. } => why.clone(),
             _ => None,

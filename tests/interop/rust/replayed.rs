@@ -13,21 +13,21 @@ use tokio::process::Command;
 use crate::clients::{Era, everything, run_script};
 use crate::installation::{HttpServer, TIMEOUT, folder, listening, node, npm_server, python};
 use crate::mocked::{self, rehearse};
-use crate::rmcp_client::{self, Heard};
+use crate::rmcp_client::{self, ReceivedNotification};
 
-/// A recording that is about to be made and replayed.
-pub(crate) struct Tape(tempfile::TempDir);
+/// A trace file that a test records and replays.
+pub(crate) struct TraceFile(tempfile::TempDir);
 
-impl Tape {
-    pub(crate) fn new() -> Tape {
-        Tape(tempfile::tempdir().unwrap())
+impl TraceFile {
+    pub(crate) fn new() -> TraceFile {
+        TraceFile(tempfile::tempdir().unwrap())
     }
 
     pub(crate) fn path(&self) -> PathBuf {
         self.0.path().join("trace.jsonl")
     }
 
-    /// The words that record a server.
+    /// The command line that records a server.
     pub(crate) fn recording(&self, server: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
         let trace = self.path().display().to_string();
         let words = [rehearse().to_str().unwrap(), "record", "-q", "-o", &trace, "--"];
@@ -44,8 +44,8 @@ impl Tape {
         listening(self.replay().args(["--listen", "0"])).await
     }
 
-    /// Waits until a recorder that was told to end has written everything.
-    pub(crate) async fn written(&self) {
+    /// Waits until a recorder that is stopping has written everything.
+    pub(crate) async fn wait_until_written(&self) {
         let done = async {
             loop {
                 let journals = std::fs::read_dir(self.0.path()).unwrap();
@@ -61,11 +61,11 @@ impl Tape {
     }
 }
 
-/// What a client sees that was recorded with another: the same, but for the version.
-async fn tours(tape: &Tape, program: &Path, script: &str, eras: &[(&str, &str)]) {
-    let server = tape.over_http().await;
+/// Runs a client on a replay of another client's recording: it gets the same results, except for the version.
+async fn tours(trace_file: &TraceFile, program: &Path, script: &str, eras: &[(&str, &str)]) {
+    let server = trace_file.over_http().await;
     let sse = server.url.replace("/mcp", "/sse");
-    let (rehearse, trace) = (rehearse().to_str().unwrap(), tape.path().display().to_string());
+    let (rehearse, trace) = (rehearse().to_str().unwrap(), trace_file.path().display().to_string());
     let transports: [&[&str]; 3] = [
         &["--stdio", rehearse, "replay", "-q", &trace],
         &["--url", &server.url],
@@ -73,32 +73,36 @@ async fn tours(tape: &Tape, program: &Path, script: &str, eras: &[(&str, &str)])
     ];
     for transport in transports {
         for (era, version) in eras {
-            let seen = run_script(program, script, era, transport).await;
-            assert_eq!(seen, everything(version), "{script} {transport:?}, era {era}");
+            let progress = run_script(program, script, era, transport).await;
+            assert_eq!(progress, everything(version), "{script} {transport:?}, era {era}");
         }
     }
 }
 
 #[tokio::test]
-async fn what_the_python_sdk_heard_in_2026_the_other_sdks_hear_in_both_eras() {
-    let tape = Tape::new();
-    // Its own command line would take `--` for itself.
-    let start = tape.0.path().join("start.sh");
-    std::fs::write(&start, format!("exec {}\n", tape.recording(mocked::words()).join(" "))).unwrap();
+async fn a_modern_python_recording_replays_to_other_sdks_in_both_eras() {
+    let trace_file = TraceFile::new();
+    // The script would parse `--` as its own option.
+    let start = trace_file.0.path().join("start.sh");
+    std::fs::write(&start, format!("exec {}\n", trace_file.recording(mocked::words()).join(" "))).unwrap();
     let transport = ["--stdio", "sh", start.to_str().unwrap()];
-    let seen = run_script(&python("python"), "python_client.py", "modern", &transport).await;
-    assert_eq!(seen, everything("2026-07-28"));
-    tape.written().await;
-    tours(&tape, &node(), "typescript_client.mjs", &[("v1", "2025-11-25"), ("modern", "2026-07-28")]).await;
-    tours(&tape, &python("python"), "python_client.py", &[("legacy", "2025-11-25")]).await;
+    let progress = run_script(&python("python"), "python_client.py", "modern", &transport).await;
+    assert_eq!(progress, everything("2026-07-28"));
+    trace_file.wait_until_written().await;
+    tours(&trace_file, &node(), "typescript_client.mjs", &[("v1", "2025-11-25"), ("modern", "2026-07-28")]).await;
+    tours(&trace_file, &python("python"), "python_client.py", &[("legacy", "2025-11-25")]).await;
 }
 
-/// What a client hears of a call: every progress, and the answer without what depends on the version.
-pub(crate) async fn heard(client: &Client, tool: &str, arguments: Value) -> (Vec<(f64, Option<f64>)>, Value) {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let see = Arc::clone(&seen);
+/// Calls a tool, and returns its progress and its result without the members that depend on the version.
+pub(crate) async fn call_with_progress(
+    client: &Client,
+    tool: &str,
+    arguments: Value,
+) -> (Vec<(f64, Option<f64>)>, Value) {
+    let progress = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&progress);
     let call = client.call(tool).arguments(arguments);
-    let call = call.on_progress(move |it| see.lock().unwrap().push((it.progress, it.total)));
+    let call = call.on_progress(move |it| sink.lock().unwrap().push((it.progress, it.total)));
     let response = call.await.unwrap();
     let mut result = match response.error() {
         Some(error) => json!({"code": error.code, "message": error.message}),
@@ -107,14 +111,14 @@ pub(crate) async fn heard(client: &Client, tool: &str, arguments: Value) -> (Vec
     for key in ["resultType", "_meta"] {
         result.as_object_mut().unwrap().shift_remove(key);
     }
-    let seen = seen.lock().unwrap().clone();
-    (seen, result)
+    let progress = progress.lock().unwrap().clone();
+    (progress, result)
 }
 
-/// Everything that is asked of server-everything, one after the other and at once.
+/// Calls of server-everything, sequential and concurrent.
 async fn tour(client: &Client) -> Value {
     let mut tools: Vec<String> = Vec::new();
-    // The server offers more once it has asked what the client can do.
+    // The server offers more tools after it has read the client's capabilities.
     while !tools.iter().any(|tool| tool == "trigger-sampling-request") {
         tools = client.list_tools().await.unwrap().iter().map(|tool| tool.name.clone()).collect();
     }
@@ -129,18 +133,18 @@ async fn tour(client: &Client) -> Value {
         ("get-sum", json!({"a": 1, "b": 2})),
         ("get-sum", json!({"a": 1, "b": 2})),
     ] {
-        all.push(json!(heard(client, tool, arguments).await));
+        all.push(json!(call_with_progress(client, tool, arguments).await));
     }
     let contents = client.read_resource("demo://resource/dynamic/text/1").await.unwrap();
     all.push(json!(contents.result()["contents"][0]["uri"]));
-    // The slow one is asked first and answered last.
+    // The slow call is sent first and answered last.
     let order = Arc::new(Mutex::new(Vec::new()));
     let one = |tool: &'static str, arguments: Value| {
         let (client, order) = (client.clone(), Arc::clone(&order));
         async move {
-            let answered = heard(&client, tool, arguments).await;
+            let result = call_with_progress(&client, tool, arguments).await;
             order.lock().unwrap().push(tool);
-            answered
+            result
         }
     };
     let slow = one("trigger-long-running-operation", json!({"duration": 0.5, "steps": 1}));
@@ -159,60 +163,60 @@ pub(crate) fn answers() -> ClientHandlers {
 }
 
 #[tokio::test]
-async fn what_the_rust_sdk_heard_with_a_handshake_it_hears_in_both_eras() {
-    let tape = Tape::new();
-    let words = tape.recording(mocked::words());
+async fn a_legacy_recording_of_the_rust_sdk_replays_in_both_eras() {
+    let trace_file = TraceFile::new();
+    let words = trace_file.recording(mocked::words());
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     let client = rmcp_client::over_stdio(command, Era::Legacy, None).await;
     assert_eq!(rmcp_client::tour(client).await, everything("2025-11-25"));
-    tape.written().await;
+    trace_file.wait_until_written().await;
     for era in Era::ALL {
-        let replayed = rmcp_client::over_stdio(tape.replay(), era, None).await;
+        let replayed = rmcp_client::over_stdio(trace_file.replay(), era, None).await;
         assert_eq!(rmcp_client::tour(replayed).await, everything(era.version()), "era {era:?}");
     }
 }
 
 #[tokio::test]
-async fn what_the_rust_sdk_sent_to_subscribers_is_sent_to_subscribers_of_the_same_era() {
+async fn change_notices_of_the_rust_sdk_are_replayed_in_their_era() {
     const RESOURCE: &str = "tiny://greeting";
     for (protocol, era) in [(Protocol::Legacy(Revision::V2025_11_25), Era::Legacy), (Protocol::Modern, Era::Modern)] {
-        let tape = Tape::new();
-        let words = tape.recording([env!("CARGO_BIN_EXE_tiny")]);
+        let trace_file = TraceFile::new();
+        let words = trace_file.recording([env!("CARGO_BIN_EXE_tiny")]);
         let client = Client::command(&words[0]).arguments(&words[1..]).protocol(protocol).timeout(TIMEOUT);
         let client = client.connect().await.unwrap();
         client.subscribe(RESOURCE).await.unwrap();
         client.notification(Method::RESOURCE_UPDATED).await.unwrap();
         assert_eq!(client.call_tool("echo", json!({"message": "next"})).await.unwrap().content(), "next");
         client.close().await;
-        tape.written().await;
-        let server = tape.over_http().await;
-        hears_of(rmcp_client::over_stdio(tape.replay(), era, None).await, RESOURCE).await;
-        hears_of(rmcp_client::over_http(&server.url, era, None).await, RESOURCE).await;
+        trace_file.wait_until_written().await;
+        let server = trace_file.over_http().await;
+        assert_update_arrives(rmcp_client::over_stdio(trace_file.replay(), era, None).await, RESOURCE).await;
+        assert_update_arrives(rmcp_client::over_http(&server.url, era, None).await, RESOURCE).await;
     }
 }
 
-/// Subscribes to a resource that changes at once, and goes on.
-async fn hears_of(mut client: rmcp_client::RustClient, resource: &str) {
+/// Subscribes to a resource, expects a change notice, and calls a tool.
+async fn assert_update_arrives(mut client: rmcp_client::RustClient, resource: &str) {
     client.subscribe(resource).await;
-    assert_eq!(client.change().await, Heard::Updated(resource.to_owned()), "{}", client.version());
+    assert_eq!(client.change().await, ReceivedNotification::Updated(resource.to_owned()), "{}", client.version());
     assert_eq!(client.call("echo", json!({"message": "next"})).await, Ok("next".to_owned()));
     client.close().await;
 }
 
 #[tokio::test]
-async fn what_server_everything_said_is_said_again_in_every_version_on_every_transport() {
-    let tape = Tape::new();
+async fn server_everything_replays_in_every_version_on_every_transport() {
+    let trace_file = TraceFile::new();
     let (node, script) = (node(), npm_server("server-everything"));
-    let words = tape.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
+    let words = trace_file.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
     let recorded = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
     let client = recorded.handlers(answers()).connect().await.unwrap();
     let expected = tour(&client).await;
     client.close().await;
-    tape.written().await;
+    trace_file.wait_until_written().await;
     assert_eq!(expected.as_array().unwrap().last().unwrap(), &json!(["get-sum", "trigger-long-running-operation"]));
-    let server = tape.over_http().await;
-    let stdio = || Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
+    let server = trace_file.over_http().await;
+    let stdio = || Client::command(rehearse()).arguments(["replay", "-q"]).arguments([trace_file.path()]);
     let http = || Client::url(server.url.as_str());
     let with = |builder: ClientBuilder| builder.handlers(answers()).timeout(TIMEOUT);
     for revision in [Revision::V2025_11_25, Revision::V2025_06_18] {
@@ -231,37 +235,37 @@ async fn what_server_everything_said_is_said_again_in_every_version_on_every_tra
 }
 
 #[tokio::test]
-async fn what_python_servers_said_in_one_era_is_said_again_in_the_other() {
+async fn python_servers_replay_in_the_other_era() {
     let fastmcp = folder().join("servers/fastmcp_server.py");
     let (interpreter, time) = (python("python"), python("mcp-server-time"));
     let arguments = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
     for modern in [true, false] {
-        let tape = Tape::new();
-        let words = tape.recording([time.to_str().unwrap()]);
+        let trace_file = TraceFile::new();
+        let words = trace_file.recording([time.to_str().unwrap()]);
         let builder = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
         let builder = if modern { builder.modern() } else { builder.legacy(Revision::LATEST_LEGACY) };
         let client = builder.connect().await.unwrap();
-        let expected = heard(&client, "convert_time", arguments.clone()).await;
+        let expected = call_with_progress(&client, "convert_time", arguments.clone()).await;
         let tools = client.list_tools().await.unwrap().len();
         client.close().await;
-        tape.written().await;
+        trace_file.wait_until_written().await;
         for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
-            let builder = Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
+            let builder = Client::command(rehearse()).arguments(["replay", "-q"]).arguments([trace_file.path()]);
             let builder = if revision.has_handshake() { builder.legacy(revision) } else { builder.modern() };
             let client = builder.timeout(TIMEOUT).connect().await.unwrap();
             assert_eq!(client.server_info()["name"], "mcp-time");
             assert_eq!(client.list_tools().await.unwrap().len(), tools);
-            assert_eq!(heard(&client, "convert_time", arguments.clone()).await, expected, "{revision}");
+            assert_eq!(call_with_progress(&client, "convert_time", arguments.clone()).await, expected, "{revision}");
             client.close().await;
         }
     }
-    let tape = Tape::new();
-    let words = tape.recording([interpreter.to_str().unwrap(), fastmcp.to_str().unwrap(), "stdio"]);
+    let trace_file = TraceFile::new();
+    let words = trace_file.recording([interpreter.to_str().unwrap(), fastmcp.to_str().unwrap(), "stdio"]);
     let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
     let tools: Vec<String> = client.list_tools().await.unwrap().iter().map(|tool| tool.name.clone()).collect();
     client.close().await;
-    tape.written().await;
-    let server = tape.over_http().await;
+    trace_file.wait_until_written().await;
+    let server = trace_file.over_http().await;
     let client = Client::url(server.url.as_str()).timeout(TIMEOUT).connect().await.unwrap();
     let again: Vec<String> = client.list_tools().await.unwrap().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(again, tools);

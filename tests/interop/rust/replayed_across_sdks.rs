@@ -1,5 +1,5 @@
-//! Sessions with everything in them, recorded over one transport with one SDK, replayed over others to others: concurrency,
-//! progress, sampling, elicitation, errors and pictures.
+//! Sessions recorded over one transport with one SDK and replayed over other transports to other SDKs: concurrency, progress,
+//! sampling, elicitation, errors and images.
 
 use std::path::PathBuf;
 
@@ -11,12 +11,12 @@ use crate::clients::run_script;
 use crate::generated::plain;
 use crate::installation::{node, python, sdk_server};
 use crate::mocked::rehearse;
-use crate::replayed::Tape;
+use crate::replayed::TraceFile;
 use crate::server_everything;
 
-/// Records what a client on the Python SDK asks of a server over HTTP.
-async fn recorded(tape: &Tape, url: &str, script: &str, era: &str, words: &[&str]) -> Value {
-    let recorder = Recorder::builder().trace(tape.path()).build();
+/// Records a client on the Python SDK and a server over HTTP.
+async fn recorded(trace_file: &TraceFile, url: &str, script: &str, era: &str, words: &[&str]) -> Value {
+    let recorder = Recorder::builder().trace(trace_file.path()).build();
     let options = HttpProxyOptions::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
     let recording = HttpRecording::start(&recorder, options).await.unwrap();
     let before = recording.url();
@@ -28,7 +28,7 @@ async fn recorded(tape: &Tape, url: &str, script: &str, era: &str, words: &[&str
     seen
 }
 
-/// What is asked of the reference server.
+/// The requests to the reference server.
 fn calls() -> Value {
     let call = |name: &str, arguments: Value| json!({"method": "tools/call", "params": {"name": name, "arguments": arguments}});
     json!([
@@ -42,12 +42,12 @@ fn calls() -> Value {
         {"method": "resources/read", "params": {"uri": "demo://resource/dynamic/blob/1"}},
         {"method": "resources/read", "params": {"uri": "demo://no/such"}},
         {"method": "prompts/get", "params": {"name": "args-prompt", "arguments": {"city": "Oslo"}}},
-        // The first is asked first and answered last.
+        // The first is sent first and answered last.
         [call("trigger-long-running-operation", json!({"duration": 1, "steps": 1})), call("get-sum", json!({"a": 1, "b": 2}))],
     ])
 }
 
-/// What counts of what a client saw.
+/// The results that a client got, without what may differ.
 fn counted(seen: &Value) -> Value {
     let answers = seen.as_array().unwrap().iter().zip(calls().as_array().unwrap().clone());
     let one = |call: &Value, answer: &Value| {
@@ -60,11 +60,11 @@ fn counted(seen: &Value) -> Value {
         plain
     };
     let progress = |answer: &Value| -> Vec<Value> {
-        let numbers = |heard: &Value| json!([heard[0], heard[1].as_f64(), heard[2].as_f64(), heard[3]]);
-        let heard = answer["heard"].as_array().unwrap().iter();
-        // The TypeScript SDK tells itself when it fulfils a round of `input_required`.
-        let own = |heard: &Value| heard[3].as_str().is_some_and(|message| message.starts_with("Fulfilling input"));
-        heard.filter(|heard| heard[0] == "progress" && !own(heard)).map(numbers).collect()
+        let numbers = |entry: &Value| json!([entry[0], entry[1].as_f64(), entry[2].as_f64(), entry[3]]);
+        let received = answer["received"].as_array().unwrap().iter();
+        // The TypeScript SDK adds progress of its own for an input round.
+        let own = |entry: &Value| entry[3].as_str().is_some_and(|message| message.starts_with("Fulfilling input"));
+        received.filter(|entry| entry[0] == "progress" && !own(entry)).map(numbers).collect()
     };
     let counted = answers.map(|(answer, call)| match call.as_array() {
         None => json!([one(&call, answer), progress(answer)]),
@@ -84,7 +84,7 @@ fn clients() -> [(PathBuf, &'static str); 2] {
     [(python("python"), "python"), (node(), "typescript")]
 }
 
-/// How a script is told to reach a replay, on each transport.
+/// The arguments with which a script connects to a replay, on each transport.
 fn transports<'a>(rehearse: &'a str, trace: &'a str, url: &'a str, sse: &'a str) -> [Vec<&'a str>; 3] {
     [vec!["--stdio", rehearse, "replay", "-q", trace], vec!["--url", url], vec!["--url", sse, "--transport", "sse"]]
 }
@@ -94,25 +94,25 @@ fn extension(client: &str) -> &'static str {
 }
 
 #[tokio::test]
-async fn what_the_reference_server_said_over_http_is_said_to_other_sdks_on_other_transports_in_both_eras() {
-    let tape = Tape::new();
+async fn the_reference_server_over_http_replays_to_other_sdks_on_every_transport() {
+    let trace_file = TraceFile::new();
     let server = server_everything::http("streamableHttp").await;
-    let file = tape.path().with_file_name("calls.json");
+    let file = trace_file.path().with_file_name("calls.json");
     std::fs::write(&file, calls().to_string()).unwrap();
     let words = ["--calls", file.to_str().unwrap()];
-    let seen = recorded(&tape, &server.url, "python_calls.py", "legacy", &words).await;
+    let seen = recorded(&trace_file, &server.url, "python_calls.py", "legacy", &words).await;
     server.stop().await;
     let expected = counted(&seen);
-    let said = expected.to_string();
+    let text = expected.to_string();
     for part in ["image/png", "sampled", "Ada", "progress", "blob"] {
-        assert!(said.contains(part), "{part} is not in {said}");
+        assert!(text.contains(part), "{part} is not in {text}");
     }
     assert_eq!(expected[10][1], json!([1, 0]), "the quick one overtook the slow one");
-    let (rehearse, trace) = (rehearse().to_str().unwrap().to_owned(), tape.path().display().to_string());
+    let (rehearse, trace) = (rehearse().to_str().unwrap().to_owned(), trace_file.path().display().to_string());
     for (program, client) in clients() {
         // A replay for each, so that each begins with the first answers.
         for (at, era) in [(0, "legacy"), (1, "modern"), (0, "modern"), (2, "legacy")] {
-            let server = tape.over_http().await;
+            let server = trace_file.over_http().await;
             let sse = server.url.replace("/mcp", "/sse");
             let mut words = words.to_vec();
             words.extend(&transports(&rehearse, &trace, &server.url, &sse)[at]);
@@ -128,17 +128,17 @@ async fn what_the_reference_server_said_over_http_is_said_to_other_sdks_on_other
 }
 
 #[tokio::test]
-async fn what_a_server_on_fastmcp_said_over_http_in_2026_is_said_to_other_sdks_in_both_eras() {
-    let tape = Tape::new();
+async fn a_modern_fastmcp_recording_replays_to_other_sdks_in_both_eras() {
+    let trace_file = TraceFile::new();
     let server = sdk_server(&python("python"), "fastmcp_server.py", "http").await;
-    let mut expected = recorded(&tape, &server.url, "python_client.py", "modern", &[]).await;
+    let mut expected = recorded(&trace_file, &server.url, "python_client.py", "modern", &[]).await;
     server.stop().await;
     assert_eq!((&expected["ask"], &expected["sample"]), (&json!("accept: Ada"), &json!("sampled")));
     let without_version = |seen: &mut Value| seen["protocol_version"] = Value::Null;
     without_version(&mut expected);
-    let served = tape.over_http().await;
+    let served = trace_file.over_http().await;
     let sse = served.url.replace("/mcp", "/sse");
-    let (rehearse, trace) = (rehearse().to_str().unwrap().to_owned(), tape.path().display().to_string());
+    let (rehearse, trace) = (rehearse().to_str().unwrap().to_owned(), trace_file.path().display().to_string());
     let transports = transports(&rehearse, &trace, &served.url, &sse);
     for (program, client) in clients() {
         for (transport, era) in [(&transports[0], "legacy"), (&transports[1], "modern"), (&transports[2], "legacy")] {

@@ -1,4 +1,4 @@
-//! The official Rust SDK as a client, with somebody at its end who answers everything.
+//! The official Rust SDK as a client, with handlers that answer every server request.
 
 #![expect(deprecated, reason = "sampling and roots are deprecated since 2026-07-28; that we use them is the point")]
 
@@ -25,21 +25,21 @@ use tokio::time::timeout;
 use crate::clients::Era;
 use crate::installation::TIMEOUT;
 
-/// Something that a server said without being asked.
+/// A notification that a client received.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Heard {
+pub(crate) enum ReceivedNotification {
     Progress,
     ToolsChanged,
     Updated(String),
 }
 
-/// Who answers, and writes down what is heard.
-struct Person {
+/// Answers server requests, and sends the received notifications to a channel.
+struct AnsweringClient {
     version: ProtocolVersion,
-    heard: mpsc::UnboundedSender<Heard>,
+    received: mpsc::UnboundedSender<ReceivedNotification>,
 }
 
-impl ClientHandler for Person {
+impl ClientHandler for AnsweringClient {
     fn get_info(&self) -> ClientConfig {
         let capabilities = ClientCapabilities::builder().enable_elicitation().enable_sampling().enable_roots().build();
         ClientConfig::new(capabilities, Implementation::new("rmcp-client", "1.0"))
@@ -68,51 +68,52 @@ impl ClientHandler for Person {
     }
 
     async fn on_progress(&self, _: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let _ = self.heard.send(Heard::Progress); // nobody may be listening any more
+        let _ = self.received.send(ReceivedNotification::Progress); // the receiver may be closed
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        let _ = self.heard.send(Heard::ToolsChanged);
+        let _ = self.received.send(ReceivedNotification::ToolsChanged);
     }
 
     async fn on_resource_updated(&self, params: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
-        let _ = self.heard.send(Heard::Updated(params.uri));
+        let _ = self.received.send(ReceivedNotification::Updated(params.uri));
     }
 }
 
-/// A client that is connected.
+/// A connected client.
 pub(crate) struct RustClient {
-    service: Arc<RunningService<RoleClient, Person>>,
-    heard: mpsc::UnboundedReceiver<Heard>,
+    service: Arc<RunningService<RoleClient, AnsweringClient>>,
+    received: mpsc::UnboundedReceiver<ReceivedNotification>,
     subscription: Option<Subscription>,
 }
 
-/// Connects to a URL; `version` is what the handshake asks for, if not what the SDK asks for by itself.
+/// Connects to a URL; `version` is the version that the handshake requests, by default that of the SDK.
 pub(crate) async fn over_http(url: &str, era: Era, version: Option<&str>) -> RustClient {
-    let (person, heard) = person(version);
-    let connecting = person.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url), lifecycle(era));
-    RustClient::new(timeout(TIMEOUT, connecting).await.expect("the handshake hangs").unwrap(), heard)
+    let (answering_client, received) = answering_client(version);
+    let connecting =
+        answering_client.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url), lifecycle(era));
+    RustClient::new(timeout(TIMEOUT, connecting).await.expect("the handshake hangs").unwrap(), received)
 }
 
 /// Starts a server and connects to it.
 pub(crate) async fn over_stdio(command: Command, era: Era, version: Option<&str>) -> RustClient {
-    let (person, heard) = person(version);
-    let connecting = person.serve_with_lifecycle(TokioChildProcess::new(command).unwrap(), lifecycle(era));
-    RustClient::new(timeout(TIMEOUT, connecting).await.expect("the handshake hangs").unwrap(), heard)
+    let (answering_client, received) = answering_client(version);
+    let connecting = answering_client.serve_with_lifecycle(TokioChildProcess::new(command).unwrap(), lifecycle(era));
+    RustClient::new(timeout(TIMEOUT, connecting).await.expect("the handshake hangs").unwrap(), received)
 }
 
 /// Connects over any transport.
 pub(crate) async fn over<T: Transport<RoleClient> + 'static>(transport: T, era: Era) -> RustClient {
-    let (person, heard) = person(None);
-    let connecting = person.serve_with_lifecycle(transport, lifecycle(era));
-    RustClient::new(timeout(TIMEOUT, connecting).await.expect("the handshake hangs").unwrap(), heard)
+    let (answering_client, received) = answering_client(None);
+    let connecting = answering_client.serve_with_lifecycle(transport, lifecycle(era));
+    RustClient::new(timeout(TIMEOUT, connecting).await.expect("the handshake hangs").unwrap(), received)
 }
 
-fn person(version: Option<&str>) -> (Person, mpsc::UnboundedReceiver<Heard>) {
+fn answering_client(version: Option<&str>) -> (AnsweringClient, mpsc::UnboundedReceiver<ReceivedNotification>) {
     let version =
         version.map_or_else(ProtocolVersion::default, |version| serde_json::from_value(json!(version)).unwrap());
-    let (sender, heard) = mpsc::unbounded_channel();
-    (Person { version, heard: sender }, heard)
+    let (sender, received) = mpsc::unbounded_channel();
+    (AnsweringClient { version, received: sender }, received)
 }
 
 fn lifecycle(era: Era) -> ClientLifecycleMode {
@@ -134,11 +135,14 @@ fn text(result: CallToolResult) -> String {
 }
 
 impl RustClient {
-    fn new(service: RunningService<RoleClient, Person>, heard: mpsc::UnboundedReceiver<Heard>) -> RustClient {
-        RustClient { service: Arc::new(service), heard, subscription: None }
+    fn new(
+        service: RunningService<RoleClient, AnsweringClient>,
+        received: mpsc::UnboundedReceiver<ReceivedNotification>,
+    ) -> RustClient {
+        RustClient { service: Arc::new(service), received, subscription: None }
     }
 
-    /// The version that both ends speak.
+    /// The negotiated version.
     pub(crate) fn version(&self) -> String {
         self.service.peer_info().unwrap().protocol_version.to_string()
     }
@@ -148,24 +152,24 @@ impl RustClient {
         self.service.list_all_tools().await.unwrap().into_iter().map(|tool| tool.name.into_owned()).collect()
     }
 
-    /// The text that a tool returns, or why there is none.
+    /// The text that a tool returns, or the error.
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<String, String> {
         let calling = self.service.call_tool(request(tool, arguments));
         let result = timeout(TIMEOUT, calling).await.expect("the call hangs");
         result.map(text).map_err(|error| error.to_string())
     }
 
-    /// What any request is answered with: `{"result": …}` or `{"error": …}`.
+    /// The reply to any request: `{"result": …}` or `{"error": …}`.
     pub(crate) async fn answer(&self, method: &str, params: &Value) -> Value {
-        let said = timeout(TIMEOUT, self.said(method, params)).await.expect("the request hangs");
-        match said {
+        let reply = timeout(TIMEOUT, self.request(method, params)).await.expect("the request hangs");
+        match reply {
             Ok(result) => json!({"result": result}),
             Err(ServiceError::McpError(error)) => json!({"error": {"code": error.code.0, "message": error.message}}),
             Err(other) => panic!("{method}: {other}"),
         }
     }
 
-    async fn said(&self, method: &str, params: &Value) -> Result<Value, ServiceError> {
+    async fn request(&self, method: &str, params: &Value) -> Result<Value, ServiceError> {
         let named = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
         let arguments = || params.get("arguments").cloned().unwrap_or_else(|| json!({}));
         Ok(match method {
@@ -177,15 +181,15 @@ impl RustClient {
                 json!(self.service.read_resource(ReadResourceRequestParams::new(named("uri"))).await?)
             }
             "prompts/get" => {
-                let mut asked = GetPromptRequestParams::new(named("name"));
-                asked.arguments = Some(serde_json::from_value(arguments()).unwrap());
-                json!(self.service.get_prompt(asked).await?)
+                let mut prompt = GetPromptRequestParams::new(named("name"));
+                prompt.arguments = Some(serde_json::from_value(arguments()).unwrap());
+                json!(self.service.get_prompt(prompt).await?)
             }
             other => panic!("no method {other}"),
         })
     }
 
-    /// Calls `add` that many times at once.
+    /// Calls `add` `count` times concurrently.
     pub(crate) async fn adds_many_numbers(&self, count: u64) {
         let mut calls = JoinSet::new();
         for number in 0..count {
@@ -198,50 +202,55 @@ impl RustClient {
         timeout(TIMEOUT, calls.join_all()).await.expect("the calls hang");
     }
 
-    /// Begins a call, and cancels it once the server has said that it is at work.
+    /// Starts a call, and cancels it after its first progress notification.
     pub(crate) async fn begin_and_cancel(&mut self, tool: &str, arguments: Value) {
         let request = ClientRequest::CallToolRequest(Request::new(request(tool, arguments)));
         let handle = self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await.unwrap();
-        assert_eq!(timeout(TIMEOUT, self.heard.recv()).await.expect("nothing is heard"), Some(Heard::Progress));
+        assert_eq!(
+            timeout(TIMEOUT, self.received.recv()).await.expect("no notification arrives"),
+            Some(ReceivedNotification::Progress)
+        );
         handle.cancel(Some("changed my mind".to_owned())).await.unwrap();
     }
 
-    /// Wants to hear about a resource and about the list of tools.
+    /// Subscribes to a resource and to the list of tools.
     pub(crate) async fn subscribe(&mut self, uri: &str) {
         if self.version().as_str() < "2026-07-28" {
             self.service.subscribe(SubscribeRequestParams::new(uri)).await.unwrap();
             return;
         }
-        let wanted = SubscriptionFilter::builder().tools_list_changed().resource_subscription(uri).build();
-        let subscription = self.service.listen(wanted.clone()).await.unwrap();
-        assert_eq!(*subscription.acknowledged(), wanted);
+        let filter = SubscriptionFilter::builder().tools_list_changed().resource_subscription(uri).build();
+        let subscription = self.service.listen(filter.clone()).await.unwrap();
+        assert_eq!(*subscription.acknowledged(), filter);
         self.subscription = Some(subscription);
     }
 
-    /// The next thing that changed.
-    pub(crate) async fn change(&mut self) -> Heard {
+    /// The next change notice.
+    pub(crate) async fn change(&mut self) -> ReceivedNotification {
         let Some(subscription) = &mut self.subscription else {
-            return timeout(TIMEOUT, self.heard.recv()).await.expect("nothing is heard").unwrap();
+            return timeout(TIMEOUT, self.received.recv()).await.expect("no notification arrives").unwrap();
         };
-        let notification = timeout(TIMEOUT, subscription.next()).await.expect("nothing is heard").unwrap();
-        match notification.expect("the subscription goes on") {
-            ServerNotification::ToolListChangedNotification(_) => Heard::ToolsChanged,
-            ServerNotification::ResourceUpdatedNotification(updated) => Heard::Updated(updated.params.uri),
+        let notification = timeout(TIMEOUT, subscription.next()).await.expect("no notification arrives").unwrap();
+        match notification.expect("the subscription continues") {
+            ServerNotification::ToolListChangedNotification(_) => ReceivedNotification::ToolsChanged,
+            ServerNotification::ResourceUpdatedNotification(updated) => {
+                ReceivedNotification::Updated(updated.params.uri)
+            }
             other => panic!("{other:?}"),
         }
     }
 
-    /// Says goodbye.
+    /// Closes the connection.
     pub(crate) async fn close(mut self) {
         if let Some(subscription) = &mut self.subscription {
             subscription.cancel().await.unwrap();
         }
         let service = Arc::into_inner(self.service).expect("all calls are over");
-        timeout(TIMEOUT, service.cancel()).await.expect("the goodbye hangs").unwrap();
+        timeout(TIMEOUT, service.cancel()).await.expect("closing hangs").unwrap();
     }
 }
 
-/// Does what `clients/python_client.py` does, and says it in the same words.
+/// Does what `clients/python_client.py` does, and returns the JSON that it prints.
 pub(crate) async fn tour(mut client: RustClient) -> Value {
     let mut seen = json!({"protocol_version": client.version(), "tools": client.tools().await});
     seen["echo"] = json!(client.call("echo", json!({"message": "hello"})).await.unwrap());
@@ -254,8 +263,8 @@ pub(crate) async fn tour(mut client: RustClient) -> Value {
     };
     client.call("slow", json!({"steps": 3, "delay_ms": 1})).await.unwrap();
     let mut progress = 0;
-    // The SDK may deliver what was said on the way after the answer.
-    while progress < 3 && timeout(TIMEOUT, client.heard.recv()).await.expect("nothing is heard").is_some() {
+    // The SDK may deliver progress after the response.
+    while progress < 3 && timeout(TIMEOUT, client.received.recv()).await.expect("no notification arrives").is_some() {
         progress += 1;
     }
     seen["progress"] = json!(progress);

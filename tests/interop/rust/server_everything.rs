@@ -74,7 +74,7 @@ async fn every_version_of_the_handshake() {
 }
 
 #[tokio::test]
-async fn many_calls_at_once_each_get_their_own_answer() {
+async fn concurrent_calls_get_their_own_answers() {
     let client = stdio().connect().await.unwrap();
     let calls = (0..200).map(|number| {
         let client = client.clone();
@@ -92,8 +92,8 @@ pub(crate) async fn whole_tour(client: &Client) {
     assert_eq!(client.server_info()["name"], "mcp-servers/everything");
     client.ping().await.unwrap();
 
-    // The tools that need a capability of ours come some time after `initialized`; over Streamable HTTP the server tells
-    // it before there is a stream to tell it on.
+    // The server adds the tools that need a client capability some time after `initialized`. Over Streamable HTTP it sends
+    // the notification before there is a GET stream.
     let mut tools = client.list_tools().await.unwrap();
     while !tools.iter().any(|tool| tool.name == "trigger-sampling-request") {
         tools = client.list_tools().await.unwrap();
@@ -105,13 +105,13 @@ pub(crate) async fn whole_tour(client: &Client) {
     assert_eq!(response.structured_content(), Some(&weather));
 
     let image = client.call_tool("get-tiny-image", json!({})).await.unwrap();
-    let pictures = image.blocks().iter().filter_map(Content::decoded).count();
-    assert_eq!(pictures, 1);
+    let images = image.blocks().iter().filter_map(Content::decoded).count();
+    assert_eq!(images, 1);
     let links = client.call_tool("get-resource-links", json!({"count": 2})).await.unwrap();
     assert_eq!(links.blocks().iter().filter(|block| matches!(block, Content::ResourceLink { .. })).count(), 2);
 
     progress(client).await;
-    questions(client).await;
+    call_tools_with_server_requests(client).await;
 
     let unknown = client.call_tool("no-such-tool", json!({})).await.unwrap();
     assert!(!unknown.success() && unknown.is_tool_error(), "{}", unknown.raw());
@@ -149,7 +149,7 @@ async fn progress(client: &Client) {
     assert_eq!(response.progress().len(), 3);
 }
 
-async fn questions(client: &Client) {
+async fn call_tools_with_server_requests(client: &Client) {
     let sampled = client.call_tool("trigger-sampling-request", json!({"prompt": "hi", "maxTokens": 10})).await.unwrap();
     assert!(sampled.content().contains("sampled"), "{}", sampled.content());
     let roots = client.call_tool("get-roots-list", json!({})).await.unwrap();

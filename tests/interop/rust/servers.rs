@@ -1,4 +1,4 @@
-//! Real servers that nobody here wrote, in both eras.
+//! Servers of other projects, in both eras.
 
 use std::path::Path;
 
@@ -18,13 +18,13 @@ fn answers() -> ClientHandlers {
         .elicitation_accept(json!({"name": "Ada"}))
 }
 
-/// The same server in the era that it prefers, and in the other one.
+/// Builders for both eras: first the one that the server prefers.
 pub(crate) fn in_both_eras(builder: impl Fn() -> ClientBuilder) -> [(ClientBuilder, Era); 2] {
     [(builder(), Era::Modern), (builder().legacy(Revision::LATEST_LEGACY), Era::Legacy)]
 }
 
 #[tokio::test]
-async fn filesystem_reads_what_is_there_and_refuses_what_is_not_its_own() {
+async fn filesystem_reads_its_folder_and_refuses_other_paths() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("note.txt"), "a note").unwrap();
     let command = Client::command(node()).arguments([npm_server("server-filesystem").as_path(), folder.path()]);
@@ -74,7 +74,7 @@ fn git(folder: &Path, arguments: &[&str]) {
 }
 
 #[tokio::test]
-async fn git_tells_its_log_in_both_eras() {
+async fn git_returns_its_log_in_both_eras() {
     let folder = tempfile::tempdir().unwrap();
     git(folder.path(), &["init", "--quiet"]);
     std::fs::write(folder.path().join("a.txt"), "a").unwrap();
@@ -131,7 +131,7 @@ async fn rmcp_over_every_transport_and_era() {
 }
 
 #[tokio::test]
-async fn a_server_of_one_era_is_spoken_to_in_that_era() {
+async fn a_server_of_one_era_is_used_in_that_era() {
     let program = env!("CARGO_BIN_EXE_tiny");
     for (eras, era) in [("legacy", Era::Legacy), ("modern", Era::Modern)] {
         let http = listening(Command::new(program).args(["--http", "--only", eras])).await;
@@ -142,7 +142,7 @@ async fn a_server_of_one_era_is_spoken_to_in_that_era() {
 }
 
 #[tokio::test]
-async fn a_server_of_the_other_era_refuses_and_its_code_is_shown() {
+async fn the_error_code_of_a_server_of_the_other_era_is_reported() {
     let program = env!("CARGO_BIN_EXE_tiny");
     for (eras, method) in [("legacy", "server/discover"), ("modern", "initialize")] {
         let http = listening(Command::new(program).args(["--http", "--only", eras])).await;
@@ -170,7 +170,7 @@ async fn every_version_of_the_handshake_with_the_rust_sdk() {
 }
 
 #[tokio::test]
-async fn the_rust_sdk_tells_what_changed_in_both_eras() {
+async fn the_rust_sdk_sends_change_notices_in_both_eras() {
     let program = env!("CARGO_BIN_EXE_tiny");
     let http = listening(Command::new(program).arg("--http")).await;
     let over_http = in_both_eras(|| Client::url(&http.url));
@@ -191,7 +191,7 @@ async fn the_rust_sdk_tells_what_changed_in_both_eras() {
 }
 
 #[tokio::test]
-async fn many_calls_at_once_of_the_rust_sdk_each_get_their_own_answer() {
+async fn concurrent_calls_to_the_rust_sdk_get_their_own_answers() {
     let program = env!("CARGO_BIN_EXE_tiny");
     let http = listening(Command::new(program).arg("--http")).await;
     let servers = [|url: &str| Client::url(url), |_: &str| Client::command(env!("CARGO_BIN_EXE_tiny"))];
@@ -214,7 +214,7 @@ async fn many_calls_at_once_of_the_rust_sdk_each_get_their_own_answer() {
 }
 
 #[tokio::test]
-async fn a_session_that_the_server_forgot_is_told_with_its_status() {
+async fn a_session_that_the_server_dropped_is_reported_with_its_status() {
     let script = folder().join("servers/typescript_server.mjs");
     let first = listening(Command::new(node()).arg(&script).args(["http"])).await;
     let port = first.url.trim_end_matches("/mcp").rsplit(':').next().unwrap().to_owned();
@@ -245,8 +245,8 @@ pub(crate) async fn sdk_tour(builder: ClientBuilder, era: Era, unknown_tool: &st
     assert_eq!(slow.progress().len(), 3, "{slow:?}");
     let failed = client.call_tool("fail", json!({"message": "failed on purpose"})).await.unwrap();
     assert!(failed.is_tool_error() && failed.content().contains("failed on purpose"));
-    let asked = client.call_tool("ask", json!({"question": "name?"})).await.unwrap();
-    assert!(["accept: Ada", "Hello, Ada!"].contains(&asked.content().as_str()), "{}", asked.raw());
+    let accepted = client.call_tool("ask", json!({"question": "name?"})).await.unwrap();
+    assert!(["accept: Ada", "Hello, Ada!"].contains(&accepted.content().as_str()), "{}", accepted.raw());
     let sampled = client.call_tool("sample", json!({"prompt": "hi"})).await.unwrap();
     assert!(sampled.content().ends_with("sampled"), "{}", sampled.raw());
     let roots = client.call_tool("roots", json!({})).await.unwrap();

@@ -10,7 +10,7 @@ use tokio::process::Command;
 
 use crate::installation::{TIMEOUT, folder, listening, node, npm_server, python};
 use crate::mocked::rehearse;
-use crate::replayed::{answers, heard};
+use crate::replayed::{answers, call_with_progress};
 
 /// A scripted tool in place of one of the server's, and one that the server does not have.
 fn spy_file(tool: &str) -> String {
@@ -62,8 +62,12 @@ async fn compare(server: &[PathBuf], scripted: &str, calls: &[(&str, Value)], ne
                 assert_eq!(client.call_tool(tool, json!({})).await.unwrap().content(), text, "{revision}, {transport}");
             }
             for (tool, arguments) in calls {
-                let live = heard(&direct, tool, arguments.clone()).await;
-                assert_eq!(heard(client, tool, arguments.clone()).await, live, "{revision}, {transport}, {tool}");
+                let live = call_with_progress(&direct, tool, arguments.clone()).await;
+                assert_eq!(
+                    call_with_progress(client, tool, arguments.clone()).await,
+                    live,
+                    "{revision}, {transport}, {tool}"
+                );
             }
             let resources = |client: Client| async move {
                 client.list_resources().await.unwrap().into_iter().map(|it| it.uri).collect::<Vec<_>>()
@@ -77,7 +81,7 @@ async fn compare(server: &[PathBuf], scripted: &str, calls: &[(&str, Value)], ne
 }
 
 #[tokio::test]
-async fn a_spy_on_the_reference_server_overrides_one_tool_and_passes_on_the_rest() {
+async fn a_spy_on_the_reference_server_overrides_one_tool() {
     let server = [node(), npm_server("server-everything"), Path::new("stdio").to_owned()];
     let calls = [
         ("get-sum", json!({"a": 1, "b": 2})),
@@ -87,7 +91,7 @@ async fn a_spy_on_the_reference_server_overrides_one_tool_and_passes_on_the_rest
 }
 
 #[tokio::test]
-async fn a_spy_on_a_server_of_both_eras_overrides_one_tool_and_passes_on_the_rest() {
+async fn a_spy_on_a_server_of_both_eras_overrides_one_tool() {
     let server = [python("python"), folder().join("servers/fastmcp_server.py"), "stdio".into()];
     let direct = connect(Client::command(&server[0]).arguments(&server[1..]), Revision::V2026_07_28).await;
     let scripted = tools(&direct).await.swap_remove(0).0;

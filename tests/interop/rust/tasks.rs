@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::installation::{TIMEOUT, node, npm_server};
 use crate::mocked::rehearse;
-use crate::replayed::Tape;
+use crate::replayed::TraceFile;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
@@ -74,10 +74,10 @@ async fn in_2026(builder: ClientBuilder, params: &Value) -> String {
 }
 
 /// That a client of the recorded era gets what was recorded and uses all of it, and that a client without tasks is refused.
-async fn replayed(tape: &Tape, era: Era, params: &Value, expected: &str) {
-    let ledger = tape.path().with_file_name("ledger.json");
+async fn replayed(trace_file: &TraceFile, era: Era, params: &Value, expected: &str) {
+    let ledger = trace_file.path().with_file_name("ledger.json");
     let replay = || {
-        let builder = Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
+        let builder = Client::command(rehearse()).arguments(["replay", "-q"]).arguments([trace_file.path()]);
         builder.arguments(["--ledger"]).arguments([&ledger])
     };
     let text = match era {
@@ -97,24 +97,24 @@ async fn replayed(tape: &Tape, era: Era, params: &Value, expected: &str) {
 
 #[tokio::test]
 async fn a_task_of_the_reference_server_is_a_task_again() {
-    let tape = Tape::new();
+    let trace_file = TraceFile::new();
     let (node, script) = (node(), npm_server("server-everything"));
-    let words = tape.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
+    let words = trace_file.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
     let params = json!({"name": "simulate-research-query", "arguments": {"topic": "rain"}});
     let expected = in_2025(Client::command(&words[0]).arguments(&words[1..]), &params).await;
-    tape.written().await;
-    replayed(&tape, Era::Legacy, &params, &expected).await;
+    trace_file.wait_until_written().await;
+    replayed(&trace_file, Era::Legacy, &params, &expected).await;
 }
 
 #[tokio::test]
 async fn a_task_of_2026_is_a_task_again() {
-    let tape = Tape::new();
-    let file = tape.path().with_file_name("slow.mock.yaml");
+    let trace_file = TraceFile::new();
+    let file = trace_file.path().with_file_name("slow.mock.yaml");
     std::fs::write(&file, MOCK).unwrap();
-    let words = tape.recording([rehearse().to_str().unwrap(), "mock", file.to_str().unwrap()]);
+    let words = trace_file.recording([rehearse().to_str().unwrap(), "mock", file.to_str().unwrap()]);
     let params = json!({"name": "dig", "arguments": {"what": "gold"}});
     let expected = in_2026(Client::command(&words[0]).arguments(&words[1..]), &params).await;
     assert_eq!(expected, "found gold");
-    tape.written().await;
-    replayed(&tape, Era::Modern, &params, &expected).await;
+    trace_file.wait_until_written().await;
+    replayed(&trace_file, Era::Modern, &params, &expected).await;
 }

@@ -1,6 +1,6 @@
 //! A test file as a tester writes it: ten cases, each with a project and a server of its own.
 //!
-//! The server is a FastMCP server that nobody would call well-behaved, see `servers/fourteen_tools.py`. The file takes as
+//! The server is a FastMCP server with several faults, see `servers/fourteen_tools.py`. The file takes as
 //! long as ten starts of that server: nothing waits for anything else.
 
 use std::path::Path;
@@ -43,7 +43,7 @@ async fn all_fourteen_tools_are_there() {
 }
 
 #[tokio::test]
-async fn a_question_is_routed() {
+async fn a_message_is_routed() {
     let arguments = json!({"message": "how do I conduct a retrospective?", "limit": 5});
     let response = client().await.call_tool("route_instructions", arguments).await.unwrap();
     assert_success(&response);
@@ -60,7 +60,7 @@ async fn being_done_suggests_the_learning_loop() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_a_failure_though_it_comes_as_a_success() {
+async fn an_unknown_tool_is_a_failure_with_a_success_response() {
     let response = client().await.call_tool("nonexistent_tool", json!({"arg": "value"})).await.unwrap();
     assert!(response.is_tool_error() && response.error_code().is_none());
     assert_failure_contains(&response, "nonexistent_tool");
@@ -95,7 +95,7 @@ async fn the_engine_is_switched_for_this_server_only() {
 }
 
 #[tokio::test]
-async fn the_server_runs_in_its_project_and_knows_that_it_is_tested() {
+async fn the_server_runs_in_its_project_with_the_test_variable() {
     let client = client().await;
     let response = client.call_tool("get_settings", json!({})).await.unwrap();
     let settings = response.structured_content().unwrap();
@@ -114,7 +114,7 @@ fn a_plain_test_needs_no_async() {
 }
 
 #[tokio::test]
-async fn a_server_that_ignores_sigterm_still_ends_at_once_when_its_stdin_does() {
+async fn a_server_that_ignores_sigterm_exits_when_stdin_closes() {
     let client = client().await;
     assert_success(&client.call_tool("health_check", json!({})).await.unwrap());
     assert_eq!(client.close().await, StopOutcome::Exited);

@@ -1,5 +1,5 @@
-//! What other people's servers say, held against the shapes of the version that they speak: what is found is a defect of
-//! theirs, or one of the shapes.
+//! Checks the messages of other projects' servers against the shapes of their version. A finding is a defect of the server
+//! or of the shapes.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -23,12 +23,12 @@ use crate::installation::{TIMEOUT, listening, node, npm_server, python, sdk_serv
 use crate::server_everything;
 use crate::servers::{in_both_eras, sdk_tour};
 
-/// What is wrong in a conversation, notes aside: who said it, and what is said about it.
-fn told(moments: impl Iterator<Item = TimelineItem>) -> Vec<String> {
-    let mut conversation = SessionCheck::default();
+/// The errors and warnings in a session, each with its sender.
+fn findings(items: impl Iterator<Item = TimelineItem>) -> Vec<String> {
+    let mut session = SessionCheck::default();
     let mut found: Vec<String> = Vec::new();
-    for moment in moments {
-        let located = conversation.check(&moment).into_iter();
+    for item in items {
+        let located = session.check(&item).into_iter();
         for LocatedFinding { from, finding, .. } in located.filter(|it| it.finding.severity > Severity::Note) {
             let what = rehearsal::core::report::Finding { place: None, hint: None, ..finding };
             let line = format!("{from}: {what}").replace("\n ", "");
@@ -37,21 +37,21 @@ fn told(moments: impl Iterator<Item = TimelineItem>) -> Vec<String> {
             }
         }
     }
-    assert!(conversation.messages() > 4, "nothing was said");
+    assert!(session.messages() > 4, "too few messages");
     found
 }
 
-/// What a client and a server on pipes say to each other.
+/// The messages between a client and a server on pipes.
 #[derive(Clone, Default)]
-struct Overheard(Arc<Mutex<Vec<(Side, Message)>>>);
+struct ObservedMessages(Arc<Mutex<Vec<(Side, Message)>>>);
 
-impl Overheard {
-    fn by(&self, builder: ClientBuilder) -> ClientBuilder {
-        let said = self.0.clone();
-        builder.timeout(TIMEOUT).on_message(move |side, message| said.lock().unwrap().push((side, message.clone())))
+impl ObservedMessages {
+    fn observe(&self, builder: ClientBuilder) -> ClientBuilder {
+        let messages = self.0.clone();
+        builder.timeout(TIMEOUT).on_message(move |side, message| messages.lock().unwrap().push((side, message.clone())))
     }
 
-    fn told(&self) -> Vec<String> {
+    fn findings(&self) -> Vec<String> {
         let start =
             SessionStart { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() };
         let (mut fold, mut parts) = (JournalFold::new(start), Vec::new());
@@ -60,13 +60,13 @@ impl Overheard {
             fold.entry(Entry::new(seq, Duration::from_millis(seq), what), &mut parts);
         }
         fold.finish(None, &mut parts);
-        let half = || parts.iter().cloned().map(Ok);
-        told(Timeline::new(half(), half()).map(Result::unwrap))
+        let parts_again = || parts.iter().cloned().map(Ok);
+        findings(Timeline::new(parts_again(), parts_again()).map(Result::unwrap))
     }
 }
 
-/// A true defect of `server-everything`: it answers with links to resources, which only 2025-06-18 and later have, whatever was
-/// agreed on.
+/// A true defect of `server-everything`: it answers with links to resources in every version, but only 2025-06-18 and later
+/// have them.
 #[track_caller]
 fn assert_only_links(found: Vec<String>, revision: Revision) {
     let is_link = |line: &String| line.contains("got \"resource_link\"");
@@ -81,11 +81,11 @@ async fn servers_of_the_reference_on_pipes() {
     std::fs::write(folder.path().join("note.txt"), "a note").unwrap();
     let path = folder.path().as_os_str().to_owned();
     for revision in Revision::ALL.into_iter().filter(|revision| revision.has_handshake()) {
-        let overheard = Overheard::default();
+        let observed = ObservedMessages::default();
         let arguments = [npm_server("server-everything").into_os_string(), "stdio".into()];
         let builder =
             Client::command(node()).arguments(arguments).legacy(revision).handlers(server_everything::answers());
-        let client = overheard.by(builder).connect().await.unwrap();
+        let client = observed.observe(builder).connect().await.unwrap();
         client.list_tools().await.unwrap();
         client.list_resources().await.unwrap();
         client.list_prompts().await.unwrap();
@@ -95,7 +95,7 @@ async fn servers_of_the_reference_on_pipes() {
         client.call_tool("get-resource-links", json!({"count": 2})).await.unwrap();
         client.call_tool("no-such-tool", json!({})).await.unwrap();
         client.close().await;
-        assert_only_links(overheard.told(), revision);
+        assert_only_links(observed.findings(), revision);
     }
     let servers = [
         (
@@ -110,17 +110,17 @@ async fn servers_of_the_reference_on_pipes() {
     ];
     for (program, arguments, tool, given) in servers {
         for (builder, era) in in_both_eras(|| Client::command(&program).arguments(arguments.clone())) {
-            let overheard = Overheard::default();
-            let client = overheard.by(builder).connect().await.unwrap();
+            let observed = ObservedMessages::default();
+            let client = observed.observe(builder).connect().await.unwrap();
             client.list_tools().await.unwrap();
             client.call_tool(tool, given.clone()).await.unwrap();
             client.close().await;
-            assert_eq!(overheard.told(), [""; 0], "{program:?} {arguments:?} {era:?}");
+            assert_eq!(observed.findings(), [""; 0], "{program:?} {arguments:?} {era:?}");
         }
     }
 }
 
-/// What is wrong with what passed through a recorder, HTTP included.
+/// The findings in a session that was recorded over HTTP.
 async fn recorded<T>(url: &str, tour: impl AsyncFnOnce(String) -> T) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.jsonl");
@@ -129,12 +129,12 @@ async fn recorded<T>(url: &str, tour: impl AsyncFnOnce(String) -> T) -> Vec<Stri
     let recording = HttpRecording::start(&recorder, options).await.unwrap();
     tour(recording.url()).await;
     recording.stop().await;
-    moments(&trace)
+    findings_in(&trace)
 }
 
-fn moments(trace: &Path) -> Vec<String> {
+fn findings_in(trace: &Path) -> Vec<String> {
     let recording = Recording::open(&Input::File(trace.to_owned())).unwrap();
-    told(recording.timeline(BadLines::Refuse).map(Result::unwrap))
+    findings(recording.timeline(BadLines::Refuse).map(Result::unwrap))
 }
 
 #[tokio::test]

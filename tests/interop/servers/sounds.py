@@ -1,4 +1,4 @@
-"""A FastMCP server with a sound, and a tool that tells how far it is and what it does, over stdio."""
+"""A FastMCP server with a sound, and a tool that shows how far it is and what it does, over stdio."""
 
 import warnings
 

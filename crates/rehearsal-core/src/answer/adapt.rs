@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_version_gets_only_the_keys_it_has() {
+    fn an_old_version_gets_only_its_own_keys() {
         let newest = json!({
             "name": "echo", "title": "Echo", "description": "d", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"},
             "annotations": {"readOnlyHint": true}, "icons": [], "_meta": {}, "execution": {"taskSupport": "optional"},
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_a_version_does_not_have_become_some_that_it_has() {
+    fn content_blocks_are_downgraded_to_those_of_the_version() {
         let newest = json!({
             "content": [
                 {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},

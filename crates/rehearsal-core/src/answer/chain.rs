@@ -118,14 +118,14 @@ impl ConnectionState {
 }
 
 /// The number of the next chain. The sources' state in a connection belongs to one chain.
-static CHAINS: AtomicU64 = AtomicU64::new(1);
+static NEXT_CHAIN: AtomicU64 = AtomicU64::new(1);
 
 impl Chain {
     /// Builds a chain of these sources.
     pub fn new(sources: Vec<Arc<dyn AnswerSource>>) -> Chain {
         let surface = sources.iter().map(|source| source.surface()).fold(Surface::default(), Surface::merged);
         let has_faults = sources.iter().any(|source| source.has_faults());
-        Chain { sources, surface: Arc::new(surface), has_faults, number: CHAINS.fetch_add(1, Ordering::Relaxed) }
+        Chain { sources, surface: Arc::new(surface), has_faults, number: NEXT_CHAIN.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// Adds the surface of the requests that the chain's owner answers itself.

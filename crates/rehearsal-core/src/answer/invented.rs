@@ -14,7 +14,7 @@ use crate::message::{Method, Reply};
 use crate::schema::example;
 
 /// The key in `_meta` that marks an invented result.
-const PROVENANCE: &str = "rehearsal/provenance";
+const PROVENANCE_KEY: &str = "rehearsal/provenance";
 
 /// Answers for a listed tool with an output schema, by an example of that schema.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,12 +26,12 @@ pub struct PlaceholderSource;
 
 impl AnswerSource for SchemaSource {
     fn begin(&self, request: &Arc<IncomingRequest>, context: &mut AnswerContext<'_>) -> Offer {
-        let target = Target::of(request, context.surface).filter(|target| target.kind == ListKind::Tools);
+        let target = Target::from_request(request, context.surface).filter(|target| target.kind == ListKind::Tools);
         let schema = target.as_ref().and_then(|target| context.surface.output_schema(target.name));
         match (target, schema.and_then(example)) {
             (Some(target), Some(example)) => {
                 let provenance = Provenance::Schema { target: target.label() };
-                invented(json!({"structuredContent": example, "_meta": {PROVENANCE: "schema"}}), provenance)
+                invented(json!({"structuredContent": example, "_meta": {PROVENANCE_KEY: "schema"}}), provenance)
             }
             (_, _) => Offer::Pass(MatchDepth::Nothing),
         }
@@ -44,7 +44,7 @@ impl AnswerSource for PlaceholderSource {
         let has_schema = |target: &Target<'_>| {
             target.kind == ListKind::Tools && context.surface.output_schema(target.name).is_some()
         };
-        let target = Target::of(request, context.surface).filter(|target| !has_schema(target));
+        let target = Target::from_request(request, context.surface).filter(|target| !has_schema(target));
         let Some(target) = target else { return Offer::Pass(MatchDepth::Nothing) };
         let text = format!("placeholder: no answer is known for {}", target.label());
         let mut result = match target.kind {
@@ -54,7 +54,7 @@ impl AnswerSource for PlaceholderSource {
                 json!({"contents": [{"uri": target.name, "text": text}]})
             }
         };
-        result["_meta"] = json!({PROVENANCE: "placeholder"});
+        result["_meta"] = json!({PROVENANCE_KEY: "placeholder"});
         invented(result, Provenance::Placeholder { target: target.label() })
     }
 }
@@ -71,7 +71,7 @@ struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    fn of(request: &'a IncomingRequest, surface: &Surface) -> Option<Target<'a>> {
+    fn from_request(request: &'a IncomingRequest, surface: &Surface) -> Option<Target<'a>> {
         let (name, lists) = (request.subject()?, surface.lists.as_ref()?);
         let kind = match &request.method {
             method if *method == Method::TOOLS_CALL => ListKind::Tools,

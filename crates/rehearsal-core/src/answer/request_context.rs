@@ -113,7 +113,7 @@ pub enum LogFilter {
     None,
     /// Any. Before 2026-07-28 the server chooses until the client sets a level.
     Any,
-    /// Those of this level and above.
+    /// The messages of this level and above.
     From(LogLevel),
 }
 
@@ -164,7 +164,7 @@ impl RequestContext {
     }
 
     /// The context that `initialize` with these params leads to.
-    pub fn of_handshake(params: &Value, served: &[Revision]) -> Option<RequestContext> {
+    pub fn from_handshake(params: &Value, served: &[Revision]) -> Option<RequestContext> {
         let requested = params.get("protocolVersion").and_then(Value::as_str)?;
         let object = |key: &str| params.get(key).filter(|it| it.is_object()).cloned().unwrap_or_else(|| json!({}));
         Some(RequestContext {
@@ -218,13 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_claim_the_handshake_comes_first() {
+    fn a_request_without_a_version_needs_a_handshake() {
         assert_eq!(code(json!({})), code::INVALID_REQUEST);
         assert!(RequestContext::new(&Method::PING, &json!({}), &LegacyState::default(), &Revision::ALL).is_ok());
     }
 
     #[test]
-    fn a_claim_counts_even_after_a_handshake() {
+    fn a_version_in_meta_overrides_the_handshake() {
         let client = NegotiatedClient {
             revision: Revision::V2025_06_18,
             client: json!({"name": "c"}).into(),
@@ -239,15 +239,15 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_settles_a_version_that_is_served_and_has_one() {
+    fn a_handshake_negotiates_a_supported_legacy_version() {
         let served = [Revision::V2024_11_05, Revision::V2025_06_18, Revision::V2026_07_28];
-        for (wanted, settled) in [
+        for (requested, negotiated) in [
             (Some(Revision::V2024_11_05), Some(Revision::V2024_11_05)),
             (Some(Revision::V2025_11_25), Some(Revision::V2025_06_18)),
             (Some(Revision::V2026_07_28), Some(Revision::V2025_06_18)),
             (None, Some(Revision::V2025_06_18)),
         ] {
-            assert_eq!(negotiate(wanted, &served), settled, "{wanted:?}");
+            assert_eq!(negotiate(requested, &served), negotiated, "{requested:?}");
         }
         assert_eq!(negotiate(None, &[Revision::V2026_07_28]), None);
     }

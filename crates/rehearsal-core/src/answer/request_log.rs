@@ -15,7 +15,7 @@ use crate::message::Method;
 use crate::script::mock::FaultKind;
 
 /// Maximum number of bytes of all stored params.
-const BYTES: usize = 64 * 1024 * 1024;
+const PARAMS_LIMIT: usize = 64 * 1024 * 1024;
 
 /// The latest requests, oldest first, up to a limit.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct RequestLog {
 
 #[derive(Debug, Default)]
 struct Ring {
-    kept: VecDeque<LoggedRequest>,
+    requests: VecDeque<LoggedRequest>,
     /// How many requests were received, stored or not.
     count: u64,
     /// The number of bytes of the stored params.
@@ -80,9 +80,9 @@ impl RequestLog {
         ring.count += 1;
         call.number = ring.count;
         ring.bytes += call.length();
-        ring.kept.push_back(call);
-        while ring.kept.len() > self.limit || ring.bytes > BYTES {
-            let Some(oldest) = ring.kept.pop_front() else { break };
+        ring.requests.push_back(call);
+        while ring.requests.len() > self.limit || ring.bytes > PARAMS_LIMIT {
+            let Some(oldest) = ring.requests.pop_front() else { break };
             ring.bytes -= oldest.length();
         }
     }
@@ -94,7 +94,7 @@ impl RequestLog {
 
     /// The stored requests after this number; 0 for all.
     pub fn after(&self, number: u64) -> Vec<LoggedRequest> {
-        self.ring().kept.iter().filter(|call| call.number > number).cloned().collect()
+        self.ring().requests.iter().filter(|call| call.number > number).cloned().collect()
     }
 
     /// Removes all requests, and resets their number.
@@ -166,13 +166,13 @@ pub struct ExpectedCall {
 
 impl ExpectedCall {
     /// Expects any request of this method, at least once.
-    pub fn of(method: Method) -> ExpectedCall {
+    pub fn method(method: Method) -> ExpectedCall {
         ExpectedCall { method, name: None, arguments: None, times: 1..=u64::MAX }
     }
 
     /// Expects a call of this tool, at least once.
     pub fn tool(name: impl Into<String>) -> ExpectedCall {
-        ExpectedCall { name: Some(name.into()), ..ExpectedCall::of(Method::TOOLS_CALL) }
+        ExpectedCall { name: Some(name.into()), ..ExpectedCall::method(Method::TOOLS_CALL) }
     }
 
     /// Restricts the expectation to this tool, prompt or URI.
@@ -221,7 +221,7 @@ impl ExpectedCall {
         };
         let mut expected = match (text("tool")?, text("method")?) {
             (Some(tool), None) => ExpectedCall::tool(tool),
-            (None, Some(method)) => ExpectedCall::of(method.as_str().into()),
+            (None, Some(method)) => ExpectedCall::method(method.as_str().into()),
             (Some(_), Some(_)) => return Err("`tool` is short for `method` and `name`; write one of them".into()),
             (None, None) => return Err("`tool` or `method` is missing".into()),
         };
@@ -328,72 +328,72 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_calls_are_kept_and_all_are_counted() {
-        let journal = RequestLog::new(2);
+    fn the_latest_calls_are_stored_and_all_are_counted() {
+        let log = RequestLog::new(2);
         for text in ["a", "b", "c"] {
-            journal.write(call("echo", &json!({"text": text})));
+            log.write(call("echo", &json!({"text": text})));
         }
-        let kept: Vec<_> = journal.after(0).iter().map(|call| call.number).collect();
-        assert_eq!((kept, journal.count()), (vec![2, 3], 3));
-        assert_eq!(journal.after(2).len(), 1);
-        journal.clear();
-        assert_eq!((journal.after(0).len(), journal.count()), (0, 0));
+        let requests: Vec<_> = log.after(0).iter().map(|call| call.number).collect();
+        assert_eq!((requests, log.count()), (vec![2, 3], 3));
+        assert_eq!(log.after(2).len(), 1);
+        log.clear();
+        assert_eq!((log.after(0).len(), log.count()), (0, 0));
         let none = RequestLog::new(0);
         none.write(call("echo", &json!({})));
         assert_eq!((none.after(0).len(), none.count()), (0, 1));
     }
 
     #[test]
-    fn long_arguments_make_the_oldest_calls_go() {
-        let journal = RequestLog::new(1000);
+    fn long_arguments_remove_the_oldest_calls() {
+        let log = RequestLog::new(1000);
         for _ in 0..5 {
-            journal.write(call("echo", &json!({"text": "x".repeat(20 * 1024 * 1024)})));
+            log.write(call("echo", &json!({"text": "x".repeat(20 * 1024 * 1024)})));
         }
-        let kept: Vec<_> = journal.after(0).iter().map(|call| call.number).collect();
-        assert_eq!(kept, [3, 4, 5]);
+        let requests: Vec<_> = log.after(0).iter().map(|call| call.number).collect();
+        assert_eq!(requests, [3, 4, 5]);
     }
 
     #[test]
-    fn a_call_as_json_says_everything() {
-        let journal = RequestLog::new(2);
-        journal.write(call("echo", &json!({"a_b": 1})));
+    fn a_call_as_json_has_every_member() {
+        let log = RequestLog::new(2);
+        log.write(call("echo", &json!({"a_b": 1})));
         let expected = json!({
             "number": 1, "method": "tools/call", "name": "echo", "arguments": {"a_b": 1}, "at_ms": 1500.0,
             "took_ms": 0.25, "outcome": "result", "provenance": "script: tool echo, always", "fault": "wrong_id",
         });
-        assert_eq!(journal.after(0)[0].to_json(), expected);
+        assert_eq!(log.after(0)[0].to_json(), expected);
     }
 
     #[test]
     fn an_expectation_that_is_not_met_names_the_closest_call() {
-        let journal = RequestLog::new(10);
-        journal.write(call("echo", &json!({"text": "a", "loud": true})));
-        journal.write(call("echo", &json!({"text": "b", "loud": true})));
+        let log = RequestLog::new(10);
+        log.write(call("echo", &json!({"text": "a", "loud": true})));
+        log.write(call("echo", &json!({"text": "b", "loud": true})));
         let read = |value: Value| ExpectedCall::read(&value).unwrap();
         let met = [
             read(json!({"tool": "echo"})),
             read(json!({"tool": "echo", "times": 2})),
             read(json!({"method": "tools/call", "name": "echo", "arguments": {"text": "a"}, "times": 1})),
             ExpectedCall::tool("add").never(),
-            ExpectedCall::of(Method::TOOLS_CALL).between(1..=5),
+            ExpectedCall::method(Method::TOOLS_CALL).between(1..=5),
         ];
-        assert!(journal.verify(&met).is_empty());
-        let unmet = journal.verify(&[
+        assert!(log.verify(&met).is_empty());
+        let unmet = log.verify(&[
             read(json!({"tool": "echo", "arguments": {"text": "c", "loud": true}})),
             ExpectedCall::tool("echo").times(1),
-            ExpectedCall::of(Method::TOOLS_LIST),
+            ExpectedCall::method(Method::TOOLS_LIST),
         ]);
-        let said: Vec<_> = unmet.iter().map(ToString::to_string).collect();
+        let lines: Vec<_> = unmet.iter().map(ToString::to_string).collect();
         assert!(
-            said[0].starts_with("expected tools/call echo at least once, and it came 0 times\n  closest was call 1\n")
+            lines[0].starts_with("expected tools/call echo at least once, and it came 0 times\n  closest was call 1\n")
         );
-        assert!(said[0].contains("$.text: "), "{}", said[0]);
-        assert_eq!(said[1], "expected tools/call echo once, and it came 2 times");
-        assert_eq!(said[2], "expected tools/list at least once, and it came 0 times");
+        assert!(lines[0].contains("$.text: "), "{}", lines[0]);
+        assert_eq!(lines[1], "expected tools/call echo once, and it came 2 times");
+        assert_eq!(lines[2], "expected tools/list at least once, and it came 0 times");
     }
 
     #[test]
-    fn an_expectation_that_makes_no_sense_is_refused() {
+    fn an_invalid_expectation_is_an_error() {
         let table = [
             (json!(5), "expected an object"),
             (json!({}), "`tool` or `method` is missing"),

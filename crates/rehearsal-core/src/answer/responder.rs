@@ -50,9 +50,9 @@ pub enum Action {
     /// Sends a change notice to the subscribed clients.
     NotifySubscribers(ChangeNotice),
     /// Sends input requests to the client.
-    Ask(Vec<InputRequest>),
+    RequestInput(Vec<InputRequest>),
     /// Waits for the responses to these input requests; requests that were not sent are skipped.
-    Await(Vec<String>),
+    AwaitInput(Vec<String>),
     /// Cancels an input request: its name, and further params of `notifications/cancelled`.
     CancelInput(String, Map<String, Value>),
     /// Closes the stream of the response; it continues when the client reconnects.

@@ -29,25 +29,25 @@ impl SubscriptionFilter {
         has_tasks: bool,
         request: &IncomingRequest,
     ) -> Result<SubscriptionFilter, ErrorReply> {
-        let Some(wanted) = request.params.get("notifications").filter(|wanted| wanted.is_object()) else {
+        let Some(requested) = request.params.get("notifications").filter(|requested| requested.is_object()) else {
             return Err(invalid("subscriptions/listen needs an object `notifications`".to_owned()));
         };
         let texts = |key: &str| {
-            let texts = wanted.get(key).and_then(Value::as_array);
+            let texts = requested.get(key).and_then(Value::as_array);
             texts.map(|texts| texts.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
         };
         let offers = |capability: &str| capabilities.contains_key(capability);
         let known = |uris: Vec<String>| uris.into_iter().filter(|uri| known(uri)).collect();
         Ok(SubscriptionFilter {
-            tools: wanted["toolsListChanged"] == true && offers("tools"),
-            prompts: wanted["promptsListChanged"] == true && offers("prompts"),
-            resource_list: wanted["resourcesListChanged"] == true && offers("resources"),
+            tools: requested["toolsListChanged"] == true && offers("tools"),
+            prompts: requested["promptsListChanged"] == true && offers("prompts"),
+            resource_list: requested["resourcesListChanged"] == true && offers("resources"),
             resources: texts("resourceSubscriptions").map(known),
             tasks: texts("taskIds").filter(|_| has_tasks && request.context.has_tasks_extension()),
         })
     }
 
-    /// The same filter limited to what a recorded server acknowledged.
+    /// Limits the filter to the notifications that a recorded server acknowledged.
     #[must_use]
     pub fn limited_to(self, acknowledged: &Map<String, Value>) -> SubscriptionFilter {
         let is_acknowledged = |key: &str| acknowledged.get(key) == Some(&Value::Bool(true));
@@ -69,12 +69,12 @@ impl SubscriptionFilter {
     /// The acknowledged filter, as the params of the notification have it.
     pub fn accepted(&self) -> Value {
         let mut accepted = json!({});
-        for (key, wanted) in [
+        for (key, requested) in [
             ("toolsListChanged", self.tools),
             ("promptsListChanged", self.prompts),
             ("resourcesListChanged", self.resource_list),
         ] {
-            if wanted {
+            if requested {
                 accepted[key] = true.into();
             }
         }
@@ -92,14 +92,14 @@ impl SubscriptionFilter {
             ChangeNotice::Tools => self.tools,
             ChangeNotice::Prompts => self.prompts,
             ChangeNotice::Resources => self.resource_list,
-            ChangeNotice::Resource(uri) => self.resources.iter().flatten().any(|wanted| wanted == uri),
+            ChangeNotice::Resource(uri) => self.resources.iter().flatten().any(|requested| requested == uri),
             ChangeNotice::Task(id, _) => self.includes_task(id),
         }
     }
 
     /// Whether it includes a task.
     pub fn includes_task(&self, id: &str) -> bool {
-        self.tasks.iter().flatten().any(|wanted| wanted == id)
+        self.tasks.iter().flatten().any(|requested| requested == id)
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Task {
     /// The status.
     pub status: TaskStatus,
     /// The lifetime that the client requested, if it did.
-    asked_ttl_ms: Option<u64>,
+    requested_ttl_ms: Option<u64>,
 }
 
 /// The status of a task.
@@ -72,8 +72,8 @@ impl TaskStatus {
 impl Task {
     /// Creates a task that is working.
     pub fn new(id: String, options: TaskOptions, params: &Value, now_ms: u64) -> Task {
-        let asked_ttl_ms = params.get("task").and_then(|task| task.get("ttl")).and_then(Value::as_u64);
-        Task { id, options, created_ms: now_ms, updated_ms: now_ms, status: TaskStatus::Working, asked_ttl_ms }
+        let requested_ttl_ms = params.get("task").and_then(|task| task.get("ttl")).and_then(Value::as_u64);
+        Task { id, options, created_ms: now_ms, updated_ms: now_ms, status: TaskStatus::Working, requested_ttl_ms }
     }
 
     /// Changes the status, unless it is final.
@@ -89,7 +89,7 @@ impl Task {
     }
 
     fn ttl_ms(&self) -> Option<u64> {
-        self.options.ttl_ms.or(self.asked_ttl_ms)
+        self.options.ttl_ms.or(self.requested_ttl_ms)
     }
 
     /// The fields that both shapes have, under the names of an era.
@@ -135,8 +135,8 @@ impl Task {
         let mut fields = self.fields(Era::Modern);
         match &self.status {
             TaskStatus::Working | TaskStatus::Cancelled => {}
-            TaskStatus::InputRequired(questions) => {
-                let requests = questions.iter().map(|question| (question.name.clone(), question.entry()));
+            TaskStatus::InputRequired(inputs) => {
+                let requests = inputs.iter().map(|input| (input.name.clone(), input.entry()));
                 fields.insert("inputRequests".to_owned(), Value::Object(requests.collect()));
             }
             TaskStatus::Completed(result) => {
@@ -259,10 +259,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_that_failed_is_a_task_that_failed_in_the_handshake_era_alone() {
-        let terms =
+    fn a_failed_tool_is_a_failed_task_only_in_2025_11_25() {
+        let options =
             TaskOptions { after: None, ttl_ms: None, poll_interval_ms: None, status_message: None, required: false };
-        let mut task = Task::new("1".to_owned(), terms, &json!({}), 0);
+        let mut task = Task::new("1".to_owned(), options, &json!({}), 0);
         let failure = json!({"content": [{"type": "text", "text": "no"}], "isError": true});
         task.change(TaskStatus::Completed(RawJson::from_value(&failure)), 1);
         assert_eq!(task.listed()["status"], "failed");

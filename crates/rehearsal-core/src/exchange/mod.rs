@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! (side, channel, time, Message) ──► Pairing ──► Exchange { request, notifications, outcome }
-//!                                            └─► loose: messages that belong to no request
+//!                                            └─► unpaired: messages that belong to no request
 //! ```
 
-mod elsewhere;
-mod outcome;
+#[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
+mod exchange;
+mod open_channels;
 mod pairing;
 
-pub use elsewhere::OpenChannels;
-pub use outcome::{Channel, Exchange, ExchangeKey, Outcome, Side, TimedMessage};
+pub use exchange::{Channel, Exchange, ExchangeKey, Outcome, Side, TimedMessage};
+pub use open_channels::OpenChannels;
 pub use pairing::{ExchangeLimit, Pairing, PairingEvent, Unpaired};

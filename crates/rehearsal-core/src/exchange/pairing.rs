@@ -81,7 +81,7 @@ pub enum PairingEvent<T> {
         tag: T,
     },
     /// The message belongs to no request.
-    Loose {
+    Unpaired {
         /// The message.
         message: TimedMessage,
         /// The reason.
@@ -112,7 +112,7 @@ impl<T> Default for Pairing<T> {
 }
 
 impl<T> Pairing<T> {
-    /// Notifications beyond the limit of one exchange are returned as loose.
+    /// Notifications beyond the limit of one exchange are returned as unpaired.
     pub fn new(limit: ExchangeLimit) -> Pairing<T> {
         let (open, tokens, cancelled) = Default::default();
         Pairing { open, tokens, cancelled, limit }
@@ -167,8 +167,8 @@ impl<T> Pairing<T> {
 
     /// Ends every exchange of a channel without a response, because the channel was closed.
     pub fn abandon_channel(&mut self, channel: Channel) -> Vec<(Box<Exchange>, T)> {
-        let asked_by = |asker| self.open.of_asker(asker, channel).map(|(key, _)| key);
-        let keys: Vec<ExchangeKey> = asked_by(Side::Client).chain(asked_by(Side::Server)).cloned().collect();
+        let keys_of = |asker| self.open.of_asker(asker, channel).map(|(key, _)| key);
+        let keys: Vec<ExchangeKey> = keys_of(Side::Client).chain(keys_of(Side::Server)).cloned().collect();
         keys.iter().filter_map(|key| self.abandon(key)).collect()
     }
 
@@ -222,9 +222,10 @@ impl<T: Default> Pairing<T> {
                 // one.
                 None => match self.only_open(channel, from.other()) {
                     Some(key) => self.answer(key, TimedMessage { at, message }),
-                    None => {
-                        PairingEvent::Loose { message: TimedMessage { at, message }, why: Unpaired::UnexpectedResponse }
-                    }
+                    None => PairingEvent::Unpaired {
+                        message: TimedMessage { at, message },
+                        why: Unpaired::UnexpectedResponse,
+                    },
                 },
             },
             Body::Notification(notification) => {
@@ -238,7 +239,7 @@ impl<T: Default> Pairing<T> {
                 let key = named.or_else(|| self.only_open(channel, from.other()).filter(|_| is_cut_answer(&message)));
                 match key.filter(|key| self.open.get(key).is_some()) {
                     Some(key) => self.answer(key, TimedMessage { at, message }),
-                    None => PairingEvent::Loose { message: TimedMessage { at, message }, why: Unpaired::Garbled },
+                    None => PairingEvent::Unpaired { message: TimedMessage { at, message }, why: Unpaired::Garbled },
                 }
             }
             Body::Batch(messages) => {
@@ -257,14 +258,14 @@ impl<T: Default> Pairing<T> {
                 }
                 PairingEvent::Completed { exchange, tag }
             }
-            None => PairingEvent::Loose { message: answer, why: Unpaired::UnexpectedResponse },
+            None => PairingEvent::Unpaired { message: answer, why: Unpaired::UnexpectedResponse },
         }
     }
 
     fn attach(&mut self, key: Option<ExchangeKey>, message: TimedMessage, is_cancellation: bool) -> PairingEvent<T> {
         let open = key.as_ref().and_then(|key| self.open.get_mut(key));
         let (Some(key), Some(open)) = (key, open) else {
-            return PairingEvent::Loose { message, why: Unpaired::Notification };
+            return PairingEvent::Unpaired { message, why: Unpaired::Notification };
         };
         if is_cancellation && !open.is_cancelled() {
             open.exchange.outcome = Outcome::Cancelled { at: message.at, late: None };
@@ -276,7 +277,7 @@ impl<T: Default> Pairing<T> {
         let extra = open.extra.get_or_insert_default();
         let bytes = extra.bytes.saturating_add(message.message.raw().len());
         if open.exchange.notifications.len() >= self.limit.notifications || bytes > self.limit.bytes {
-            return PairingEvent::Loose { message, why: Unpaired::Notification };
+            return PairingEvent::Unpaired { message, why: Unpaired::Notification };
         }
         open.exchange.notifications.push(message);
         extra.bytes = bytes;
@@ -415,12 +416,12 @@ mod tests {
 
     /// A connection under test: every step is one millisecond later.
     #[derive(Default)]
-    struct Talk {
+    struct Fixture {
         pairing: Pairing,
         now: u64,
     }
 
-    impl Talk {
+    impl Fixture {
         fn on(&mut self, channel: u64, from: Side, text: &str) -> PairingEvent<()> {
             self.now += 1;
             self.pairing.step(from, Channel(channel), Duration::from_millis(self.now), Message::parse(text.to_owned()))
@@ -462,18 +463,18 @@ mod tests {
     const UNREADABLE: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#;
 
     #[track_caller]
-    fn settled(step: PairingEvent<()>) -> Box<Exchange> {
+    fn completed(step: PairingEvent<()>) -> Box<Exchange> {
         match step {
             PairingEvent::Completed { exchange, tag: () } => exchange,
-            other => panic!("not settled: {other:?}"),
+            other => panic!("not completed: {other:?}"),
         }
     }
 
     #[track_caller]
-    fn loose(step: PairingEvent<()>) -> Unpaired {
+    fn unpaired(step: PairingEvent<()>) -> Unpaired {
         match step {
-            PairingEvent::Loose { why, .. } => why,
-            other => panic!("not loose: {other:?}"),
+            PairingEvent::Unpaired { why, .. } => why,
+            other => panic!("not unpaired: {other:?}"),
         }
     }
 
@@ -487,167 +488,173 @@ mod tests {
 
     #[test]
     fn the_same_id_from_both_sides_does_not_collide() {
-        let mut talk = Talk::default();
-        talk.client(&call("1"));
-        talk.server(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
-        let ours = settled(talk.client(&result("1")));
+        let mut fixture = Fixture::default();
+        fixture.client(&call("1"));
+        fixture.server(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
+        let ours = completed(fixture.client(&result("1")));
         assert_eq!((ours.key.asker, ours.request.message.method()), (Side::Server, Some(&Method::ROOTS_LIST)));
-        let theirs = settled(talk.server(&result("1")));
+        let theirs = completed(fixture.server(&result("1")));
         assert_eq!((theirs.key.asker, theirs.request.message.method()), (Side::Client, Some(&Method::TOOLS_CALL)));
     }
 
     #[test]
-    fn a_number_and_its_text_are_different_ids() {
-        let mut talk = Talk::default();
-        talk.client(&call("1"));
-        assert_eq!(loose(talk.server(&result(r#""1""#))), Unpaired::UnexpectedResponse);
-        settled(talk.server(&result("1")));
+    fn a_number_and_a_string_are_different_ids() {
+        let mut fixture = Fixture::default();
+        fixture.client(&call("1"));
+        assert_eq!(unpaired(fixture.server(&result(r#""1""#))), Unpaired::UnexpectedResponse);
+        completed(fixture.server(&result("1")));
     }
 
     #[test]
-    fn answers_out_of_order_find_their_requests() {
-        let mut talk = Talk::default();
+    fn responses_out_of_order_are_paired_with_their_requests() {
+        let mut fixture = Fixture::default();
         for id in ["1", r#""b""#, "3"] {
-            talk.client(&call(id));
+            fixture.client(&call(id));
         }
         for (id, took) in [("3", 1), ("1", 4), (r#""b""#, 4)] {
-            let exchange = settled(talk.server(&result(id)));
+            let exchange = completed(fixture.server(&result(id)));
             assert_eq!(exchange.key.id.to_string(), id);
             assert_eq!(exchange.took(), Some(Duration::from_millis(took)));
             assert!(matches!(exchange.reply(), Some(crate::message::Reply::Result(_))));
         }
-        assert_eq!(loose(talk.server(&result("3"))), Unpaired::UnexpectedResponse, "a second answer");
-        assert_eq!(talk.pairing.open_count(), 0);
+        assert_eq!(unpaired(fixture.server(&result("3"))), Unpaired::UnexpectedResponse, "a second answer");
+        assert_eq!(fixture.pairing.open_count(), 0);
     }
 
     #[test]
-    fn progress_finds_its_request_by_token() {
-        let mut talk = Talk::default();
-        talk.client(&call_with_token("1", r#""a""#));
-        talk.client(&call_with_token("2", "7"));
-        assert_eq!(attached(talk.server(&progress("7"))), RequestId::Number(2));
-        assert_eq!(attached(talk.server(&progress(r#""a""#))), RequestId::Number(1));
-        assert_eq!(loose(talk.server(&progress(r#""7""#))), Unpaired::Notification, "a text is no number");
-        assert_eq!(loose(talk.client(&progress("7"))), Unpaired::Notification, "the asker does not make progress");
-        assert_eq!(settled(talk.server(&result("2"))).notifications.len(), 1);
-        assert_eq!(loose(talk.server(&progress("7"))), Unpaired::Notification, "too late");
+    fn progress_is_paired_by_its_token() {
+        let mut fixture = Fixture::default();
+        fixture.client(&call_with_token("1", r#""a""#));
+        fixture.client(&call_with_token("2", "7"));
+        assert_eq!(attached(fixture.server(&progress("7"))), RequestId::Number(2));
+        assert_eq!(attached(fixture.server(&progress(r#""a""#))), RequestId::Number(1));
+        assert_eq!(unpaired(fixture.server(&progress(r#""7""#))), Unpaired::Notification, "a string is no number");
+        assert_eq!(
+            unpaired(fixture.client(&progress("7"))),
+            Unpaired::Notification,
+            "the asker does not make progress"
+        );
+        assert_eq!(completed(fixture.server(&result("2"))).notifications.len(), 1);
+        assert_eq!(unpaired(fixture.server(&progress("7"))), Unpaired::Notification, "too late");
     }
 
     #[test]
-    fn of_two_requests_with_one_token_progress_finds_that_of_its_channel() {
-        let mut talk = Talk::default();
-        talk.on(1, Side::Client, &call_with_token("1", "7"));
-        talk.on(2, Side::Client, &call_with_token("2", "7"));
-        assert_eq!(attached(talk.on(1, Side::Server, &progress("7"))), RequestId::Number(1));
-        assert_eq!(attached(talk.on(2, Side::Server, &progress("7"))), RequestId::Number(2));
+    fn progress_with_a_shared_token_belongs_to_the_request_on_its_channel() {
+        let mut fixture = Fixture::default();
+        fixture.on(1, Side::Client, &call_with_token("1", "7"));
+        fixture.on(2, Side::Client, &call_with_token("2", "7"));
+        assert_eq!(attached(fixture.on(1, Side::Server, &progress("7"))), RequestId::Number(1));
+        assert_eq!(attached(fixture.on(2, Side::Server, &progress("7"))), RequestId::Number(2));
     }
 
     #[test]
-    fn a_log_message_goes_to_the_only_open_request() {
-        let mut talk = Talk::default();
-        assert_eq!(loose(talk.server(LOG)), Unpaired::Notification, "nothing is open");
-        talk.client(&call("1"));
-        assert_eq!(attached(talk.server(LOG)), RequestId::Number(1));
-        talk.client(&call("2"));
-        assert_eq!(loose(talk.server(LOG)), Unpaired::Notification, "it could be either's");
-        talk.on(5, Side::Client, &call("3"));
-        assert_eq!(attached(talk.on(5, Side::Server, LOG)), RequestId::Number(3), "alone on its channel");
+    fn a_log_message_belongs_to_the_only_open_request() {
+        let mut fixture = Fixture::default();
+        assert_eq!(unpaired(fixture.server(LOG)), Unpaired::Notification, "nothing is open");
+        fixture.client(&call("1"));
+        assert_eq!(attached(fixture.server(LOG)), RequestId::Number(1));
+        fixture.client(&call("2"));
+        assert_eq!(unpaired(fixture.server(LOG)), Unpaired::Notification, "it could be either's");
+        fixture.on(5, Side::Client, &call("3"));
+        assert_eq!(attached(fixture.on(5, Side::Server, LOG)), RequestId::Number(3), "alone on its channel");
     }
 
     #[test]
     fn the_same_id_on_two_channels_is_two_requests() {
-        let mut talk = Talk::default();
-        talk.on(1, Side::Client, &call("1"));
-        talk.on(2, Side::Client, &call("1"));
-        assert_eq!(settled(talk.on(2, Side::Server, &result("1"))).key.channel, Channel(2));
-        assert_eq!(loose(talk.on(2, Side::Server, &result("1"))), Unpaired::UnexpectedResponse);
-        assert_eq!(settled(talk.on(1, Side::Server, &result("1"))).key.channel, Channel(1));
+        let mut fixture = Fixture::default();
+        fixture.on(1, Side::Client, &call("1"));
+        fixture.on(2, Side::Client, &call("1"));
+        assert_eq!(completed(fixture.on(2, Side::Server, &result("1"))).key.channel, Channel(2));
+        assert_eq!(unpaired(fixture.on(2, Side::Server, &result("1"))), Unpaired::UnexpectedResponse);
+        assert_eq!(completed(fixture.on(1, Side::Server, &result("1"))).key.channel, Channel(1));
     }
 
     #[test]
-    fn a_channel_that_ends_takes_only_its_own_requests_along() {
-        let mut talk = Talk::default();
-        talk.on(1, Side::Client, &call("1"));
-        talk.on(1, Side::Server, &call(r#""x""#));
-        talk.on(2, Side::Client, &call("1"));
-        let lost = talk.pairing.abandon_channel(Channel(1));
+    fn abandon_channel_ends_only_the_requests_of_that_channel() {
+        let mut fixture = Fixture::default();
+        fixture.on(1, Side::Client, &call("1"));
+        fixture.on(1, Side::Server, &call(r#""x""#));
+        fixture.on(2, Side::Client, &call("1"));
+        let lost = fixture.pairing.abandon_channel(Channel(1));
         assert_eq!(lost.len(), 2);
         assert!(lost.iter().all(|(exchange, ())| exchange.outcome == Outcome::Unanswered));
-        settled(talk.on(2, Side::Server, &result("1")));
+        completed(fixture.on(2, Side::Server, &result("1")));
     }
 
     #[test]
-    fn a_cancelled_request_waits_for_its_late_answer() {
-        let mut talk = Talk::default();
-        talk.client(&call("1"));
-        assert!(matches!(talk.client(&cancel("1")), PairingEvent::Cancelled { expired: None, .. }));
-        let exchange = settled(talk.server(&result("1")));
+    fn a_cancelled_request_keeps_its_late_response() {
+        let mut fixture = Fixture::default();
+        fixture.client(&call("1"));
+        assert!(matches!(fixture.client(&cancel("1")), PairingEvent::Cancelled { expired: None, .. }));
+        let exchange = completed(fixture.server(&result("1")));
         let Outcome::Cancelled { at, late: Some(late) } = &exchange.outcome else { panic!("{exchange:?}") };
         assert_eq!((*at, late.at), (Duration::from_millis(2), Duration::from_millis(3)));
         assert_eq!(exchange.notifications.len(), 1, "the cancellation itself");
     }
 
     #[test]
-    fn cancelled_requests_are_forgotten_in_order_when_there_are_too_many() {
-        let mut talk = Talk::default();
+    fn beyond_the_limit_the_oldest_cancelled_request_is_dropped() {
+        let mut fixture = Fixture::default();
         for id in 0..=CANCELLED_LIMIT {
-            talk.client(&call(&id.to_string()));
-            let PairingEvent::Cancelled { expired, .. } = talk.client(&cancel(&id.to_string())) else { panic!("{id}") };
+            fixture.client(&call(&id.to_string()));
+            let PairingEvent::Cancelled { expired, .. } = fixture.client(&cancel(&id.to_string())) else {
+                panic!("{id}")
+            };
             let expired = expired.map(|(exchange, ())| exchange.key.id);
             assert_eq!(expired, (id == CANCELLED_LIMIT).then_some(RequestId::Number(0)));
         }
-        assert_eq!(talk.pairing.open_count(), CANCELLED_LIMIT);
+        assert_eq!(fixture.pairing.open_count(), CANCELLED_LIMIT);
     }
 
     #[test]
     fn a_reused_id_displaces_the_first_request() {
-        let mut talk = Talk::default();
-        talk.client(&call_with_token("1", "5"));
-        let PairingEvent::Opened { displaced, .. } = talk.client(&call("1")) else { panic!("not opened") };
+        let mut fixture = Fixture::default();
+        fixture.client(&call_with_token("1", "5"));
+        let PairingEvent::Opened { displaced, .. } = fixture.client(&call("1")) else { panic!("not opened") };
         let (displaced, ()) = displaced.unwrap();
         assert_eq!((displaced.request.at, displaced.outcome), (Duration::from_millis(1), Outcome::Unanswered));
-        assert_eq!(loose(talk.server(&progress("5"))), Unpaired::Notification, "its token went with it");
-        assert_eq!(settled(talk.server(&result("1"))).request.at, Duration::from_millis(2));
+        assert_eq!(unpaired(fixture.server(&progress("5"))), Unpaired::Notification, "its token went with it");
+        assert_eq!(completed(fixture.server(&result("1"))).request.at, Duration::from_millis(2));
     }
 
     #[test]
-    fn an_error_for_null_settles_the_only_open_request() {
-        let mut talk = Talk::default();
-        assert_eq!(loose(talk.server(UNREADABLE)), Unpaired::UnexpectedResponse);
-        talk.client(&call("1"));
-        talk.client(&call("2"));
-        assert_eq!(loose(talk.server(UNREADABLE)), Unpaired::UnexpectedResponse, "it could be either's");
-        settled(talk.server(&result("1")));
-        assert_eq!(settled(talk.server(UNREADABLE)).key.id, RequestId::Number(2));
+    fn an_error_with_a_null_id_completes_the_only_open_request() {
+        let mut fixture = Fixture::default();
+        assert_eq!(unpaired(fixture.server(UNREADABLE)), Unpaired::UnexpectedResponse);
+        fixture.client(&call("1"));
+        fixture.client(&call("2"));
+        assert_eq!(unpaired(fixture.server(UNREADABLE)), Unpaired::UnexpectedResponse, "it could be either's");
+        completed(fixture.server(&result("1")));
+        assert_eq!(completed(fixture.server(UNREADABLE)).key.id, RequestId::Number(2));
     }
 
     #[test]
-    fn a_garbled_answer_with_an_id_settles_its_request() {
-        let mut talk = Talk::default();
-        talk.client(&call("1"));
-        let exchange = settled(talk.server(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#));
+    fn a_garbled_response_with_an_id_completes_its_request() {
+        let mut fixture = Fixture::default();
+        fixture.client(&call("1"));
+        let exchange = completed(fixture.server(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#));
         assert!(exchange.reply().is_none());
         assert!(exchange.answer().unwrap().message.as_garbled().is_some());
-        assert_eq!(loose(talk.server(r#"{"id":1,"result":{}}"#)), Unpaired::Garbled, "nobody waits any more");
-        assert_eq!(loose(talk.server("Server running on stdio")), Unpaired::Garbled);
+        assert_eq!(unpaired(fixture.server(r#"{"id":1,"result":{}}"#)), Unpaired::Garbled, "no pending request");
+        assert_eq!(unpaired(fixture.server("Server running on stdio")), Unpaired::Garbled);
     }
 
     #[test]
-    fn an_answer_that_was_cut_off_settles_the_only_open_request() {
+    fn a_truncated_response_completes_the_only_open_request() {
         let cut = |text: &'static str| Message::garbled(text, GarbledReason::TooLong { limit: 10 });
-        let mut talk = Talk::default();
-        talk.client(&call("1"));
+        let mut fixture = Fixture::default();
+        fixture.client(&call("1"));
         let request = cut(r#"{"jsonrpc":"2.0","method":"no"#);
-        let step = talk.pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, request);
-        assert_eq!(loose(step), Unpaired::Garbled, "it is no answer");
+        let step = fixture.pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, request);
+        assert_eq!(unpaired(step), Unpaired::Garbled, "it is no answer");
         let answer = cut(r#"{"jsonrpc":"2.0","id":1,"resu"#);
-        settled(talk.pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, answer));
+        completed(fixture.pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, answer));
     }
 
     #[test]
-    fn each_message_of_a_batch_goes_its_own_way() {
-        let mut talk = Talk::default();
-        let PairingEvent::Batch(steps) = talk.client(&format!("[{},{},5]", call("1"), call("2"))) else {
+    fn each_message_of_a_batch_is_paired_separately() {
+        let mut fixture = Fixture::default();
+        let PairingEvent::Batch(steps) = fixture.client(&format!("[{},{},5]", call("1"), call("2"))) else {
             panic!("no batch")
         };
         assert!(matches!(
@@ -655,74 +662,74 @@ mod tests {
             [
                 PairingEvent::Opened { .. },
                 PairingEvent::Opened { .. },
-                PairingEvent::Loose { why: Unpaired::Garbled, .. }
+                PairingEvent::Unpaired { why: Unpaired::Garbled, .. }
             ]
         ));
-        let PairingEvent::Batch(steps) = talk.server(&format!("[{},{}]", result("2"), result("1"))) else {
+        let PairingEvent::Batch(steps) = fixture.server(&format!("[{},{}]", result("2"), result("1"))) else {
             panic!("no batch")
         };
-        let ids: Vec<_> = steps.into_iter().map(|step| settled(step).key.id).collect();
+        let ids: Vec<_> = steps.into_iter().map(|step| completed(step).key.id).collect();
         assert_eq!(ids, [RequestId::Number(2), RequestId::Number(1)]);
     }
 
     #[test]
-    fn notifications_beyond_the_limit_are_loose() {
-        let mut talk =
-            Talk { pairing: Pairing::new(ExchangeLimit { notifications: 2, ..ExchangeLimit::NONE }), now: 0 };
-        talk.client(&call("1"));
-        attached(talk.server(LOG));
-        attached(talk.server(LOG));
-        assert_eq!(loose(talk.server(LOG)), Unpaired::Notification);
-        assert_eq!(settled(talk.server(&result("1"))).notifications.len(), 2);
+    fn notifications_beyond_the_limit_are_unpaired() {
+        let mut fixture =
+            Fixture { pairing: Pairing::new(ExchangeLimit { notifications: 2, ..ExchangeLimit::NONE }), now: 0 };
+        fixture.client(&call("1"));
+        attached(fixture.server(LOG));
+        attached(fixture.server(LOG));
+        assert_eq!(unpaired(fixture.server(LOG)), Unpaired::Notification);
+        assert_eq!(completed(fixture.server(&result("1"))).notifications.len(), 2);
     }
 
     #[test]
-    fn bytes_of_notifications_beyond_the_limit_are_loose_and_each_exchange_has_its_own() {
-        let mut talk =
-            Talk { pairing: Pairing::new(ExchangeLimit { bytes: 2 * LOG.len(), ..ExchangeLimit::NONE }), now: 0 };
-        talk.on(1, Side::Client, &call("1"));
-        talk.on(2, Side::Client, &call("2"));
-        attached(talk.on(1, Side::Server, LOG));
-        attached(talk.on(1, Side::Server, LOG));
-        assert_eq!(loose(talk.on(1, Side::Server, LOG)), Unpaired::Notification);
-        assert_eq!(attached(talk.on(2, Side::Server, LOG)), RequestId::Number(2));
+    fn notifications_beyond_the_byte_limit_of_their_exchange_are_unpaired() {
+        let mut fixture =
+            Fixture { pairing: Pairing::new(ExchangeLimit { bytes: 2 * LOG.len(), ..ExchangeLimit::NONE }), now: 0 };
+        fixture.on(1, Side::Client, &call("1"));
+        fixture.on(2, Side::Client, &call("2"));
+        attached(fixture.on(1, Side::Server, LOG));
+        attached(fixture.on(1, Side::Server, LOG));
+        assert_eq!(unpaired(fixture.on(1, Side::Server, LOG)), Unpaired::Notification);
+        assert_eq!(attached(fixture.on(2, Side::Server, LOG)), RequestId::Number(2));
         assert!(
-            matches!(talk.on(1, Side::Client, &cancel("1")), PairingEvent::Cancelled { .. }),
+            matches!(fixture.on(1, Side::Client, &cancel("1")), PairingEvent::Cancelled { .. }),
             "this one is always kept"
         );
-        assert_eq!(settled(talk.on(1, Side::Server, &result("1"))).notifications.len(), 3);
-        assert_eq!(settled(talk.on(2, Side::Server, &result("2"))).notifications.len(), 1);
+        assert_eq!(completed(fixture.on(1, Side::Server, &result("1"))).notifications.len(), 3);
+        assert_eq!(completed(fixture.on(2, Side::Server, &result("2"))).notifications.len(), 1);
     }
 
     proptest! {
         #[test]
         fn pairing_loses_nothing(
-            said in proptest::collection::vec(said(), 0..60),
+            messages in proptest::collection::vec(messages(), 0..60),
             notifications in 0..4usize,
             bytes in prop_oneof![Just(usize::MAX), 0..400usize],
         ) {
             let mut pairing = Pairing::<()>::new(ExchangeLimit { notifications, bytes });
-            let (mut told, mut found) = (Vec::new(), Vec::new());
-            for (number, (from, channel, text)) in said.into_iter().enumerate() {
+            let (mut sent, mut paired) = (Vec::new(), Vec::new());
+            for (number, (from, channel, text)) in messages.into_iter().enumerate() {
                 let message = Message::parse(text);
                 let at = Duration::from_millis(number as u64);
                 match message.body() {
-                    Body::Batch(messages) => told.extend(messages.iter().map(|message| (at, message.raw().clone()))),
-                    _ => told.push((at, message.raw().clone())),
+                    Body::Batch(messages) => sent.extend(messages.iter().map(|message| (at, message.raw().clone()))),
+                    _ => sent.push((at, message.raw().clone())),
                 }
-                collect(pairing.step(from, channel, at, message), &mut found);
+                collect(pairing.step(from, channel, at, message), &mut paired);
             }
-            pairing.finish().into_iter().for_each(|(exchange, ())| collect_exchange(*exchange, &mut found));
+            pairing.finish().into_iter().for_each(|(exchange, ())| collect_exchange(*exchange, &mut paired));
             prop_assert_eq!(pairing.open_count(), 0);
-            let mut found: Vec<_> = found.into_iter().map(|item| (item.at, item.message.raw().clone())).collect();
-            told.sort();
-            found.sort();
-            prop_assert_eq!(told, found);
+            let mut paired: Vec<_> = paired.into_iter().map(|item| (item.at, item.message.raw().clone())).collect();
+            sent.sort();
+            paired.sort();
+            prop_assert_eq!(sent, paired);
         }
     }
 
     /// Random messages with sender and channel; few ids, tokens and channels, so that they repeat.
-    fn said() -> impl Strategy<Value = (Side, Channel, String)> {
+    fn messages() -> impl Strategy<Value = (Side, Channel, String)> {
         let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
         let id = proptest::sample::select(vec!["1", "2", r#""1""#]);
         let one = (0..10, id.clone(), id).prop_map(|(kind, id, token)| match kind {
@@ -741,24 +748,24 @@ mod tests {
         (side, (0..3u64).prop_map(Channel), prop_oneof![8 => one, 1 => batch])
     }
 
-    fn collect(step: PairingEvent<()>, found: &mut Vec<TimedMessage>) {
+    fn collect(step: PairingEvent<()>, paired: &mut Vec<TimedMessage>) {
         match step {
             PairingEvent::Opened { displaced: ended, .. } | PairingEvent::Cancelled { expired: ended, .. } => {
-                ended.into_iter().for_each(|(exchange, ())| collect_exchange(*exchange, found));
+                ended.into_iter().for_each(|(exchange, ())| collect_exchange(*exchange, paired));
             }
-            PairingEvent::Completed { exchange, tag: () } => collect_exchange(*exchange, found),
+            PairingEvent::Completed { exchange, tag: () } => collect_exchange(*exchange, paired),
             PairingEvent::Attached { .. } => {}
-            PairingEvent::Loose { message, .. } => found.push(message),
-            PairingEvent::Batch(steps) => steps.into_iter().for_each(|step| collect(step, found)),
+            PairingEvent::Unpaired { message, .. } => paired.push(message),
+            PairingEvent::Batch(steps) => steps.into_iter().for_each(|step| collect(step, paired)),
         }
     }
 
-    fn collect_exchange(exchange: Exchange, found: &mut Vec<TimedMessage>) {
-        found.push(exchange.request);
-        found.extend(exchange.notifications);
+    fn collect_exchange(exchange: Exchange, paired: &mut Vec<TimedMessage>) {
+        paired.push(exchange.request);
+        paired.extend(exchange.notifications);
         match exchange.outcome {
-            Outcome::Replied(answer) => found.push(answer),
-            Outcome::Cancelled { late, .. } => found.extend(late),
+            Outcome::Replied(answer) => paired.push(answer),
+            Outcome::Cancelled { late, .. } => paired.extend(late),
             Outcome::Unanswered => {}
         }
     }
@@ -773,7 +780,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_map(steps in prop::collection::vec((any::<bool>(), key()), 0..40)) {
+        fn a_recent_map_behaves_like_a_btree_map(steps in prop::collection::vec((any::<bool>(), key()), 0..40)) {
             let (mut ours, mut plain) = (RecentMap::default(), BTreeMap::new());
             for (number, (insert, key)) in steps.into_iter().enumerate() {
                 match insert {

@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_short_value_is_shown_whole() {
+    fn a_short_value_is_displayed_completely() {
         assert_eq!(excerpt(&json!({"a": [1, "b"]}), 80), r#"{"a":[1,"b"]}"#);
     }
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn long_strings_are_shown_from_where_they_part() {
+    fn long_strings_are_displayed_from_their_first_difference() {
         let story = "rain ".repeat(40);
         let (left, right) = difference(&format!("{story}Oslo"), &format!("{story}Bergen"), 40);
         assert_eq!(left, "\"… rain rain rain Oslo\"");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn short_strings_are_shown_from_their_beginning() {
+    fn short_strings_are_displayed_from_their_start() {
         let pair = difference("weather", "wether", 40);
         assert_eq!(pair, ("\"weather\"".to_owned(), "\"wether\"".to_owned()));
     }
@@ -126,7 +126,7 @@ mod tests {
         }
 
         #[test]
-        fn different_strings_are_shown_differently(shared: String, left: String, right: String) {
+        fn different_strings_have_different_excerpts(shared: String, left: String, right: String) {
             prop_assume!(left != right);
             let (left, right) = (shared.clone() + &left, shared + &right);
             let (left, right) = difference(&left, &right, 40);

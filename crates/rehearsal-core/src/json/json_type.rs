@@ -39,7 +39,7 @@ impl JsonType {
         JsonType::Object,
     ];
 
-    /// The narrowest type of a value: [`Kind::Integer`] rather than [`Kind::Number`].
+    /// The narrowest type of a value: [`JsonType::Integer`] rather than [`JsonType::Number`].
     pub fn of(value: &Value) -> JsonType {
         match value {
             Value::Null => JsonType::Null,

@@ -235,7 +235,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_place_is_printed_as_a_query_that_finds_it(keys in prop::collection::vec(any::<String>(), 0..4)) {
+        fn a_path_is_displayed_as_a_query_that_finds_it(keys in prop::collection::vec(any::<String>(), 0..4)) {
             let place: Path = keys.iter().map(|key| Segment::from(key.as_str())).collect();
             let value = keys.iter().rev().fold(json!(1), |inner, key| json!({key: inner}));
             prop_assert_eq!(PathQuery::parse(&place.to_string()).map(|query| query.find_all(&value)), Ok(vec![place]));

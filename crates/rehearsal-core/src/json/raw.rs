@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_value_cannot_hold_is_read_as_the_nearest_that_it_can() {
+    fn a_number_or_string_that_a_value_cannot_hold_is_approximated() {
         let text = r#"{"a": [1e400, -1E+400, 1e-400, 12345678901234567890123, "\"\\"], "\udfff\n": "a\ud800é\ud83d\ude00 \\ud800"}"#;
         let value = RawJson::parse(text.as_bytes()).unwrap().value().unwrap();
         let expected = serde_json::json!({
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn any_depth_is_kept_though_a_value_cannot_hold_it() {
+    fn json_deeper_than_a_value_allows_is_kept() {
         let deep = [b"[".repeat(100_000), b"]".repeat(100_000)].concat();
         let raw = RawJson::parse(&deep).unwrap();
         assert_eq!(raw.bytes().len(), 200_000);

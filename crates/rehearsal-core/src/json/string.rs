@@ -65,7 +65,7 @@ fn unicode(text: &str) -> Option<(char, usize)> {
     Some(joined.map_or((char::REPLACEMENT_CHARACTER, 6), |character| (character, 12)))
 }
 
-/// The same byte eight times.
+/// Repeats a byte eight times.
 pub(crate) const fn repeat_byte(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_byte_knows_where_it_came_from() {
+    fn every_decoded_byte_has_its_offset_in_the_escaped_text() {
         let unescaped = Unescaped::new(r#"a\"\u00e9\ud83d\ude00\ud800z\x"#);
         assert_eq!(unescaped.text, "a\"é😀\u{fffd}z\\x");
         assert_eq!(unescaped.place(1), 1);
@@ -100,14 +100,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_json_writes_is_read_back(text: String) {
+        fn serialized_strings_are_decoded_to_the_same_text(text: String) {
             let json = serde_json::Value::from(text.as_str()).to_string();
             let unescaped = Unescaped::new(&json[1..json.len() - 1]);
             prop_assert_eq!(unescaped.text, text);
         }
 
         #[test]
-        fn nothing_makes_it_panic(text in r#"[\\u0-9a-fD"é]{0,20}"#) {
+        fn no_input_panics(text in r#"[\\u0-9a-fD"é]{0,20}"#) {
             let unescaped = Unescaped::new(&text);
             prop_assert_eq!(unescaped.place(unescaped.text.len()), text.len());
         }

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde_json::{Number, Value};
 
-use super::judge::{MismatchSink, MismatchText, PathTrail, Walk};
 use super::matcher::{JsonPathMatcher, Matcher, leaves};
+use super::mismatch_sink::{MismatchSink, MismatchText, PathTrail, Walk};
 use super::parse;
 use super::pattern::{Contains, SearchText};
 use super::range::Range;
@@ -14,61 +14,62 @@ use super::schema::Schema;
 use crate::json::{DEFAULT_EXCERPT, compare, difference, excerpt};
 
 impl Matcher {
-    /// Reports every mismatch to the judge. One walk serves [`Matcher::check`], [`Matcher::matches`] and
+    /// Reports every mismatch to the sink. One walk serves [`Matcher::check`], [`Matcher::matches`] and
     /// [`Matcher::distance`], so they cannot disagree.
-    pub(super) fn walk(&self, actual: Option<&Value>, trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
+    pub(super) fn walk(&self, actual: Option<&Value>, trail: &PathTrail<'_>, sink: &mut MismatchSink) -> Walk {
         let holds = match (self, actual) {
             (Matcher::AnyOf(matchers), _) => {
-                return walk_any_of(self, matchers, actual, trail, judge);
+                return walk_any_of(self, matchers, actual, trail, sink);
             }
             (Matcher::AllOf(matchers), _) => {
-                return matchers.iter().try_for_each(|matcher| matcher.walk(actual, trail, judge));
+                return matchers.iter().try_for_each(|matcher| matcher.walk(actual, trail, sink));
             }
             (Matcher::Not(matcher), _) => !matcher.matches_optional(actual),
             (Matcher::Absent, actual) => actual.is_none(),
             (_, None) => false,
             (Matcher::Any, Some(_)) => true,
             (Matcher::Exact(expected), Some(actual)) => {
-                return walk_exact(expected, actual, trail, judge);
+                return walk_exact(expected, actual, trail, sink);
             }
             (Matcher::Object(fields), Some(Value::Object(actual))) => {
                 return fields
                     .iter()
-                    .try_for_each(|(key, matcher)| matcher.walk(actual.get(key), &PathTrail::Key(trail, key), judge));
+                    .try_for_each(|(key, matcher)| matcher.walk(actual.get(key), &PathTrail::Key(trail, key), sink));
             }
             (Matcher::Object(fields), Some(actual)) => {
-                return walk_not_an_object(self, fields, actual, trail, judge);
+                return walk_not_an_object(self, fields, actual, trail, sink);
             }
             (Matcher::Array(matchers), Some(Value::Array(actual))) => {
-                return walk_elements(matchers, actual, trail, judge);
+                return walk_elements(matchers, actual, trail, sink);
             }
             (Matcher::Each(matcher), Some(Value::Array(actual))) => {
-                return actual.iter().enumerate().try_for_each(|(index, actual)| {
-                    matcher.walk(Some(actual), &PathTrail::Index(trail, index), judge)
-                });
+                return actual
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(index, actual)| matcher.walk(Some(actual), &PathTrail::Index(trail, index), sink));
             }
             (Matcher::Contains(contains), Some(actual)) => match contains.as_ref() {
                 Contains::Text(text) => has_text(text, actual),
                 Contains::Element(matcher) => {
-                    return walk_contains(self, matcher, actual, trail, judge);
+                    return walk_contains(self, matcher, actual, trail, sink);
                 }
             },
             (Matcher::Pattern(pattern), Some(actual)) => actual.as_str().is_some_and(|text| pattern.is_match(text)),
             (Matcher::Type(kind), Some(actual)) => kind.includes(actual),
             (Matcher::Schema(schema), Some(actual)) => {
-                return walk_schema(schema, actual, trail, judge);
+                return walk_schema(schema, actual, trail, sink);
             }
             (Matcher::Range(range), Some(actual)) => range.has(actual),
             (Matcher::Length(range), Some(actual)) => {
-                return walk_length(self, range, actual, trail, judge);
+                return walk_length(self, range, actual, trail, sink);
             }
-            (Matcher::At(at), Some(actual)) => return walk_at(at, actual, trail, judge),
+            (Matcher::At(at), Some(actual)) => return walk_at(at, actual, trail, sink),
             (Matcher::Array(_) | Matcher::Each(_), Some(_)) => false,
         };
         if holds {
             return Walk::Continue(());
         }
-        judge.report(trail, || self.weight(), || words(self, actual))
+        sink.report(trail, || self.weight(), || words(self, actual))
     }
 }
 
@@ -76,36 +77,36 @@ pub(super) fn words(expected: impl fmt::Display, actual: Option<&Value>) -> Mism
     MismatchText { expected: expected.to_string(), got: actual.map(|actual| excerpt(actual, DEFAULT_EXCERPT)) }
 }
 
-pub(super) fn walk_exact(expected: &Value, actual: &Value, trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
+pub(super) fn walk_exact(expected: &Value, actual: &Value, trail: &PathTrail<'_>, sink: &mut MismatchSink) -> Walk {
     let same = match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => {
             for (key, expected) in expected {
                 let trail = PathTrail::Key(trail, key);
                 match actual.get(key) {
-                    Some(actual) => walk_exact(expected, actual, &trail, judge)?,
+                    Some(actual) => walk_exact(expected, actual, &trail, sink)?,
                     None => {
-                        judge.report(&trail, || leaves(expected), || words(excerpt(expected, DEFAULT_EXCERPT), None))?
+                        sink.report(&trail, || leaves(expected), || words(excerpt(expected, DEFAULT_EXCERPT), None))?
                     }
                 }
             }
             let surplus = actual.iter().filter(|(key, _)| !expected.contains_key(*key));
             for (key, actual) in surplus {
                 let trail = PathTrail::Key(trail, key);
-                judge.report(&trail, || 1, || words("nothing", Some(actual)))?;
+                sink.report(&trail, || 1, || words("nothing", Some(actual)))?;
             }
             return Walk::Continue(());
         }
         (Value::Array(expected), Value::Array(actual)) => {
             let missing = expected.iter().skip(actual.len()).map(leaves);
-            walk_count(expected.len(), actual.len(), || missing.sum(), trail, judge)?;
+            walk_count(expected.len(), actual.len(), || missing.sum(), trail, sink)?;
             for (index, (expected, actual)) in expected.iter().zip(actual).enumerate() {
-                walk_exact(expected, actual, &PathTrail::Index(trail, index), judge)?;
+                walk_exact(expected, actual, &PathTrail::Index(trail, index), sink)?;
             }
             return Walk::Continue(());
         }
         (Value::Number(expected), Value::Number(actual)) => compare(expected, actual).is_eq(),
         (Value::String(expected), Value::String(actual)) if expected != actual => {
-            return judge.report(
+            return sink.report(
                 trail,
                 || 1,
                 || {
@@ -120,7 +121,7 @@ pub(super) fn walk_exact(expected: &Value, actual: &Value, trail: &PathTrail<'_>
     if same {
         return Walk::Continue(());
     }
-    judge.report(trail, || leaves(expected), || words(excerpt(expected, DEFAULT_EXCERPT), Some(actual)))
+    sink.report(trail, || leaves(expected), || words(excerpt(expected, DEFAULT_EXCERPT), Some(actual)))
 }
 
 /// ```text
@@ -131,9 +132,9 @@ fn walk_not_an_object(
     fields: &[(String, Matcher)],
     actual: &Value,
     trail: &PathTrail<'_>,
-    judge: &mut MismatchSink,
+    sink: &mut MismatchSink,
 ) -> Walk {
-    judge.report(
+    sink.report(
         trail,
         || matcher.weight(),
         || {
@@ -150,13 +151,13 @@ fn walk_not_an_object(
     )
 }
 
-fn walk_elements(matchers: &[Matcher], actual: &[Value], trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
+fn walk_elements(matchers: &[Matcher], actual: &[Value], trail: &PathTrail<'_>, sink: &mut MismatchSink) -> Walk {
     let missing = matchers.iter().skip(actual.len()).map(Matcher::weight);
-    walk_count(matchers.len(), actual.len(), || missing.sum(), trail, judge)?;
+    walk_count(matchers.len(), actual.len(), || missing.sum(), trail, sink)?;
     let pairs = matchers.iter().zip(actual).enumerate();
     pairs
         .into_iter()
-        .try_for_each(|(index, (matcher, actual))| matcher.walk(Some(actual), &PathTrail::Index(trail, index), judge))
+        .try_for_each(|(index, (matcher, actual))| matcher.walk(Some(actual), &PathTrail::Index(trail, index), sink))
 }
 
 /// ```text
@@ -167,13 +168,13 @@ fn walk_count(
     actual: usize,
     missing: impl FnOnce() -> usize,
     trail: &PathTrail<'_>,
-    judge: &mut MismatchSink,
+    sink: &mut MismatchSink,
 ) -> Walk {
     if expected == actual {
         return Walk::Continue(());
     }
     let elements = if expected == 1 { "element" } else { "elements" };
-    judge.report(
+    sink.report(
         trail,
         || missing().max(actual.saturating_sub(expected)),
         || MismatchText { expected: format!("{expected} {elements}"), got: Some(actual.to_string()) },
@@ -196,17 +197,17 @@ fn walk_contains(
     matcher: &Matcher,
     actual: &Value,
     trail: &PathTrail<'_>,
-    judge: &mut MismatchSink,
+    sink: &mut MismatchSink,
 ) -> Walk {
     match (actual, matcher) {
         (Value::Array(elements), _) => {
             let elements = elements.iter().enumerate();
             let candidates =
                 elements.map(|(index, element)| Candidate { matcher, actual: Some(element), index: Some(index) });
-            walk_closest(whole, candidates, Some(actual), trail, judge)
+            walk_closest(whole, candidates, Some(actual), trail, sink)
         }
-        (Value::Object(_), Matcher::Object(_)) => matcher.walk(Some(actual), trail, judge),
-        _ => judge.report(trail, || whole.weight(), || words(whole, Some(actual))),
+        (Value::Object(_), Matcher::Object(_)) => matcher.walk(Some(actual), trail, sink),
+        _ => sink.report(trail, || whole.weight(), || words(whole, Some(actual))),
     }
 }
 
@@ -215,52 +216,46 @@ fn walk_any_of(
     matchers: &[Matcher],
     actual: Option<&Value>,
     trail: &PathTrail<'_>,
-    judge: &mut MismatchSink,
+    sink: &mut MismatchSink,
 ) -> Walk {
     let candidates = matchers.iter().map(|matcher| Candidate { matcher, actual, index: None });
-    walk_closest(whole, candidates, actual, trail, judge)
+    walk_closest(whole, candidates, actual, trail, sink)
 }
 
-fn walk_schema(schema: &Schema, actual: &Value, trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
+fn walk_schema(schema: &Schema, actual: &Value, trail: &PathTrail<'_>, sink: &mut MismatchSink) -> Walk {
     if schema.is_valid(actual) {
         return Walk::Continue(());
     }
-    if let MismatchSink::First = judge {
+    if let MismatchSink::First = sink {
         return Walk::Break(());
     }
     schema.check(actual).into_iter().try_for_each(|mismatch| {
         let trail = PathTrail::Below(trail, &mismatch.path);
-        judge.report(&trail, || 1, || MismatchText { expected: mismatch.expected.clone(), got: mismatch.got.clone() })
+        sink.report(&trail, || 1, || MismatchText { expected: mismatch.expected.clone(), got: mismatch.got.clone() })
     })
 }
 
-fn walk_length(
-    whole: &Matcher,
-    range: &Range,
-    actual: &Value,
-    trail: &PathTrail<'_>,
-    judge: &mut MismatchSink,
-) -> Walk {
+fn walk_length(whole: &Matcher, range: &Range, actual: &Value, trail: &PathTrail<'_>, sink: &mut MismatchSink) -> Walk {
     let length = match actual {
         Value::String(text) => text.chars().count(),
         Value::Array(elements) => elements.len(),
         Value::Object(fields) => fields.len(),
         Value::Null | Value::Bool(_) | Value::Number(_) => {
-            return judge.report(trail, || 1, || words(whole, Some(actual)));
+            return sink.report(trail, || 1, || words(whole, Some(actual)));
         }
     };
     if range.contains(&Number::from(length)) {
         return Walk::Continue(());
     }
-    judge.report(
+    sink.report(
         trail,
         || 1,
         || MismatchText { expected: whole.to_string(), got: Some(format!("a length of {length}")) },
     )
 }
 
-fn walk_at(at: &JsonPathMatcher, actual: &Value, trail: &PathTrail<'_>, judge: &mut MismatchSink) -> Walk {
-    if let MismatchSink::First = judge {
+fn walk_at(at: &JsonPathMatcher, actual: &Value, trail: &PathTrail<'_>, sink: &mut MismatchSink) -> Walk {
+    if let MismatchSink::First = sink {
         let nodes = at.query.found(actual);
         let nothing = nodes.is_empty() && !at.matcher().matches_optional(None);
         let holds = !nothing && nodes.into_iter().all(|node| at.matcher().matches(node));
@@ -269,9 +264,9 @@ fn walk_at(at: &JsonPathMatcher, actual: &Value, trail: &PathTrail<'_>, judge: &
     let places = at.query.find_all(actual);
     if places.is_empty() {
         return match at.query.single() {
-            Some(path) => at.matcher().walk(None, &PathTrail::Below(trail, path), judge),
+            Some(path) => at.matcher().walk(None, &PathTrail::Below(trail, path), sink),
             None if at.matcher().matches_optional(None) => Walk::Continue(()),
-            None => judge.report(
+            None => sink.report(
                 trail,
                 || at.matcher().weight(),
                 || MismatchText {
@@ -281,7 +276,7 @@ fn walk_at(at: &JsonPathMatcher, actual: &Value, trail: &PathTrail<'_>, judge: &
             ),
         };
     }
-    places.iter().try_for_each(|path| at.matcher().walk(path.lookup(actual), &PathTrail::Below(trail, path), judge))
+    places.iter().try_for_each(|path| at.matcher().walk(path.lookup(actual), &PathTrail::Below(trail, path), sink))
 }
 
 /// One of several ways in which a matcher could have been satisfied.
@@ -299,9 +294,9 @@ pub(super) fn walk_closest<'walk>(
     mut candidates: impl Iterator<Item = Candidate<'walk>>,
     actual: Option<&Value>,
     trail: &PathTrail<'_>,
-    judge: &mut MismatchSink,
+    sink: &mut MismatchSink,
 ) -> Walk {
-    if let MismatchSink::First = judge {
+    if let MismatchSink::First = sink {
         let found = candidates.any(|candidate| candidate.matcher.matches_optional(candidate.actual));
         return if found { Walk::Continue(()) } else { Walk::Break(()) };
     }
@@ -317,19 +312,19 @@ pub(super) fn walk_closest<'walk>(
             closest = Some((closeness, candidate));
         }
     }
-    match (judge, closest) {
+    match (sink, closest) {
         (MismatchSink::Count(total), Some(((distance, _), _))) => {
             *total = total.saturating_add(distance);
             Walk::Continue(())
         }
-        (judge, Some(((_, Reverse(1..)), closest))) => match closest.index {
+        (sink, Some(((_, Reverse(1..)), closest))) => match closest.index {
             Some(index) => {
                 let trail = PathTrail::Index(trail, index);
-                closest.matcher.walk(closest.actual, &trail, judge)
+                closest.matcher.walk(closest.actual, &trail, sink)
             }
-            None => closest.matcher.walk(closest.actual, trail, judge),
+            None => closest.matcher.walk(closest.actual, trail, sink),
         },
-        (judge, _) => judge.report(trail, || whole.weight(), || words(whole, actual)),
+        (sink, _) => sink.report(trail, || whole.weight(), || words(whole, actual)),
     }
 }
 
@@ -342,10 +337,10 @@ mod tests {
     use serde_json::json;
 
     use super::super::arbitrary::{json_object, json_value, matcher};
-    use super::super::judge::Mismatch;
+    use super::super::mismatch_sink::Mismatch;
     use super::*;
 
-    fn said(written: Value, actual: Value) -> Vec<String> {
+    fn mismatches_of(written: Value, actual: Value) -> Vec<String> {
         let matcher = Matcher::parse(&written).unwrap();
         let mismatches = matcher.check(&actual);
         mismatches.iter().map(Mismatch::to_string).collect()
@@ -365,7 +360,7 @@ mod tests {
         let written = json!({"name": "weather", "args": {"city": "Oslo", "days": [1, 2]}, "id": 7});
         let actual = json!({"name": "wether", "args": {"days": [1, 3]}, "id": 7, "more": true});
         assert_eq!(
-            said(written, actual),
+            mismatches_of(written, actual),
             [
                 "$.name: expected \"weather\", got \"wether\"",
                 "$.args.city: missing, expected \"Oslo\"",
@@ -375,23 +370,26 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_alternative_speaks_if_it_got_something_right() {
+    fn the_closest_alternative_is_reported_if_it_matched_partly() {
         let written = json!({"any_of": [{"a": 1, "b": 2, "c": 3}, {"a": 9, "b": 9}, "x"]});
-        assert_eq!(said(written.clone(), json!({"a": 1, "b": 2, "c": 4})), ["$.c: expected 3, got 4"]);
-        assert_eq!(said(written.clone(), json!({"a": 9})), ["$.b: missing, expected 9"]);
+        assert_eq!(mismatches_of(written.clone(), json!({"a": 1, "b": 2, "c": 4})), ["$.c: expected 3, got 4"]);
+        assert_eq!(mismatches_of(written.clone(), json!({"a": 9})), ["$.b: missing, expected 9"]);
         assert_eq!(
-            said(written, json!(5)),
+            mismatches_of(written, json!(5)),
             ["$: expected an object with {a: 1, b: 2, c: 3} or an object with {a: 9, b: 9} or \"x\", got 5"]
         );
     }
 
     #[test]
-    fn the_closest_element_speaks_if_it_got_something_right() {
+    fn the_closest_element_is_reported_if_it_matched_partly() {
         let written = json!({"contains": {"type": "text", "text": {"contains": "rain"}}});
         let actual = json!([{"type": "image"}, {"type": "text", "text": "sun"}]);
-        assert_eq!(said(written.clone(), actual), ["$[1].text: expected something containing \"rain\", got \"sun\""]);
         assert_eq!(
-            said(written, json!([])),
+            mismatches_of(written.clone(), actual),
+            ["$[1].text: expected something containing \"rain\", got \"sun\""]
+        );
+        assert_eq!(
+            mismatches_of(written, json!([])),
             [
                 "$: expected something containing an object with {type: \"text\", text: something containing \"rain\"}, got []"
             ]
@@ -399,15 +397,15 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelled_operator_comes_to_light_when_it_is_compared() {
+    fn a_misspelled_operator_is_suggested_in_the_mismatch() {
         assert_eq!(
-            said(json!({"city": {"contians": "x"}}), json!({"city": "Oslo"})),
+            mismatches_of(json!({"city": {"contians": "x"}}), json!({"city": "Oslo"})),
             ["$.city: expected an object with {contians: \"x\"} (did you mean the operator `contains`?), got \"Oslo\""]
         );
     }
 
     #[test]
-    fn a_value_that_is_not_there_is_missing_unless_it_may_be() {
+    fn an_absent_value_is_missing_unless_it_is_optional() {
         for (written, matches) in [
             (json!(1), false),
             (json!({}), false),
@@ -437,9 +435,9 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_inside_alternatives_take_no_longer_than_they_are_long() {
+    fn nested_alternatives_are_checked_in_linear_time() {
         let written = (0..60).fold(json!(1), |inner, _| json!({"any_of": [inner, {"a": 1, "b": 2}]}));
-        assert_eq!(said(written, json!({"a": 1})).len(), 1);
+        assert_eq!(mismatches_of(written, json!({"a": 1})).len(), 1);
     }
 
     proptest! {

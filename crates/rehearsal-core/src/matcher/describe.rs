@@ -7,7 +7,7 @@ use super::pattern::Contains;
 use crate::json::{DEFAULT_EXCERPT, excerpt};
 
 /// Maximum length of a description, in bytes.
-const LIMIT: usize = 160;
+const TEXT_LIMIT: usize = 160;
 
 /// ```text
 /// a string matching /^B/
@@ -27,7 +27,7 @@ struct LimitedText(String);
 
 impl Write for LimitedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = LIMIT - self.0.len();
+        let room = TEXT_LIMIT - self.0.len();
         if text.len() <= room {
             self.0.push_str(text);
             return Ok(());
@@ -151,11 +151,11 @@ mod tests {
     fn a_huge_matcher_is_described_briefly() {
         let matcher = Matcher::subset(json!({"key": vec!["åå"; 500]}));
         let text = matcher.to_string();
-        assert!(text.len() <= LIMIT + '…'.len_utf8() && text.ends_with('…'), "{text}");
+        assert!(text.len() <= TEXT_LIMIT + '…'.len_utf8() && text.ends_with('…'), "{text}");
         let mut deep = Matcher::Any;
         for _ in 0..60 {
             deep = Matcher::AnyOf(vec![deep.clone(), deep]);
-            if deep.to_string().len() > LIMIT {
+            if deep.to_string().len() > TEXT_LIMIT {
                 return;
             }
         }

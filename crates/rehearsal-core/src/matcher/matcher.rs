@@ -4,7 +4,7 @@ use std::ops::Not;
 
 use serde_json::Value;
 
-use super::judge::{Mismatch, MismatchSink, PathTrail};
+use super::mismatch_sink::{Mismatch, MismatchSink, PathTrail};
 use super::parse::{MatcherError, MatcherProblem};
 use super::pattern::{Contains, Pattern, SearchText, TextCase};
 use super::range::Range;
@@ -88,11 +88,11 @@ impl Matcher {
 
     /// Like [`Matcher::check`], for a value that may be absent.
     pub fn check_optional(&self, actual: Option<&Value>) -> Vec<Mismatch> {
-        let mut judge = MismatchSink::Collect(Vec::new());
-        let _ = self.walk(actual, &PathTrail::Root, &mut judge);
-        match judge {
+        let mut sink = MismatchSink::Collect(Vec::new());
+        let _ = self.walk(actual, &PathTrail::Root, &mut sink);
+        match sink {
             MismatchSink::Collect(mismatches) => mismatches,
-            MismatchSink::First | MismatchSink::Count(_) => unreachable!("a judge does not change its ways"),
+            MismatchSink::First | MismatchSink::Count(_) => unreachable!("the sink keeps its kind"),
         }
     }
 
@@ -114,11 +114,11 @@ impl Matcher {
 
     /// Like [`Matcher::distance`], for a value that may be absent.
     pub fn distance_optional(&self, actual: Option<&Value>) -> usize {
-        let mut judge = MismatchSink::Count(0);
-        let _ = self.walk(actual, &PathTrail::Root, &mut judge);
-        match judge {
+        let mut sink = MismatchSink::Count(0);
+        let _ = self.walk(actual, &PathTrail::Root, &mut sink);
+        match sink {
             MismatchSink::Count(distance) => distance,
-            MismatchSink::First | MismatchSink::Collect(_) => unreachable!("a judge does not change its ways"),
+            MismatchSink::First | MismatchSink::Collect(_) => unreachable!("the sink keeps its kind"),
         }
     }
 

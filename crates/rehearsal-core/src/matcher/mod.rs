@@ -3,7 +3,7 @@
 //! ```text
 //! written matcher ──parse──► Matcher ──check──► mismatches, each with its path
 //!                                    ──distance──► how far off, so that the closest candidate can be reported
-//! two values ──drifted──► added, removed and changed values, with the elements of arrays aligned
+//! two values ──differences──► added, removed and changed values, with the elements of arrays aligned
 //! ```
 //!
 //! One matcher serves a mock's `when`, a test's `expect`, the look-up of a recorded exchange and the comparison of
@@ -13,24 +13,24 @@ mod align;
 #[cfg(test)]
 mod arbitrary;
 mod check;
+mod data_or_operators;
 mod describe;
-mod drift;
-mod judge;
+mod diff;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod matcher;
-mod meaning;
+mod mismatch_sink;
 mod parse;
 mod pattern;
 mod range;
 #[cfg(test)]
-mod reference;
+mod reference_tests;
 mod schema;
-mod write;
+mod to_value;
 
-pub use drift::{Difference, DifferenceKind, differences};
-pub(crate) use judge::MAX_MISMATCHES;
-pub use judge::{Mismatch, first_mismatches};
+pub use diff::{Difference, DifferenceKind, differences};
 pub use matcher::{JsonPathMatcher, Matcher};
+pub(crate) use mismatch_sink::MAX_MISMATCHES;
+pub use mismatch_sink::{Mismatch, first_mismatches};
 pub use parse::DEPTH_LIMIT;
 pub(crate) use parse::closest as closest_operator;
 pub use parse::{MatcherError, MatcherProblem};

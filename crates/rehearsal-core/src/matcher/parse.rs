@@ -11,8 +11,8 @@ use std::ops::Bound;
 
 use serde_json::{Map, Number, Value};
 
+use super::data_or_operators::{ObjectKind, as_data, kind_named};
 use super::matcher::{JsonPathMatcher, Matcher};
-use super::meaning::{ObjectKind, as_data, kind_named};
 use super::pattern::{Contains, Pattern, SearchText, TextCase};
 use super::range::Range;
 use super::schema::Schema;
@@ -586,7 +586,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_written_is_read_or_refused_at_a_place_in_it(written in json_value()) {
+        fn any_value_is_parsed_or_refused_at_a_path_in_it(written in json_value()) {
             if let Err(error) = Matcher::parse(&written) {
                 prop_assert!(error.path.lookup(&written).is_some(), "{}", error);
             }

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_pattern_says_why_on_one_line() {
+    fn the_error_of_a_bad_pattern_is_one_line() {
         for (written, reason) in [("(", "unclosed group"), (r"(a)\1", "backreferences are not supported")] {
             let problem = Pattern::compile(written, TextCase::Sensitive).unwrap_err();
             let reason = reason.to_owned();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn case_is_ignored_only_when_asked() {
+    fn case_matters_unless_ignore_case_is_set() {
         let exact = SearchText::new("rain", TextCase::Sensitive);
         assert!(exact.is_in("heavy rain") && !exact.is_in("Rain"));
         let loose = SearchText::new("ÅRE", TextCase::Insensitive);

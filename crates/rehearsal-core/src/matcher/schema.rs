@@ -6,7 +6,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-use super::judge::{Mismatch, first_mismatches};
+use super::mismatch_sink::{Mismatch, first_mismatches};
 use super::parse::{MatcherError, MatcherProblem};
 use crate::json::{DEFAULT_EXCERPT, Path, excerpt};
 
@@ -156,7 +156,8 @@ mod tests {
             "additionalProperties": false,
         }))
         .unwrap();
-        let said = |actual: Value| -> Vec<String> { schema.check(&actual).iter().map(Mismatch::to_string).collect() };
+        let messages_for =
+            |actual: Value| -> Vec<String> { schema.check(&actual).iter().map(Mismatch::to_string).collect() };
         for (actual, expected) in [
             (json!({"city": "Oslo", "unit": "C"}), vec![]),
             (json!({"city": "Oslo"}), vec!["$.unit: missing, expected what the schema requires"]),
@@ -179,7 +180,7 @@ mod tests {
             ),
             (json!({"city": "Oslo", "unit": "C", "days": 1.5}), vec!["$.days: expected null or an integer, got 1.5"]),
         ] {
-            assert_eq!(said(actual.clone()), expected, "{actual}");
+            assert_eq!(messages_for(actual.clone()), expected, "{actual}");
             assert_eq!(schema.is_valid(&actual), expected.is_empty());
         }
     }
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_backtracks_forever_is_given_up() {
+    fn endless_backtracking_is_stopped() {
         let schema = Schema::compile(&json!({"pattern": r"^(a*)*\1$"})).unwrap();
         let actual = Value::from("a".repeat(40) + "b");
         assert!(!schema.is_valid(&actual));

@@ -158,7 +158,7 @@ impl fmt::Debug for Message {
 /// An id exactly as its sender wrote it: `1` and `"1"` are different requests.
 ///
 /// JSON-RPC also knows `null` and fractions; MCP forbids both, so a message that has one is
-/// [`Garbled`](super::Garbled).
+/// [`Garbled`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequestId {
     /// An integer.

@@ -167,7 +167,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn ids_methods_and_words_are_text_whatever_they_look_like() {
+    fn ids_methods_and_messages_are_written_as_strings() {
         let text = "\u{fdd0}0";
         let request = Message::request(text.into(), text.into(), None::<&()>).unwrap();
         let error = Message::error(Some(text.into()), &ErrorReply::new(-1, text));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_write_is_what_we_would_read() {
+    fn built_messages_are_parsed_to_the_same_message() {
         let params = json!({"name": "echo", "arguments": {"b": 1.5, "a": "\n"}});
         let messages = [
             Message::request(1.into(), Method::TOOLS_CALL, Some(&params)).unwrap(),

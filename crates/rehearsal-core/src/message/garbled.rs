@@ -100,7 +100,7 @@ pub enum Truncation {
 }
 
 impl GarbledReason {
-    /// How the transport cut the message, if that is the reason. Every other reason can be found again by parsing the
+    /// How the transport cut the message, if that is the reason. Every other reason can be found replaced by parsing the
     /// bytes.
     pub fn truncation(&self) -> Option<Truncation> {
         match self {
@@ -195,7 +195,7 @@ impl Message {
         }
     }
 
-    /// The same bytes with another id; `None` if the message has no id to replace.
+    /// Returns the message with another id; `None` if the message has no id to replace.
     #[must_use]
     pub fn with_id(&self, id: &RequestId) -> Option<Message> {
         let envelope: Envelope<'_> = serde_json::from_slice(&self.raw).ok()?;
@@ -217,7 +217,7 @@ fn whole(number: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn meant(text: &str) -> Option<String> {
+    fn lenient_reply(text: &str) -> Option<String> {
         let message = Message::parse(text.to_owned());
         message
             .read_leniently()
@@ -225,8 +225,8 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_breaks_a_rule_still_says_something() {
-        for (text, says) in [
+    fn a_response_that_breaks_a_rule_is_read_leniently() {
+        for (text, expected) in [
             (r#"{"jsonrpc":"2.0","id":1,"result":{"a":1.50},"error":null}"#, r#""result":{"a":1.50}"#),
             (r#"{"id":1,"result":{}}"#, r#""result":{}"#),
             (r#"{"jsonrpc":"2.0","id":1,"error":{"code":-5}}"#, r#""error":{"code":-5,"message":""}"#),
@@ -239,27 +239,27 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"error":"oops"}"#, r#""error":{"code":-32603,"message":"oops"}"#),
             (r#"{"jsonrpc":"2.0","id":1,"error":[1]}"#, r#""error":{"code":-32603,"message":"[1]"}"#),
         ] {
-            assert_eq!(meant(text), Some(format!(r#"{{"jsonrpc":"2.0","id":7,{says}}}"#)), "{text}");
+            assert_eq!(lenient_reply(text), Some(format!(r#"{{"jsonrpc":"2.0","id":7,{expected}}}"#)), "{text}");
         }
     }
 
     #[test]
-    fn what_says_two_things_or_none_says_nothing() {
+    fn a_message_with_both_or_no_reply_has_no_lenient_reply() {
         for text in [
             r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}"#,
             r#"{"jsonrpc":"2.0","id":1}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"x","result":{}}"#,
             "noise",
         ] {
-            assert_eq!(meant(text), None, "{text}");
+            assert_eq!(lenient_reply(text), None, "{text}");
         }
     }
 
     #[test]
     fn an_id_is_replaced_and_nothing_else() {
         let message = Message::parse(r#"{ "result": {"id":1}, "error":null, "id" : 1 }"#);
-        let again = message.with_id(&"b".into()).unwrap();
-        assert_eq!(again.raw(), r#"{ "result": {"id":1}, "error":null, "id" : "b" }"#.as_bytes());
+        let replaced = message.with_id(&"b".into()).unwrap();
+        assert_eq!(replaced.raw(), r#"{ "result": {"id":1}, "error":null, "id" : "b" }"#.as_bytes());
         assert_eq!(Message::parse(r#"{"result":{}}"#).with_id(&1.into()), None);
     }
 }

@@ -7,11 +7,11 @@
 mod body;
 mod build;
 mod envelope;
+mod fast_envelope;
 mod garbled;
 mod method;
 mod parse;
 mod reply;
-mod scan;
 
 pub use body::RequestId;
 pub use body::{Body, Message, Notification, Request, Response};

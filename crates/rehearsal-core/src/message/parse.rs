@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
-use super::scan::{self, TextEncoding};
+use super::fast_envelope::{self, TextEncoding};
 use super::{
     Body, ErrorReply, ExtraMembers, Garbled, GarbledReason, Message, Method, Notification, Reply, Request, RequestId,
     Response,
@@ -28,7 +28,7 @@ impl Message {
 }
 
 fn body(raw: &Bytes) -> Result<Body, Garbled> {
-    let found = match scan::envelope(raw) {
+    let found = match fast_envelope::envelope(raw) {
         Some((envelope, TextEncoding::Ascii)) => return body_of(raw, &envelope),
         found => found,
     };
@@ -68,7 +68,7 @@ fn batch(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
 }
 
 fn object(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
-    match scan::envelope(text.as_bytes()) {
+    match fast_envelope::envelope(text.as_bytes()) {
         Some((envelope, TextEncoding::Ascii | TextEncoding::Any)) => body_of(raw, &envelope),
         None => parse_with_serde(raw, text),
     }
@@ -232,9 +232,9 @@ fn kind(first: u8) -> &'static str {
 
 /// The beginning of a value, for an error message.
 fn excerpt(text: &[u8]) -> String {
-    const LIMIT: usize = 60;
+    const EXCERPT_CHARACTERS: usize = 60;
     let text = String::from_utf8_lossy(text);
-    match text.char_indices().nth(LIMIT) {
+    match text.char_indices().nth(EXCERPT_CHARACTERS) {
         None => text.into_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_error_says_beside_its_data_is_kept() {
+    fn extra_members_of_an_error_are_kept() {
         let text = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x","data":2,"hint":{"a":1.5}}}"#;
         let message = Message::parse(text);
         let Reply::Error(error) = &message.as_response().unwrap().reply else { panic!("{message:?}") };
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_told_by_its_keys() {
+    fn each_kind_of_message_is_recognized_by_its_keys() {
         let request = Message::parse(r#"{"id":2 ,"jsonrpc":"2.0","method":"tools\/list","params":{"cursor":null}}"#);
         let body = request.as_request().unwrap();
         assert_eq!((&body.id, &body.method), (&RequestId::Number(2), &Method::TOOLS_LIST));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_has_a_reason() {
+    fn every_garbled_message_has_a_reason() {
         let table = [
             ("", "a blank line"),
             (" \r", "a blank line"),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_garbled_answer_still_says_whose_it_is() {
+    fn a_garbled_response_keeps_its_id() {
         let table = [
             (r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":""}}"#, Some(RequestId::Number(7))),
             (r#"{"id":"x","result":{}}"#, Some(RequestId::from("x"))),
@@ -362,7 +362,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_parse_and_stay_what_they_were(bytes: Vec<u8>) {
+        fn any_bytes_parse_and_stay_unchanged(bytes: Vec<u8>) {
             let message = Message::parse(bytes.clone());
             prop_assert_eq!(&message.raw()[..], &bytes[..]);
         }

@@ -61,7 +61,7 @@ impl ErrorReply {
         ErrorReply { code, message: message.into(), data: None, more: None }
     }
 
-    /// The same error with data.
+    /// Returns the error with data.
     pub fn with_data(self, data: &serde_json::Value) -> ErrorReply {
         ErrorReply { data: Some(RawJson::from_value(data)), ..self }
     }

@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_lacks_something_is_kept_as_it_came() {
+    fn an_incomplete_block_is_kept_unchanged() {
         for block in [json!({"type": "text"}), json!({"type": "hologram"}), json!(5), json!({"type": "resource"})] {
             assert_eq!(Content::read(&block), Content::Other(block));
         }
     }
 
     #[test]
-    fn broken_base64_is_told_apart_from_no_data() {
+    fn invalid_base64_differs_from_missing_data() {
         let image = Content::Image { data: "%%".into(), mime_type: "image/png".into() };
         assert!(image.decoded().unwrap().is_err());
         assert!(Content::Text { text: String::new() }.decoded().is_none());

@@ -79,7 +79,7 @@ pub fn for_request(request: &Request, schema: Option<&Value>) -> Vec<(String, St
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderMismatch {
     /// The header is required and absent.
-    #[error("header {header} is missing; the body says {body:?}")]
+    #[error("header {header} is missing; the body has {body:?}")]
     Missing {
         /// The header.
         header: String,
@@ -103,7 +103,7 @@ pub enum HeaderMismatch {
         found: String,
     },
     /// The header has another value than the body.
-    #[error("header {header} says {found:?}, the body {}", body.as_ref().map_or("nothing".to_owned(), |body| format!("{body:?}")))]
+    #[error("header {header} is {found:?}, the body has {}", body.as_ref().map_or("nothing".to_owned(), |body| format!("{body:?}")))]
     Different {
         /// The header.
         header: String,
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_disagree_with_the_body_are_told() {
+    fn headers_that_differ_from_the_body_are_reported() {
         let request = call(json!({"region": "x", "deep": {"count": 7}}));
         let good = [
             ("mcp-method", "tools/call"),
@@ -371,9 +371,9 @@ mod tests {
             headers[at].1 = value;
             verdict(&headers).unwrap_err()
         };
-        assert_eq!(with(0, "TOOLS/CALL"), r#"header Mcp-Method says "TOOLS/CALL", the body "tools/call""#);
+        assert_eq!(with(0, "TOOLS/CALL"), r#"header Mcp-Method is "TOOLS/CALL", the body has "tools/call""#);
         assert_eq!(with(2, "=?base64?!?="), r#"header Mcp-Param-Region cannot be decoded: "=?base64?!?=""#);
-        assert_eq!(verdict(&good[..3]).unwrap_err(), r#"header Mcp-Param-Count is missing; the body says "7""#);
+        assert_eq!(verdict(&good[..3]).unwrap_err(), r#"header Mcp-Param-Count is missing; the body has "7""#);
         let twice = [good[0], good[0]];
         assert_eq!(verdict(&twice).unwrap_err(), "header Mcp-Method stands 2 times");
     }

@@ -4,13 +4,13 @@ mod claim;
 pub mod code;
 pub mod content;
 pub mod header;
+pub mod list_item;
 mod log_level;
 pub mod meta;
 mod revision;
-pub mod tool;
 
 pub use claim::Claim;
 pub use content::Content;
+pub use list_item::{Prompt, Resource, ResourceTemplate, Tool};
 pub use log_level::LogLevel;
 pub use revision::{Era, PerRevision, Revision, UnknownRevision};
-pub use tool::{Prompt, Resource, ResourceTemplate, Tool};

@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn each_version_answers_as_its_specification_does() {
-        // version, handshake, server may ask, batches, streamable, sessions, version header, request headers, priming
+        // version, handshake, server requests, batches, streamable, sessions, version header, request headers, priming
         let table = [
             ("2024-11-05", [true, true, false, false, false, false, false, false]),
             ("2025-03-26", [true, true, true, true, true, false, false, false]),

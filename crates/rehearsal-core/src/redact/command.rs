@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::hit::SecretKind;
-use super::needle::{self, Signal};
-use super::scan::SecretScan;
+use super::prefilter::{self, Signal};
+use super::redacted::SecretKind;
+use super::secret_scan::SecretScan;
 
 impl SecretScan<'_> {
     /// Redacts passwords that follow a one-letter flag or no flag at all:
@@ -13,7 +13,7 @@ impl SecretScan<'_> {
     /// curl -u me:hunter2 https://…    mysql -uroot -phunter2    sshpass -p hunter2 ssh …
     /// ```
     pub(super) fn commands(&mut self, text: &str) {
-        for found in needle::find(text.as_bytes()).filter(|found| matches!(found.needle, Signal::Command)) {
+        for found in prefilter::find(text.as_bytes()).filter(|found| matches!(found.needle, Signal::Command)) {
             let program = text[found.start..found.end].trim_end().to_ascii_lowercase();
             let line = &text[found.end..];
             let line = &line[..line.find(['\n', '\r', ';', '|', '&']).unwrap_or(line.len())];

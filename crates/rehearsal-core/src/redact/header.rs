@@ -1,15 +1,15 @@
 //! Redacts credentials in HTTP headers.
 
-use super::hit::{RedactedSecret, SecretKind};
-use super::key::{self, AmbiguousName};
 use super::pseudonym::apply;
-use super::scan::{RuleSet, SecretScan, after_scheme_word};
+use super::redacted::{RedactedSecret, SecretKind};
+use super::secret_key::{self, AmbiguousName};
+use super::secret_scan::{RuleSet, SecretScan, after_scheme_word};
 use crate::protocol::header::{LAST_EVENT_ID, METHOD, PARAM_PREFIX, PROTOCOL_VERSION, SESSION_ID, decode, encode};
 use crate::trace::HttpHead;
 
 /// Headers of the protocol, which are kept. A session id gives access to a session, but only until the server exits,
 /// and messages could not be paired without it.
-const KEPT: [&str; 4] = [SESSION_ID, PROTOCOL_VERSION, LAST_EVENT_ID, METHOD];
+const NEVER_REDACTED: [&str; 4] = [SESSION_ID, PROTOCOL_VERSION, LAST_EVENT_ID, METHOD];
 
 /// Headers that carry credentials although their names do not show it.
 const CREDENTIALS: &[&str] =
@@ -41,7 +41,7 @@ pub(super) fn is_clean(rules: &RuleSet, head: &HttpHead) -> bool {
     let mut text = Vec::with_capacity(512);
     text.extend_from_slice(head.target.as_deref().unwrap_or_default().as_bytes());
     for (name, value) in head.headers.iter() {
-        if is_one_of(name, &KEPT) || is_one_of(name, &PLAIN_HEADERS) {
+        if is_one_of(name, &NEVER_REDACTED) || is_one_of(name, &PLAIN_HEADERS) {
             continue;
         }
         if is_one_of(name, CREDENTIALS) || value.starts_with(['/', '?']) || value.starts_with("=?") {
@@ -59,7 +59,7 @@ pub(super) fn is_clean(rules: &RuleSet, head: &HttpHead) -> bool {
 /// The value of a header without its secrets; `None` if it has none.
 pub(super) fn header(rules: &RuleSet, name: &str, value: &str, hits: &mut Vec<RedactedSecret>) -> Option<String> {
     let by_user = !rules.places.is_empty() || !rules.patterns.is_empty();
-    if is_one_of(name, &KEPT) || (!by_user && is_one_of(name, &PLAIN_HEADERS)) {
+    if is_one_of(name, &NEVER_REDACTED) || (!by_user && is_one_of(name, &PLAIN_HEADERS)) {
         return None;
     }
     let lower = name.to_ascii_lowercase();
@@ -69,8 +69,8 @@ pub(super) fn header(rules: &RuleSet, name: &str, value: &str, hits: &mut Vec<Re
     let text = decoded.as_deref().unwrap_or(value);
     let argument = lower.get(PARAM_PREFIX.len()..).filter(|_| is_param(&lower));
     let named = argument.unwrap_or(&lower);
-    let doubtful = || key::ambiguous_name(named).filter(|doubt| doubt.is_secret(text)).map(AmbiguousName::kind);
-    let secret = key::secret(named).or_else(doubtful).filter(|_| rules.standard);
+    let doubtful = || secret_key::ambiguous_name(named).filter(|doubt| doubt.is_secret(text)).map(AmbiguousName::kind);
+    let secret = secret_key::secret(named).or_else(doubtful).filter(|_| rules.standard);
     let credentials = rules.standard && CREDENTIALS.contains(&lower.as_str());
     match secret.or(credentials.then_some(SecretKind::Authorization)) {
         Some(SecretKind::Authorization) => {
@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_clean_at_first_sight_is_clean(
+        fn a_head_that_the_quick_check_accepts_has_no_secret(
             target in prop::collection::vec(prop::sample::select(PIECES), 0..4),
             headers in prop::collection::vec(
                 (prop::collection::vec(prop::sample::select(PIECES), 1..3), prop::collection::vec(prop::sample::select(PIECES), 0..4)),

@@ -4,7 +4,7 @@ use std::iter::Peekable;
 
 use memchr::memmem;
 
-use super::needle::{merged, suspicions};
+use super::prefilter::{merged, suspicions};
 use super::redaction::Redaction;
 
 /// A run of lines that were checked.
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_called_clean_is_kept_as_it_is_and_nothing_is_lost(
+        fn clean_runs_stay_unchanged_and_no_byte_is_lost(
             pieces in prop::collection::vec(prop::sample::select(PIECES), 0..30),
         ) {
             let mut bytes = pieces.concat().into_bytes();
@@ -192,7 +192,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_last_edge_says_what_comes_next() {
+    fn the_last_edge_of_a_text_is_found() {
         let table = [
             ("key: -----BEGIN RSA PRIVATE KEY-----", Some(Edge::Begins)),
             ("-----BEGIN PGP PRIVATE KEY BLOCK-----", Some(Edge::Begins)),

@@ -1,10 +1,10 @@
 //! Removes secrets from recorded data before it is written anywhere.
 //!
 //! ```text
-//! What ──► Redaction ──► What, with [redacted:3f9a2c1b] in place of every secret    + Hits: types and places
-//!             │
-//!             ├─ one linear scan for anything suspicious; most messages end here, unchanged and not copied
-//!             └─ walk of the JSON: secret keys, secret values, JSON text inside strings, URLs ──► edits of the exact bytes
+//! EntryBody ──► Redaction ──► EntryBody, with [redacted:3f9a2c1b] in place of every secret    + RedactedSecret: type and place
+//!                  │
+//!                  ├─ one linear scan for anything suspicious; most messages end here, unchanged and not copied
+//!                  └─ walk of the JSON: secret keys, secret values, JSON text inside strings, URLs ──► edits of the exact bytes
 //! ```
 //!
 //! Equal secrets become equal pseudonyms, in every run and at every place, so a request that is redacted the same way
@@ -16,25 +16,25 @@
 
 mod command;
 mod header;
-mod hit;
-mod key;
+mod json_walk;
 mod lines;
-mod needle;
+mod prefilter;
 mod pseudonym;
+mod pseudonym_map;
+mod redacted;
 mod redaction;
 mod rule;
-mod scan;
-mod stand_in;
+mod secret_key;
+mod secret_scan;
 mod text;
 mod token;
 mod url;
-mod walk;
 
-pub use hit::{RedactedSecret, RedactionSummary, SecretKind};
 pub use lines::LineRun;
 pub use lines::{Edge, PRIVATE_KEY, last_edge};
 pub use pseudonym::{has_pseudonym, pseudonym};
+pub use pseudonym_map::{PseudonymMap, RedactedValue};
+pub use redacted::{RedactedSecret, RedactionSummary, SecretKind};
 pub use redaction::Redaction;
 pub use rule::{RedactionRule, RuleError};
-pub use stand_in::{PseudonymMap, RedactedValue};
 pub use url::shown_url;

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_taken_out_of_a_text_is_seen() {
+    fn a_redacted_text_is_recognized() {
         assert!(has_pseudonym(&format!(r#"{{"password":"Bearer {}"}}"#, pseudonym("hunter2"))));
         assert!(!has_pseudonym("[redacted:none]"));
         assert!(has_pseudonym(&format!(r#"{{"pin":{}}}"#, number("4711"))));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pseudonym_never_changes_because_it_is_kept_in_files() {
+    fn pseudonyms_are_stable_because_files_contain_them() {
         assert_eq!(pseudonym("hunter2"), "[redacted:2da4b396]");
         assert_eq!(pseudonym(""), "[redacted:efd01f60]");
         assert!(is_number(&number("1234")));
@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pseudonym_is_known_for_one(secret: String, other: String) {
+        fn a_pseudonym_is_recognized(secret: String, other: String) {
             prop_assert!(is_pseudonym(&pseudonym(&secret)));
             prop_assert!(is_number(&number(&secret)));
             prop_assert_eq!(pseudonym(&secret) == pseudonym(&other), secret == other);

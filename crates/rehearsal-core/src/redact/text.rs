@@ -1,9 +1,9 @@
 //! Searches plain text for secrets: log lines, prose, command lines, configuration, and JSON inside of it.
 
-use super::hit::SecretKind;
-use super::key::{self, AmbiguousName};
-use super::needle::{self, Signal};
-use super::scan::{SecretScan, after_scheme_word};
+use super::prefilter::{self, Signal};
+use super::redacted::SecretKind;
+use super::secret_key::{self, AmbiguousName};
+use super::secret_scan::{SecretScan, after_scheme_word};
 use super::{lines, pseudonym, token};
 
 /// Maximum nesting of JSON texts in strings of JSON texts.
@@ -47,7 +47,7 @@ impl SecretScan<'_> {
         }
         self.commands(text);
         let mut done = 0;
-        for found in needle::find(text.as_bytes()) {
+        for found in prefilter::find(text.as_bytes()) {
             if found.start < done {
                 continue;
             }
@@ -64,7 +64,7 @@ impl SecretScan<'_> {
 
     /// Searches for secrets that are recognized by their form alone.
     pub(super) fn tokens(&mut self, text: &str) {
-        for found in needle::find(text.as_bytes()) {
+        for found in prefilter::find(text.as_bytes()) {
             self.token(text, &found);
         }
     }
@@ -86,7 +86,7 @@ impl SecretScan<'_> {
         }
     }
 
-    fn token(&mut self, text: &str, found: &needle::SignalMatch) {
+    fn token(&mut self, text: &str, found: &prefilter::SignalMatch) {
         let start = found.start;
         let rest = &text[start..];
         match found.needle {
@@ -139,20 +139,20 @@ impl SecretScan<'_> {
         let end = start + bytes[start..end].iter().rposition(word).map_or(0, |last| last + 1);
         let last = end + bytes[end..].iter().take_while(|byte| word(byte)).count();
         let name = text[first..last].trim_matches(['-', '.']);
-        let doubt = key::ambiguous_name(name).filter(|doubt| *doubt != AmbiguousName::Tokens);
-        let Some(kind) = key::secret(name).or(doubt.map(AmbiguousName::kind)) else { return };
+        let doubt = secret_key::ambiguous_name(name).filter(|doubt| *doubt != AmbiguousName::Tokens);
+        let Some(kind) = secret_key::secret(name).or(doubt.map(AmbiguousName::kind)) else { return };
         let last = first + text[first..last].trim_end_matches(['-', '.']).len();
         let flag = text[first..].starts_with('-');
-        let in_sentence = || {
+        let sentence_secret = || {
             // The word before it may change its meaning: `progress token`.
             let before = text[..first].trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
-            key::secret(&format!("{before} {name}")).and_then(|kind| in_sentence(text, last, kind))
+            secret_key::secret(&format!("{before} {name}")).and_then(|kind| sentence_secret(text, last, kind))
         };
         if let Some(range) = cookies(&text[last..]).filter(|_| kind == SecretKind::Cookie) {
             let set = name.eq_ignore_ascii_case("set-cookie");
             return self.within(text, last + range.start..last + range.end, |scan, text| scan.cookies(text, set));
         }
-        let Some(value) = value(text, last, flag).or_else(in_sentence) else { return };
+        let Some(value) = value(text, last, flag).or_else(sentence_secret) else { return };
         let signed = &text[last..value.start];
         let quoted = signed.ends_with(['"', '\'', '`']);
         let meant = |doubt: AmbiguousName| {
@@ -161,7 +161,7 @@ impl SecretScan<'_> {
             let assigned = doubt == AmbiguousName::Pass && (quoted || flag || signed.contains('=')) && !short;
             doubt.is_secret(value) && (assigned || token::looks_secret(value) || pseudonym::is_pseudonym(value))
         };
-        if key::secret(name).is_none() && !doubt.is_some_and(meant) {
+        if secret_key::secret(name).is_none() && !doubt.is_some_and(meant) {
             return;
         }
         let scheme =
@@ -247,13 +247,13 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
 /// ```text
 /// login failed with token 9aF2kQ71xVb0LmZe4tRw: expired
 /// ```
-fn in_sentence(text: &str, at: usize, kind: SecretKind) -> Option<Value> {
+fn sentence_secret(text: &str, at: usize, kind: SecretKind) -> Option<Value> {
     let rest = text[at..].strip_prefix(' ')?;
-    let said = rest.strip_prefix("is ").filter(|_| kind == SecretKind::Password);
-    if let Some(said) = said.and_then(|rest| rest.split(['\n', '\r']).next()) {
+    let after_is = rest.strip_prefix("is ").filter(|_| kind == SecretKind::Password);
+    if let Some(after_is) = after_is.and_then(|rest| rest.split(['\n', '\r']).next()) {
         // `the password is hunter2`, not `the password is sha256 of …`.
-        let word = said.trim().trim_end_matches(['.', ',', ';', '!']);
-        let start = at + " is ".len() + (said.len() - said.trim_start().len());
+        let word = after_is.trim().trim_end_matches(['.', ',', ';', '!']);
+        let start = at + " is ".len() + (after_is.len() - after_is.trim_start().len());
         if !word.contains(char::is_whitespace) && token::looks_secret(word) {
             return Some(Value { start, end: start + word.len() });
         }

@@ -1,10 +1,10 @@
 //! Redacts credentials in URLs.
 
-use super::hit::SecretKind;
-use super::key;
 use super::pseudonym::apply;
 use super::pseudonym::is_pseudonym;
-use super::scan::{RuleSet, SecretScan};
+use super::redacted::SecretKind;
+use super::secret_key;
+use super::secret_scan::{RuleSet, SecretScan};
 
 /// The text that users are shown in place of a secret.
 const MASK: &str = "***";
@@ -52,7 +52,7 @@ impl SecretScan<'_> {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let start = at + name.len() + 1;
             at += pair.len() + 1;
-            let kind = match key::secret(name) {
+            let kind = match secret_key::secret(name) {
                 Some(kind) => kind,
                 None if QUERY.iter().any(|known| known.eq_ignore_ascii_case(name)) => SecretKind::Url,
                 None => continue,
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_of_a_url_has_no_secret_however_it_is_broken() {
+    fn a_redacted_url_has_no_secret_even_if_it_is_invalid() {
         let broken = [
             "http://joe:hunter2@h/",
             "http://hunter2@h/",

@@ -189,7 +189,7 @@ mod tests {
     use crate::matcher::Matcher;
 
     #[test]
-    fn people_are_shown_the_first_of_many_places() {
+    fn only_the_first_of_many_places_are_displayed() {
         let matcher = Matcher::exact(Value::from_iter(0..150));
         let shown = Finding::error("changed").because(matcher.check(&Value::from_iter(1..151))).to_string();
         assert_eq!(shown.lines().count(), 102);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_says_what_where_why_and_what_to_do() {
+    fn a_finding_displays_its_message_place_reason_and_hint() {
         insta::assert_snapshot!(finding(), @r#"
         error: unexpected reply to get_forecast (message 17)
           $.name: expected "weather", got "wether"
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_finding_does_not_have_is_not_in_its_json() {
+    fn absent_members_of_a_finding_are_not_in_its_json() {
         let json = serde_json::to_value(Finding::note("no tools")).unwrap();
         assert_eq!(json, json!({"severity": "note", "message": "no tools"}));
         let json = serde_json::to_value(finding()).unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_reads_as_people_say_it() {
+    fn a_location_is_displayed_in_prose() {
         let file = Location::File { file: "weather.mock.yaml".to_owned(), line: 4, column: 11 };
         assert_eq!(file.to_string(), "weather.mock.yaml:4:11");
         assert_eq!(Location::Message { sequence: 17 }.to_string(), "message 17");

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_in_json_says_how_long_it_took() {
+    fn a_case_in_json_has_its_duration() {
         let case = Case::ran("rain", Duration::from_micros(1500));
         assert_eq!(
             serde_json::to_value(case).unwrap(),

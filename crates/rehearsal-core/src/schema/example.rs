@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Number, Value, json};
 
-use super::text::{of_format, of_pattern};
+use super::string_example::{of_format, of_pattern};
 use crate::matcher::Schema;
 
 /// Maximum depth of references between schemas.
 const DEPTH: usize = 16;
 /// Maximum number of generated elements and keys, even if the schema requires more.
-const LIMIT: usize = 1000;
+const MAX_VALUES: usize = 1000;
 /// Maximum number of combinations that are tried.
 const TRIES: usize = 64;
 
@@ -156,7 +156,7 @@ impl ExampleGenerator<'_> {
             let mut object = Map::new();
             let mut wanted: std::collections::VecDeque<String> = wanted.into();
             while let Some(key) = wanted.pop_front() {
-                if object.contains_key(&key) || object.len() >= LIMIT {
+                if object.contains_key(&key) || object.len() >= MAX_VALUES {
                     continue;
                 }
                 let part = properties.and_then(|it| it.get(&key)).or_else(|| patterned(schema, &key));
@@ -177,7 +177,7 @@ impl ExampleGenerator<'_> {
             }
             let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0);
             let names = schema.get("propertyNames");
-            let more = (0..LIMIT).map(|number| match names.and_then(|names| self.first(names, None, depth)) {
+            let more = (0..MAX_VALUES).map(|number| match names.and_then(|names| self.first(names, None, depth)) {
                 Some(Value::String(name)) if number == 0 => name,
                 Some(_) | None => format!("key{number}"),
             });
@@ -198,7 +198,7 @@ impl ExampleGenerator<'_> {
 
     fn arrays(&self, schema: &Map<String, Value>, depth: usize) -> Vec<Value> {
         let bound = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|it| usize::try_from(it).ok());
-        let (least, most) = (bound("minItems").unwrap_or(0).min(LIMIT), bound("maxItems").unwrap_or(LIMIT));
+        let (least, most) = (bound("minItems").unwrap_or(0).min(MAX_VALUES), bound("maxItems").unwrap_or(MAX_VALUES));
         // Draft-07 has its tuples as a list in `items`, and the rest in `additionalItems`.
         let (tuple, rest) = match (schema.get("prefixItems"), schema.get("items")) {
             (Some(Value::Array(tuple)), rest) => (tuple.as_slice(), rest),
@@ -207,7 +207,7 @@ impl ExampleGenerator<'_> {
         };
         let mut elements: Vec<Value> = tuple.iter().filter_map(|part| self.first(part, None, depth)).collect();
         if let Some(contained) = schema.get("contains").and_then(|part| self.first(part, None, depth)) {
-            let times = bound("minContains").unwrap_or(1).min(LIMIT);
+            let times = bound("minContains").unwrap_or(1).min(MAX_VALUES);
             elements.extend(std::iter::repeat_n(contained, times));
         }
         let anything = json!(true);
@@ -216,7 +216,7 @@ impl ExampleGenerator<'_> {
         let usual = usize::from(rest.is_some_and(|rest| *rest != Value::Bool(false))).max(least).min(most);
         let choices = self.candidates(part, None, depth + 1);
         let mut number = 0;
-        while elements.len() < usual && number < LIMIT {
+        while elements.len() < usual && number < MAX_VALUES {
             let choice = if unique { distinct(&choices, number) } else { self.first(part, None, depth) };
             number += 1;
             match choice {
@@ -278,7 +278,8 @@ fn likely_types(schema: &Map<String, Value>) -> Vec<&'static str> {
 
 fn strings(schema: &Map<String, Value>, name: Option<&str>) -> Vec<Value> {
     let bound = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|it| usize::try_from(it).ok());
-    let (least, most) = (bound("minLength").unwrap_or(0).min(LIMIT * 10), bound("maxLength").unwrap_or(usize::MAX));
+    let (least, most) =
+        (bound("minLength").unwrap_or(0).min(MAX_VALUES * 10), bound("maxLength").unwrap_or(usize::MAX));
     let mut found: Vec<String> = Vec::new();
     found.extend(schema.get("format").and_then(Value::as_str).and_then(of_format).map(str::to_owned));
     found.extend(schema.get("pattern").and_then(Value::as_str).and_then(of_pattern));
@@ -349,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_schema_suggests_comes_first() {
+    fn values_that_the_schema_suggests_come_first() {
         for (schema, expected) in [
             (json!({"const": 7}), json!(7)),
             (json!({"type": "string", "default": "d", "examples": ["e"]}), json!("d")),

@@ -5,6 +5,6 @@
 //! ```
 
 mod example;
-mod text;
+mod string_example;
 
 pub use example::example;

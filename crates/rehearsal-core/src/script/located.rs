@@ -22,7 +22,7 @@ pub struct Located<T> {
 }
 
 impl<T> Located<T> {
-    /// Another value at the same place.
+    /// Converts the value; the place is unchanged.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Located<U> {
         Located { value: change(self.value), at: self.at }
     }
@@ -39,7 +39,7 @@ impl<T> std::ops::Deref for Located<T> {
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Located<T>, D::Error> {
         let spanned = serde_saphyr::Spanned::<Strictly<T>>::deserialize(deserializer)?;
-        Ok(Located { value: spanned.value.0, at: Span::of(spanned.referenced) })
+        Ok(Located { value: spanned.value.0, at: Span::from_location(spanned.referenced) })
     }
 }
 

@@ -5,20 +5,20 @@
 //! ```
 
 mod collect;
-mod in_order;
+mod key_order;
 mod located;
-mod meant;
 pub mod mock;
-mod page;
+mod parsed;
 mod problem;
 mod read;
 mod schema_of;
+mod span_tree;
 mod strict;
-mod tree;
+mod yaml;
 
-pub use in_order::WithKeyOrder;
+pub use key_order::WithKeyOrder;
 pub use located::Located;
 pub use located::NamedMap;
-pub use meant::{ParseValue, Parsed, When};
+pub use parsed::{ParseValue, Parsed, When};
 pub use problem::{ScriptError, ScriptProblem, Span};
 pub use read::{DEPTH_LIMIT, read, text};

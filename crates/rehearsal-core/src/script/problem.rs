@@ -19,7 +19,7 @@ impl Span {
     /// The beginning of the file, for a problem without a better place.
     pub const START: Span = Span { line: 1, column: 1, start: 0, length: 0 };
 
-    pub(super) fn of(location: serde_saphyr::Location) -> Span {
+    pub(super) fn from_location(location: serde_saphyr::Location) -> Span {
         if location == serde_saphyr::Location::UNKNOWN {
             return Span::START;
         }

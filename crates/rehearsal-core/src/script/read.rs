@@ -7,8 +7,8 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, UserMessageFormatter};
 
 use super::collect::{self, UnknownKey};
+use super::span_tree::SpanTree;
 use super::strict::Strict;
-use super::tree::SpanTree;
 use super::{ScriptError, ScriptProblem, Span};
 use crate::suggest::closest;
 
@@ -76,32 +76,32 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
 }
 
 fn problem(error: &Error, text: &str) -> ScriptProblem {
-    let at = error.location().map_or(Span::START, Span::of);
+    let at = error.location().map_or(Span::START, Span::from_location);
     if let Some(hint) = unquoted_template(text, at) {
         return ScriptProblem::new(at, "a template that begins with `{` needs quotes").hint(hint);
     }
     match error {
         Error::SerdeUnknownField { field, expected, .. } => unknown_key(at, field, expected),
         Error::SerdeUnknownVariant { variant, expected, .. } => {
-            let at = if written(text, at) == variant { at } else { value_at(text, at) };
+            let at = if text_at(text, at) == variant { at } else { value_at(text, at) };
             ScriptProblem::new(at, format!("unknown value `{variant}`")).hint(suggestion(variant, expected, "value"))
         }
-        Error::SerdeMissingField { field, .. } => ScriptProblem::new(at, format!("`{field}` is missing here")),
+        Error::SerdeMissingField { field, .. } => ScriptProblem::new(at, format!("the key `{field}` is missing")),
         Error::SerdeInvalidType { unexpected, expected, .. }
         | Error::SerdeInvalidValue { unexpected, expected, .. } => {
             wrong_type(value_at(text, at), unexpected, expected, text)
         }
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or("a key");
-            ScriptProblem::new(at, format!("`{key}` stands twice")).hint("keep one of the two")
+            ScriptProblem::new(at, format!("duplicate key `{key}`")).hint("keep one of the two")
         }
         Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
             let message = format!("this is nested more than {DEPTH_LIMIT} levels deep");
             ScriptProblem::new(at, message)
-                .hint("JSON in a text has no levels; `rehearse replay` says again whatever was recorded")
+                .hint("write the inner levels as JSON in a string; for recorded answers use `rehearse replay`")
         }
         other => {
-            let message = in_our_words(&other.render_with_formatter(&UserMessageFormatter));
+            let message = plain_message(&other.render_with_formatter(&UserMessageFormatter));
             match message.split_once("; ") {
                 Some((message, hint)) => ScriptProblem::new(at, message).hint(hint),
                 None => ScriptProblem { at, hint: syntax_hint(&message).map(str::to_owned), message },
@@ -132,7 +132,7 @@ fn wrong_type(at: Span, unexpected: &str, expected: &str, text: &str) -> ScriptP
         _ => unexpected.to_owned(),
     };
     let problem = ScriptProblem::new(at, format!("expected {expected}, got {got}"));
-    let written = written(text, at);
+    let written = text_at(text, at);
     let bare = written.trim_matches(['"', '\'']);
     match expected {
         "text" if written == bare && serde_json::from_str::<serde_json::Value>(bare).is_ok_and(|it| !it.is_null()) => {
@@ -149,13 +149,13 @@ fn wrong_type(at: Span, unexpected: &str, expected: &str, text: &str) -> ScriptP
 }
 
 /// The text at a place.
-fn written(text: &str, at: Span) -> &str {
+fn text_at(text: &str, at: Span) -> &str {
     text.get(at.start..at.start.saturating_add(at.length)).unwrap_or_default()
 }
 
 /// The place of a key's value, if the place is that of a key.
 fn value_at(text: &str, at: Span) -> Span {
-    SpanTree::of(text).ok().and_then(|tree| tree.value_of_key(at)).unwrap_or(at)
+    SpanTree::parse(text).ok().and_then(|tree| tree.value_of_key(at)).unwrap_or(at)
 }
 
 /// The hint for a template without quotes: YAML parses its braces as a mapping.
@@ -184,7 +184,7 @@ fn syntax_hint(message: &str) -> Option<&'static str> {
 }
 
 /// The parser's message without the place, which is shown separately, and without the names of Rust types.
-fn in_our_words(message: &str) -> String {
+fn plain_message(message: &str) -> String {
     let message = message.rfind(" at line ").map_or(message, |at| &message[..at]);
     let numbers = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
     match message.strip_prefix("invalid ") {
@@ -224,8 +224,7 @@ pub fn text(file: &str, bytes: Vec<u8>) -> Result<String, ScriptError> {
             [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => "this looks like UTF-16; save the file as UTF-8",
             _ => "save the file as UTF-8",
         };
-        let problem =
-            ScriptProblem::new(at, format!("not UTF-8: the byte 0x{byte:02X} begins no character")).hint(hint);
+        let problem = ScriptProblem::new(at, format!("not UTF-8: invalid byte 0x{byte:02X}")).hint(hint);
         ScriptError { file: file.to_owned(), problems: vec![problem] }
     })
 }
@@ -240,15 +239,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place_and_what_to_do() {
+    fn every_error_has_its_place_and_a_hint() {
         let table = [
             ("server: { nam: x }", "1:11: unknown key `nam`; did you mean `name`?"),
             ("server: { name: x }\ntool: []", "2:1: unknown key `tool`; did you mean `tools`?"),
             ("tools:\n  - nme: x", "2:5: unknown key `nme`; did you mean `name`?"),
             ("tools: 5", "1:8: expected a list"),
             ("server: 5", "1:9: expected keys and values"),
-            ("tools:\n  - name: a\n    name: b", "3:5: `name` stands twice; keep one of the two"),
-            ("tools:\n  - description: x", "2:5: `name` is missing here"),
+            ("tools:\n  - name: a\n    name: b", "3:5: duplicate key `name`; keep one of the two"),
+            ("tools:\n  - description: x", "2:5: the key `name` is missing"),
             ("page_size: -1", "1:12: expected a whole number that is not too large, got the number `-1`"),
             (
                 "page_size: \"10\"",
@@ -277,12 +276,12 @@ mod tests {
             ),
             (
                 "tools:\n  - name: a\n    answers: [{ fault: { hang: 1 } }]",
-                "3:32: expected nothing: `hang` stands alone, without a value, got the number `1`",
+                "3:32: expected `hang` without a value, got the number `1`",
             ),
             ("tools:\n  - name: a\n    answers: [{ steps: [wait] }]", "3:25: `wait` needs a value; write `wait: …`"),
             (
                 "tools:\n  - name: a\n    answers: [{ steps: [{ wait: 1s, again: {} }] }]",
-                "3:25: `again` beside `wait`: only one of them can stand here; in a list, give each an item of its own",
+                "3:25: `wait` and `again` exclude each other here; in a list, write one item for each",
             ),
             (
                 "tools:\n  - name: a\n    answers: [{ steps: [{ wiat: 1s }] }]",
@@ -332,31 +331,31 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_so_many_levels_and_no_more() {
+    fn a_file_that_is_nested_too_deep_is_an_error() {
         let nested = |levels: usize| {
             let value = (0..levels).fold("1".to_owned(), |inner, _| format!("[{inner}]"));
             format!("state: {{ a: {value} }}")
         };
         assert!(read::<MockFile>("m.yaml", &nested(DEPTH_LIMIT - 2)).is_ok());
-        let expected = "m.yaml:1:75: this is nested more than 64 levels deep; JSON in a text has no levels; \
-                        `rehearse replay` says again whatever was recorded";
+        let expected = "m.yaml:1:75: this is nested more than 64 levels deep; write the inner levels as JSON in a string; \
+                        for recorded answers use `rehearse replay`";
         assert_eq!(error(&nested(DEPTH_LIMIT - 1)), expected);
     }
 
     #[test]
-    fn a_word_without_a_value_may_have_an_empty_one() {
+    fn a_variant_without_a_value_accepts_an_empty_object() {
         let text = "tools: [{ name: a, answers: [{ fault: { hang: {} }, steps: [{ ask: { r: { roots: {} } } }] }] }]";
         assert!(read::<MockFile>("m.yaml", text).is_ok());
     }
 
     #[test]
-    fn no_is_a_word_and_not_a_boolean() {
+    fn no_is_text_and_not_a_boolean() {
         let mock: MockFile = read("m.yaml", "instructions: no").unwrap();
         assert_eq!(mock.instructions.as_deref(), Some("no"));
     }
 
     #[test]
-    fn aliases_that_multiply_are_stopped() {
+    fn aliases_above_the_limit_are_an_error() {
         let text = "a: &a [x, x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n\
                     c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n\
                     e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]\n\
@@ -365,12 +364,9 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_that_is_no_text_is_told_with_its_place() {
+    fn invalid_utf8_is_an_error_with_its_place() {
         let error = text("a.yaml", b"server: x\n# \xc3\xa4 caf\xe9\n".to_vec()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "a.yaml:2:8: not UTF-8: the byte 0xE9 begins no character; save the file as UTF-8"
-        );
+        assert_eq!(error.to_string(), "a.yaml:2:8: not UTF-8: invalid byte 0xE9; save the file as UTF-8");
         let error = text("a.yaml", b"\xff\xfes\0".to_vec()).unwrap_err();
         assert!(error.to_string().ends_with("UTF-16; save the file as UTF-8"), "{error}");
         assert_eq!(text("a.yaml", b"x".to_vec()).unwrap(), "x");

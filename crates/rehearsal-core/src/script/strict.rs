@@ -1,4 +1,4 @@
-//! A deserializer without conversions: `"3"` is no number, `1.0` is no text, and a variant that needs a value must have
+//! A deserializer without conversions: `"3"` is not a number, `1.0` is not text, and a variant that needs a value must have
 //! one.
 
 use std::fmt;
@@ -24,7 +24,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Strictly<T> {
 }
 
 /// Reads a value by its own type.
-macro_rules! as_it_stands {
+macro_rules! deserialize_by_type {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
             self.0.deserialize_any(visitor)
@@ -35,7 +35,7 @@ macro_rules! as_it_stands {
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     type Error = D::Error;
 
-    as_it_stands! {
+    deserialize_by_type! {
         deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
         deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char
         deserialize_str deserialize_string
@@ -88,7 +88,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
 }
 
 /// Forwards simple values unchanged.
-macro_rules! pass_on {
+macro_rules! forward_values {
     ($($method:ident: $kind:ty)*) => {
         $(fn $method<E: Error>(self, value: $kind) -> Result<V::Value, E> {
             self.0.$method(value)
@@ -99,7 +99,7 @@ macro_rules! pass_on {
 impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
     type Value = V::Value;
 
-    pass_on! {
+    forward_values! {
         visit_bool: bool visit_i64: i64 visit_i128: i128 visit_u64: u64 visit_u128: u128 visit_f64: f64
         visit_char: char visit_str: &str visit_bytes: &[u8] visit_borrowed_bytes: &'de [u8] visit_byte_buf: Vec<u8>
     }
@@ -177,7 +177,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for EnumVisitor<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a word, or a word with what it needs")
+        f.write_str("a name, or a name with its value")
     }
 
     fn visit_str<E: Error>(self, word: &str) -> Result<V::Value, E> {
@@ -187,7 +187,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for EnumVisitor<V> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<V::Value, A::Error> {
         match map.next_key::<String>()? {
             Some(word) => self.0.visit_enum(ValueVariant { word, map }),
-            None => Err(A::Error::custom("nothing stands here; write one word with what it needs")),
+            None => Err(A::Error::custom("this is empty; write one name with its value")),
         }
     }
 }
@@ -198,8 +198,8 @@ struct UnitVariant<'a, E> {
 }
 
 impl<E: Error> UnitVariant<'_, E> {
-    fn needs(&self, what: &str) -> E {
-        E::custom(format_args!("`{0}` needs {what}; write `{0}: …`", self.word))
+    fn missing(&self, value: &str) -> E {
+        E::custom(format_args!("`{0}` needs {value}; write `{0}: …`", self.word))
     }
 }
 
@@ -221,15 +221,15 @@ impl<'de, E: Error> VariantAccess<'de> for UnitVariant<'_, E> {
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, _: S) -> Result<S::Value, E> {
-        Err(self.needs("a value"))
+        Err(self.missing("a value"))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, E> {
-        Err(self.needs("a list"))
+        Err(self.missing("a list"))
     }
 
     fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], _: V) -> Result<V::Value, E> {
-        Err(self.needs(&format!("keys, of {}", fields.join(", "))))
+        Err(self.missing(&format!("keys, of {}", fields.join(", "))))
     }
 }
 
@@ -245,7 +245,7 @@ impl<'de, A: MapAccess<'de>> ValueVariant<A> {
         match self.map.next_key::<String>()? {
             None => Ok(value),
             Some(other) => Err(A::Error::custom(format_args!(
-                "`{other}` beside `{}`: only one of them can stand here; in a list, give each an item of its own",
+                "`{}` and `{other}` exclude each other here; in a list, write one item for each",
                 self.word
             ))),
         }
@@ -304,7 +304,7 @@ impl<'de> Visitor<'de> for UnitSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "nothing: `{}` stands alone, without a value", self.word)
+        write!(f, "`{}` without a value", self.word)
     }
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {
@@ -314,7 +314,9 @@ impl<'de> Visitor<'de> for UnitSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         match map.next_key::<String>()? {
             None => Ok(()),
-            Some(key) => Err(A::Error::custom(format_args!("`{}` has no key `{key}`; write it alone", self.word))),
+            Some(key) => {
+                Err(A::Error::custom(format_args!("`{}` has no key `{key}`; write it without a value", self.word)))
+            }
         }
     }
 }

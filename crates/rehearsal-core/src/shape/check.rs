@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearly_a_key_is_found_and_what_is_free_is_free() {
+    fn misspelled_keys_are_found_except_in_free_objects() {
         let value = json!({
             "tols": {},
             "tools": {"listChangd": true},

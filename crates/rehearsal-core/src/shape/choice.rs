@@ -90,7 +90,7 @@ impl ShapeCheck {
         let hint = match (later, got.and_then(Value::as_str)) {
             (Some((_, versions)), Some(word)) => Some(format!("{word:?} is of {versions}")),
             (None, Some(word)) => closest(word, words.iter().copied()).map(|word| format!("did you mean {word:?}?")),
-            (_, None) if got.is_none() => Some(format!("`{name}` tells what kind of object it is")),
+            (_, None) if got.is_none() => Some(format!("`{name}` names the kind of the object")),
             (_, None) => None,
         };
         let expected = quoted(&words);

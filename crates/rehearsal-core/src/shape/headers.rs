@@ -17,23 +17,23 @@ pub(super) fn check_heads(
     if call.asker != Side::Client {
         return found;
     }
-    for thing in inside {
-        let RelatedEvent::Entry(Entry { seq, what: EntryBody::Http { from, channel, head }, .. }) = thing else {
+    for event in inside {
+        let RelatedEvent::Entry(Entry { seq, what: EntryBody::Http { from, channel, head }, .. }) = event else {
             continue;
         };
         if *channel != call.channel() {
             continue;
         }
         let finding = match from {
-            Side::Client => question(call, request, head, revision),
-            Side::Server => answer(call, request, head, revision),
+            Side::Client => check_request_head(call, request, head, revision),
+            Side::Server => check_response_head(call, request, head, revision),
         };
         found.extend(finding.map(|finding| (*seq, *from, finding)));
     }
     found
 }
 
-fn question(call: &RecordedCall, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
+fn check_request_head(call: &RecordedCall, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
     let method = &request.method;
     let values = |name: &str| -> Vec<String> { head.headers.all(name).map(str::to_owned).collect() };
     let version = header::PROTOCOL_VERSION;
@@ -44,11 +44,11 @@ fn question(call: &RecordedCall, request: &Request, head: &HttpHead, revision: R
     match &values(version)[..] {
         [] if wants_version => {
             let finding = wrong(format!("header {version} is missing"));
-            return Some(finding.hint(format!("every POST says `{version}: {revision}`")));
+            return Some(finding.hint(format!("every POST has the header `{version}: {revision}`")));
         }
-        [said] if wants_version && said.trim() != revision.as_str() && is_accepted(call) => {
-            let finding = wrong(format!("header {version} says {said:?}"));
-            return Some(finding.hint(format!("what is spoken is {revision}")));
+        [found] if wants_version && found.trim() != revision.as_str() && is_accepted(call) => {
+            let finding = wrong(format!("header {version} is {found:?}"));
+            return Some(finding.hint(format!("the version of this request is {revision}")));
         }
         _ => {}
     }
@@ -58,7 +58,8 @@ fn question(call: &RecordedCall, request: &Request, head: &HttpHead, revision: R
         Era::Modern => header::check(request, None, values).err(),
     };
     disagreement.map(|disagreement| {
-        wrong(disagreement.to_string()).hint("headers repeat what the body says; servers refuse what disagrees")
+        wrong(disagreement.to_string())
+            .hint("headers repeat values of the body; servers reject a request whose headers differ")
     })
 }
 
@@ -68,7 +69,7 @@ fn is_accepted(call: &RecordedCall) -> bool {
     !matches!(reply, Some(Reply::Error(error)) if error.code == code::UNSUPPORTED_VERSION)
 }
 
-fn answer(call: &RecordedCall, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
+fn check_response_head(call: &RecordedCall, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
     let response = call.response.as_ref()?.message.as_response()?;
     let (Reply::Error(error), Era::Modern, Some(status)) = (&response.reply, revision.era(), head.status) else {
         return None;

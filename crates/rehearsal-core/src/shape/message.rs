@@ -88,7 +88,7 @@ fn no_such(method: &str, wants: Expects, from: Side, revision: Revision) -> Find
     let known = TABLE.methods.iter().filter(|it| it.wants == wants && it.versions.contain(revision));
     match closest(method, known.map(|it| it.name)) {
         Some(meant) => finding.hint(format!("did you mean `{meant}`?")),
-        None => finding.hint("servers and clients may have methods of their own; nobody else knows them"),
+        None => finding.hint("a client or a server may define methods of its own; no other program supports them"),
     }
 }
 

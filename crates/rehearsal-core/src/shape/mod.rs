@@ -10,20 +10,20 @@
 
 mod check;
 mod choice;
-mod conversation;
-mod forget;
 mod headers;
 mod message;
 #[cfg(test)]
-mod mutations;
+mod mutation_tests;
 mod parse;
+mod session_check;
+mod strip;
 mod table;
 
-pub(crate) use forget::{has_code, server_may_send, strip_notification, strip_result};
+pub(crate) use strip::{has_code, server_may_send, strip_notification, strip_result};
 
 pub(crate) use check::misspelled_keys;
 
-pub use conversation::{LocatedFinding, SessionCheck};
-pub use forget::{client_may_request, strip_unknown};
 pub use message::{MAX_FINDINGS, check_notification, check_request, check_response};
+pub use session_check::{LocatedFinding, SessionCheck};
+pub use strip::{client_may_request, strip_unknown};
 pub use table::Versions;

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn no_version_has_two_meanings_for_one_thing() {
+    fn no_version_defines_a_name_twice() {
         for revision in Revision::ALL {
             for side in [Side::Client, Side::Server] {
                 for name in Name::KNOWN {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_reads_as_people_say_it() {
+    fn a_range_of_versions_is_displayed_in_prose() {
         for (text, expected) in [
             ("2025-06..", "2025-06-18 and later"),
             ("..2025-11", "versions up to 2025-11-25"),

@@ -11,13 +11,13 @@ use crate::message::{GarbledReason, Message};
 
 /// The entries of a session, numbered from 0 in recorded order.
 pub(crate) fn entries() -> impl Strategy<Value = Vec<Entry>> {
-    proptest::collection::vec((0..5_000_000_u64, what()), 0..40).prop_map(|things| {
+    proptest::collection::vec((0..5_000_000_u64, what()), 0..40).prop_map(|events| {
         let mut at = Duration::ZERO;
         let entry = |(seq, (later, what))| {
             at += Duration::from_micros(later);
             Entry::new(seq, at, what)
         };
-        (0..).zip(things).map(entry).collect()
+        (0..).zip(events).map(entry).collect()
     })
 }
 

@@ -31,7 +31,7 @@ const UNANSWERED: usize = 64;
 /// The path of the related task's id in the params of a message.
 const RELATED_TASK: [&str; 3] = ["_meta", "io.modelcontextprotocol/related-task", "taskId"];
 
-/// The facts about a call or an entry that decide which call an event belongs to. Its size is fixed, however long the
+/// The properties of a call or an entry that decide which call an event belongs to. Its size is fixed, however long the
 /// message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventLink {
@@ -56,11 +56,11 @@ pub struct LinkBuilder {
 impl LinkBuilder {
     /// Builds the link of an entry.
     pub fn of_entry(&mut self, entry: &Entry) -> EventLink {
-        let tie = EventLink::of_entry(entry);
-        if let LinkKind::Acknowledged { id: Some(id) } = tie.kind {
-            self.acknowledged.insert((tie.channel, id));
+        let link = EventLink::of_entry(entry);
+        if let LinkKind::Acknowledged { id: Some(id) } = link.kind {
+            self.acknowledged.insert((link.channel, id));
         }
-        tie
+        link
     }
 
     /// Whether a call is a subscription that the server has acknowledged so far.
@@ -182,7 +182,7 @@ impl EventLink {
         self.channel
     }
 
-    /// The sequence number at which the event was complete. A [`Weave`] takes events in this order.
+    /// The sequence number at which the event was complete. A [`TimelineBuilder`] takes events in this order.
     pub fn completed_at(&self) -> u64 {
         self.end.unwrap_or(self.place).0
     }
@@ -266,8 +266,8 @@ fn param(message: &Message, path: &[&str]) -> Option<TextHash> {
 /// The position of an event: its sequence number, its number in the batch, and a number that makes it unique.
 type WindowPosition = (u64, u32, u64);
 
-/// Puts the events of one session in order, with bounded memory. It [takes](Weave::take) events in the order in which
-/// they were [complete](Tie::settled) and returns them in the order in which they began. If more events happened during
+/// Puts the events of one session in order, with bounded memory. It [takes](TimelineBuilder::push) events in the order in which
+/// they were [complete](EventLink::completed_at) and returns them in the order in which they began. If more events happened during
 /// a call than the window holds, the call is returned at the position of its response.
 #[derive(Debug)]
 pub struct TimelineBuilder<T> {
@@ -281,15 +281,15 @@ pub struct TimelineBuilder<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderedEvent<T> {
     /// The event itself.
-    pub thing: T,
+    pub event: T,
     /// The related events of a call; empty for other events.
     pub inside: Vec<T>,
 }
 
 #[derive(Debug)]
 struct Item<T> {
-    thing: T,
-    tie: EventLink,
+    event: T,
+    link: EventLink,
     bytes: usize,
 }
 
@@ -306,20 +306,20 @@ impl<T> TimelineBuilder<T> {
     }
 
     /// Takes the next event; `bytes` is its approximate size.
-    pub fn push(&mut self, thing: T, tie: EventLink, bytes: usize) {
+    pub fn push(&mut self, event: T, link: EventLink, bytes: usize) {
         self.taken += 1;
         self.bytes += bytes;
-        self.window.insert((tie.place.0, tie.place.1, self.taken), Item { thing, tie, bytes });
+        self.window.insert((link.place.0, link.place.1, self.taken), Item { event, link, bytes });
     }
 
     /// Returns the first event with its related events.
     pub fn pop(&mut self) -> Option<OrderedEvent<T>> {
         let (first, item) = self.window.first_key_value()?;
-        let place = self.call_of_head(*first, &item.tie).unwrap_or(*first);
-        let Item { thing, tie, .. } = self.remove(place)?;
-        let inside = if tie.is_request() { self.inside(place, &tie) } else { Vec::new() };
-        let inside = inside.into_iter().filter_map(|place| Some(self.remove(place)?.thing)).collect();
-        Some(OrderedEvent { thing, inside })
+        let place = self.call_of_head(*first, &item.link).unwrap_or(*first);
+        let Item { event, link, .. } = self.remove(place)?;
+        let inside = if link.is_request() { self.inside(place, &link) } else { Vec::new() };
+        let inside = inside.into_iter().filter_map(|place| Some(self.remove(place)?.event)).collect();
+        Some(OrderedEvent { event, inside })
     }
 
     /// The call whose request was in the POST with this head.
@@ -328,31 +328,31 @@ impl<T> TimelineBuilder<T> {
             return None;
         }
         let mut near = self.window.range(place..(place.0.saturating_add(HEADS), 0, 0));
-        near.find(|(_, item)| item.tie.is_request() && head.is_head_of(&item.tie)).map(|(place, _)| *place)
+        near.find(|(_, item)| item.link.is_request() && head.is_head_of(&item.link)).map(|(place, _)| *place)
     }
 
     /// The positions of the related events of a call.
     fn inside(&self, place: WindowPosition, call: &EventLink) -> Vec<WindowPosition> {
         let (mut inside, mut others, mut unanswered) = (Vec::new(), Vec::<(WindowPosition, &EventLink)>::new(), 0);
-        for (at, Item { tie, .. }) in &self.window {
-            if !call.is_open_at(tie.place) || unanswered > UNANSWERED {
+        for (at, Item { link, .. }) in &self.window {
+            if !call.is_open_at(link.place) || unanswered > UNANSWERED {
                 break;
             }
-            while others.last().is_some_and(|(_, other)| !other.is_open_at(tie.place)) {
+            while others.last().is_some_and(|(_, other)| !other.is_open_at(link.place)) {
                 others.pop();
             }
-            if tie.is_request() {
-                others.push((*at, tie));
-                unanswered += usize::from(call.end.is_none() && tie.end.is_none());
+            if link.is_request() {
+                others.push((*at, link));
+                unanswered += usize::from(call.end.is_none() && link.end.is_none());
                 continue;
             }
-            let bond = tie.strength(call);
+            let strength = link.strength(call);
             let is_better = |(other_place, other): &(WindowPosition, &EventLink)| {
-                other.is_open_at(tie.place) && (tie.strength(other), *other_place) > (bond, place)
+                other.is_open_at(link.place) && (link.strength(other), *other_place) > (strength, place)
             };
             // Over HTTP the head of a POST comes before the request in it.
-            let is_late = *at > place || tie.is_head_of(call);
-            if bond > LinkStrength::None && is_late && !others.iter().rev().any(is_better) {
+            let is_late = *at > place || link.is_head_of(call);
+            if strength > LinkStrength::None && is_late && !others.iter().rev().any(is_better) {
                 inside.push(*at);
             }
         }

@@ -1,8 +1,8 @@
-//! Two traces compared, call by call.
+//! Compares two traces call by call.
 //!
 //! ```text
-//! Call ──► Sketch, a few bytes each ──► pair ──► alike, changed, removed, added
-//!                                                   └─► both calls ──► drifted ──► mismatches with their paths
+//! RecordedCall ──► CallDigest ──► CallPairs: alike, changed, removed, added
+//!                                             └─► both calls ──► differences ──► mismatches with their paths
 //! ```
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,12 +23,12 @@ pub struct CallComparison {
 /// Hashes of a call that suffice to pair it with a call of the other trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallDigest {
-    /// Hash of the asking side, the method and the subject.
-    about: u128,
+    /// Hash of the requesting side, the method and the subject.
+    subject_hash: u128,
     /// Hash of the params.
-    asked: u128,
+    params: u128,
     /// Hash of the reply.
-    answered: u128,
+    reply: u128,
 }
 
 /// The pairs of calls of two traces, by their numbers in each.
@@ -85,10 +85,10 @@ impl CallComparison {
     }
 
     /// Builds the hashes of a call.
-    pub fn sketch(&self, call: &RecordedCall) -> CallDigest {
+    pub fn digest(&self, call: &RecordedCall) -> CallDigest {
         let view = self.view(call);
         let method = call.request.message.method().map(ToString::to_string);
-        let about = digest(&(call.asker, method, subject(&call.request.message)));
+        let subject_hash = digest(&(call.asker, method, subject(&call.request.message)));
         let text = |keys: &[&str]| {
             let mut text = String::new();
             for key in keys {
@@ -100,7 +100,7 @@ impl CallComparison {
             text
         };
         let (params, answer) = (text(&["params"]), text(&["result", "error", "garbled"]));
-        CallDigest { about, asked: digest(&params), answered: digest(&answer) }
+        CallDigest { subject_hash, params: digest(&params), reply: digest(&answer) }
     }
 
     /// Every difference between two calls.
@@ -115,12 +115,12 @@ impl CallPairs {
     pub fn find(before: &[CallDigest], after: &[CallDigest]) -> CallPairs {
         let mut pairs = CallPairs::default();
         let mut left: (Vec<usize>, Vec<usize>) = ((0..before.len()).collect(), (0..after.len()).collect());
-        let same = |sketch: &CallDigest| *sketch;
+        let same = |digest: &CallDigest| *digest;
         let (alike, rest) = matched(left, before, after, same);
         (pairs.alike, left) = (alike.len() as u64, rest);
-        let (asked, rest) = matched(left, before, after, |sketch| CallDigest { answered: 0, ..*sketch });
-        let (about, rest) = matched(rest, before, after, |sketch| CallDigest { asked: 0, answered: 0, ..*sketch });
-        pairs.changed = asked.into_iter().chain(about).collect();
+        let (params, rest) = matched(left, before, after, |digest| CallDigest { reply: 0, ..*digest });
+        let (subject_hash, rest) = matched(rest, before, after, |digest| CallDigest { params: 0, reply: 0, ..*digest });
+        pairs.changed = params.into_iter().chain(subject_hash).collect();
         pairs.changed.sort_unstable();
         (pairs.removed, pairs.added) = rest;
         pairs
@@ -205,7 +205,7 @@ mod tests {
 
     fn pairs(before: &[RecordedCall], after: &[RecordedCall]) -> CallPairs {
         let compare = CallComparison::default();
-        let sketches = |calls: &[RecordedCall]| calls.iter().map(|call| compare.sketch(call)).collect::<Vec<_>>();
+        let sketches = |calls: &[RecordedCall]| calls.iter().map(|call| compare.digest(call)).collect::<Vec<_>>();
         CallPairs::find(&sketches(before), &sketches(after))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
-use super::pull::JsonLineReader;
+use super::json_line_reader::JsonLineReader;
 
 /// The format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,9 +117,9 @@ impl FirstKeys {
         // The bytes may end in the middle of a value; the keys found until then suffice.
         let _ = pull.next_line();
         let _: Option<()> = each_key(&mut pull, &mut |pull, key| {
-            let in_calls = key == "calls";
+            let is_calls = key == "calls";
             seen.keys.insert(key);
-            if !in_calls {
+            if !is_calls {
                 return pull.value(None).ok();
             }
             pull.take(b"[", "").ok()?;
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_format_is_told_by_its_first_line() {
+    fn a_format_is_detected_by_its_first_line() {
         let table = [
             (r#"{"format":1,"session_id":"a","server_info":{"#, Some(Format::Trace)),
             (r#"{"calls":[{"duration_ms":1,"request":{"at_ms":1,"seq":0,"#, Some(Format::Trace)),

@@ -93,7 +93,7 @@ impl ReadError {
         ReadError::NotJson { line, column, what }
     }
 
-    /// The same error with another line number.
+    /// Returns the error with another line number.
     #[must_use]
     pub fn on_line(mut self, elsewhere: impl Fn(u64) -> u64) -> ReadError {
         match &mut self {

@@ -29,7 +29,7 @@ impl Default for FoldLimit {
 }
 
 /// Maximum number of parts that wait for the name of the server.
-const HELD: usize = 64;
+const MAX_HELD: usize = 64;
 
 /// Maximum number of bytes that are kept of a line that has not ended.
 const PIECES: usize = 64 << 20;
@@ -177,11 +177,11 @@ impl JournalFold {
         place: MessageMeta,
         parts: &mut Vec<Part>,
     ) {
-        let asked_on = match message.body() {
+        let request_channel = match message.body() {
             Body::Response(response) => self.elsewhere.request_channel(from.other(), channel, response.id.as_ref()),
             Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => channel,
         };
-        match self.pairing.step(from, asked_on, at, message.clone()) {
+        match self.pairing.step(from, request_channel, at, message.clone()) {
             PairingEvent::Opened { key, displaced } => {
                 if let Some((exchange, place)) = displaced {
                     self.close(&exchange, &place);
@@ -203,7 +203,7 @@ impl JournalFold {
                 }
             }
             // A batch inside a batch is garbled, so there is none here.
-            PairingEvent::Attached { .. } | PairingEvent::Loose { .. } | PairingEvent::Batch(_) => {
+            PairingEvent::Attached { .. } | PairingEvent::Unpaired { .. } | PairingEvent::Batch(_) => {
                 self.loose(from, channel, at, message, place, parts);
             }
         }
@@ -272,7 +272,7 @@ impl JournalFold {
             return;
         }
         self.held.push(part);
-        if self.held.len() >= HELD {
+        if self.held.len() >= MAX_HELD {
             self.release(parts);
         }
     }
@@ -308,18 +308,18 @@ mod tests {
     use super::*;
     use serde_json::Map;
 
-    struct Talk {
+    struct Fixture {
         fold: JournalFold,
         seq: u64,
         parts: Vec<Part>,
     }
 
-    impl Talk {
-        fn new(limit: FoldLimit) -> Talk {
+    impl Fixture {
+        fn new(limit: FoldLimit) -> Fixture {
             let started_at = Some("2026-07-28T12:00:00Z".parse().unwrap());
             let start =
                 SessionStart { session_id: "a".into(), server_info: Map::new(), started_at, metadata: Map::new() };
-            Talk { fold: JournalFold::with_limit(start, limit), seq: 0, parts: Vec::new() }
+            Fixture { fold: JournalFold::with_limit(start, limit), seq: 0, parts: Vec::new() }
         }
 
         fn happens(&mut self, what: EntryBody) {
@@ -327,7 +327,7 @@ mod tests {
             self.seq += 1;
         }
 
-        fn says(&mut self, from: Side, channel: u64, text: &str) {
+        fn sends(&mut self, from: Side, channel: u64, text: &str) {
             let message = Message::parse(text.to_owned());
             self.happens(EntryBody::Message { from, channel: Channel(channel), message, event_id: None });
         }
@@ -352,9 +352,9 @@ mod tests {
         }
     }
 
-    impl Default for Talk {
-        fn default() -> Talk {
-            Talk::new(FoldLimit::default())
+    impl Default for Fixture {
+        fn default() -> Fixture {
+            Fixture::new(FoldLimit::default())
         }
     }
 
@@ -369,63 +369,63 @@ mod tests {
     use Side::{Client, Server};
 
     #[test]
-    fn late_second_and_unasked_answers_and_reused_ids_lose_nothing() {
-        let mut talk = Talk::default();
-        talk.says(Client, 0, &call(1));
-        talk.says(Client, 0, &call(2));
-        talk.says(Server, 0, &result(2));
-        talk.says(Server, 0, &result(2));
-        talk.says(Client, 0, &call(1));
-        talk.says(Server, 0, &result(1));
-        talk.says(Server, 0, &result(9));
-        talk.says(Client, 0, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        talk.says(Server, 0, "noise");
-        talk.says(Client, 0, &call(5));
-        talk.says(Client, 0, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#);
-        talk.says(Server, 0, &result(5));
-        talk.says(Client, 0, &call(6));
-        assert_eq!(talk.shape(), "1-2 3 0-? 4-5 6 7 8 10 9-11 12-?");
+    fn late_duplicate_and_unexpected_responses_and_reused_ids_lose_nothing() {
+        let mut fixture = Fixture::default();
+        fixture.sends(Client, 0, &call(1));
+        fixture.sends(Client, 0, &call(2));
+        fixture.sends(Server, 0, &result(2));
+        fixture.sends(Server, 0, &result(2));
+        fixture.sends(Client, 0, &call(1));
+        fixture.sends(Server, 0, &result(1));
+        fixture.sends(Server, 0, &result(9));
+        fixture.sends(Client, 0, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        fixture.sends(Server, 0, "noise");
+        fixture.sends(Client, 0, &call(5));
+        fixture.sends(Client, 0, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#);
+        fixture.sends(Server, 0, &result(5));
+        fixture.sends(Client, 0, &call(6));
+        assert_eq!(fixture.shape(), "1-2 3 0-? 4-5 6 7 8 10 9-11 12-?");
     }
 
     #[test]
-    fn the_answer_of_a_client_over_http_comes_in_a_post_of_its_own() {
-        let mut talk = Talk::default();
-        talk.says(Client, 1, &call(1));
-        talk.says(Server, 1, &call(1));
-        talk.says(Client, 2, &result(1));
-        talk.says(Server, 1, &result(1));
-        let parts = talk.ends();
+    fn a_client_response_in_its_own_post_is_paired() {
+        let mut fixture = Fixture::default();
+        fixture.sends(Client, 1, &call(1));
+        fixture.sends(Server, 1, &call(1));
+        fixture.sends(Client, 2, &result(1));
+        fixture.sends(Server, 1, &result(1));
+        let parts = fixture.ends();
         let Part::Call(call) = &parts[1] else { panic!("{parts:?}") };
         let answer = call.response.as_ref().unwrap();
         assert_eq!((call.asker, call.channel(), answer.channel, answer.seq), (Server, Channel(1), Channel(2), 2));
     }
 
     #[test]
-    fn the_answer_on_a_stream_that_was_taken_up_again_finds_its_request() {
-        let mut talk = Talk::default();
-        talk.says(Client, 1, &call(7));
-        talk.happens(EntryBody::ChannelEnded { channel: Channel(1), why: Some("cut".into()) });
-        talk.says(Server, 2, &result(7));
-        assert_eq!(talk.shape(), "1 0-2");
+    fn a_response_on_a_resumed_stream_is_paired() {
+        let mut fixture = Fixture::default();
+        fixture.sends(Client, 1, &call(7));
+        fixture.happens(EntryBody::ChannelEnded { channel: Channel(1), why: Some("cut".into()) });
+        fixture.sends(Server, 2, &result(7));
+        assert_eq!(fixture.shape(), "1 0-2");
     }
 
     #[test]
-    fn a_second_answer_does_not_settle_the_request_of_another_client() {
-        let mut talk = Talk::default();
-        talk.says(Client, 1, &call(1));
-        talk.says(Client, 2, &call(1));
-        talk.says(Server, 1, &result(1));
-        talk.says(Server, 1, &result(1));
-        talk.says(Server, 2, &result(1));
-        assert_eq!(talk.shape(), "0-2 3 1-4");
+    fn a_second_response_does_not_complete_the_request_of_another_client() {
+        let mut fixture = Fixture::default();
+        fixture.sends(Client, 1, &call(1));
+        fixture.sends(Client, 2, &call(1));
+        fixture.sends(Server, 1, &result(1));
+        fixture.sends(Server, 1, &result(1));
+        fixture.sends(Server, 2, &result(1));
+        assert_eq!(fixture.shape(), "0-2 3 1-4");
     }
 
     #[test]
     fn the_messages_of_a_batch_are_paired_one_by_one() {
-        let mut talk = Talk::default();
-        talk.says(Client, 0, &format!("[{},{},5]", call(1), call(2)));
-        talk.says(Server, 0, &format!("[{},{}]", result(2), result(1)));
-        let parts = talk.ends();
+        let mut fixture = Fixture::default();
+        fixture.sends(Client, 0, &format!("[{},{},5]", call(1), call(2)));
+        fixture.sends(Server, 0, &format!("[{},{}]", result(2), result(1)));
+        let parts = fixture.ends();
         let items = |parts: &[Part]| -> Vec<_> {
             let item = |part: &Part| match part {
                 Part::Call(call) => (call.request.item, call.response.as_ref().unwrap().item),
@@ -438,49 +438,49 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_limit_the_oldest_request_is_given_up() {
-        let mut talk = Talk::new(FoldLimit { requests: 2, ..FoldLimit::default() });
-        (1..=3).for_each(|id| talk.says(Client, 0, &call(id)));
-        talk.says(Server, 0, &result(1));
-        talk.says(Server, 0, &result(3));
-        assert_eq!(talk.shape(), "0-? 3 2-4 1-?");
-        let mut talk = Talk::new(FoldLimit { bytes: 100, ..FoldLimit::default() });
-        (1..=3).for_each(|id| talk.says(Client, 0, &call(id)));
-        assert_eq!(talk.fold.open_count(), 2, "each has 46 bytes");
+    fn beyond_the_limit_the_oldest_request_ends_unanswered() {
+        let mut fixture = Fixture::new(FoldLimit { requests: 2, ..FoldLimit::default() });
+        (1..=3).for_each(|id| fixture.sends(Client, 0, &call(id)));
+        fixture.sends(Server, 0, &result(1));
+        fixture.sends(Server, 0, &result(3));
+        assert_eq!(fixture.shape(), "0-? 3 2-4 1-?");
+        let mut fixture = Fixture::new(FoldLimit { bytes: 100, ..FoldLimit::default() });
+        (1..=3).for_each(|id| fixture.sends(Client, 0, &call(id)));
+        assert_eq!(fixture.fold.open_count(), 2, "each has 46 bytes");
     }
 
     #[test]
-    fn many_requests_with_one_id_that_nobody_answers_cost_no_more_than_the_limit() {
-        let mut talk = Talk::new(FoldLimit { requests: 1000, ..FoldLimit::default() });
+    fn unanswered_requests_with_one_id_stay_within_the_limit() {
+        let mut fixture = Fixture::new(FoldLimit { requests: 1000, ..FoldLimit::default() });
         for channel in 1..=100_000 {
-            talk.says(Client, channel, &call(1));
-            talk.parts.clear();
+            fixture.sends(Client, channel, &call(1));
+            fixture.parts.clear();
         }
-        assert_eq!(talk.fold.open_count(), 1000);
+        assert_eq!(fixture.fold.open_count(), 1000);
     }
 
     #[test]
-    fn the_start_says_who_the_server_is_once_it_has_said_so() {
-        let mut talk = Talk::default();
-        talk.happens(EntryBody::Stderr { line: "listening".into() });
-        talk.says(Client, 0, r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#);
-        assert!(talk.parts.is_empty());
+    fn the_start_waits_for_server_info() {
+        let mut fixture = Fixture::default();
+        fixture.happens(EntryBody::Stderr { line: "listening".into() });
+        fixture.sends(Client, 0, r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#);
+        assert!(fixture.parts.is_empty());
         let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"serverInfo":{"name":"weather","version":"1.2"}}}"#;
-        talk.says(Server, 0, answer);
-        let Part::Start(start) = &talk.parts[0] else { panic!("{:?}", talk.parts) };
+        fixture.sends(Server, 0, answer);
+        let Part::Start(start) = &fixture.parts[0] else { panic!("{:?}", fixture.parts) };
         assert_eq!(serde_json::to_string(&start.server_info).unwrap(), r#"{"name":"weather","version":"1.2"}"#);
-        assert_eq!(talk.shape(), "0 1-2");
+        assert_eq!(fixture.shape(), "0 1-2");
     }
 
     #[test]
-    fn a_server_that_never_says_who_it_is_holds_nothing_up() {
-        let mut talk = Talk::default();
-        (0..HELD).for_each(|_| talk.happens(EntryBody::Stderr { line: "x".into() }));
-        assert_eq!(talk.parts.len(), HELD + 1);
+    fn without_server_info_a_limited_number_of_entries_is_held() {
+        let mut fixture = Fixture::default();
+        (0..MAX_HELD).for_each(|_| fixture.happens(EntryBody::Stderr { line: "x".into() }));
+        assert_eq!(fixture.parts.len(), MAX_HELD + 1);
     }
 
     #[test]
-    fn pieces_of_a_line_are_replaced_by_the_line_or_are_half_of_it() {
+    fn pieces_become_the_complete_line_or_a_partial_line() {
         let piece_on = |from, channel, offset, bytes: &'static str| EntryBody::Piece {
             from,
             channel: Channel(channel),
@@ -488,17 +488,17 @@ mod tests {
             bytes: bytes.into(),
         };
         let piece = |from, offset, bytes| piece_on(from, 0, offset, bytes);
-        let mut talk = Talk::default();
-        talk.happens(piece_on(Client, 7, 0, "{\"half of"));
-        talk.happens(piece_on(Client, 8, 0, "{\"it was told that this ended"));
-        talk.happens(EntryBody::ChannelEnded { channel: Channel(8), why: None });
-        talk.happens(piece(Client, 0, "{\"json"));
-        talk.happens(piece(Server, 0, "noi"));
-        talk.happens(piece(Client, 6, "nrpc\":"));
-        talk.says(Client, 0, &call(1));
-        talk.happens(piece(Server, 3, "s"));
-        talk.happens(piece(Server, 2, "n-"));
-        let parts = talk.ends();
+        let mut fixture = Fixture::default();
+        fixture.happens(piece_on(Client, 7, 0, "{\"half of"));
+        fixture.happens(piece_on(Client, 8, 0, "{\"this channel has ended"));
+        fixture.happens(EntryBody::ChannelEnded { channel: Channel(8), why: None });
+        fixture.happens(piece(Client, 0, "{\"json"));
+        fixture.happens(piece(Server, 0, "noi"));
+        fixture.happens(piece(Client, 6, "nrpc\":"));
+        fixture.sends(Client, 0, &call(1));
+        fixture.happens(piece(Server, 3, "s"));
+        fixture.happens(piece(Server, 2, "n-"));
+        let parts = fixture.ends();
         let [_, Part::Entry(_), Part::Entry(request), Part::Entry(half), Part::Call(_), _] = &parts[..] else {
             panic!("{parts:?}")
         };
@@ -511,17 +511,17 @@ mod tests {
     }
 
     #[test]
-    fn a_session_ends_when_it_was_seen_to_end_or_with_its_last_entry() {
-        let mut talk = Talk::default();
-        talk.says(Client, 0, &call(1));
-        talk.happens(EntryBody::Ended(SessionEnd::Stopped));
-        talk.happens(EntryBody::Stderr { line: "late".into() });
-        let finish = talk.ends().pop();
+    fn a_session_ends_at_its_end_entry_or_its_last_entry() {
+        let mut fixture = Fixture::default();
+        fixture.sends(Client, 0, &call(1));
+        fixture.happens(EntryBody::Ended(SessionEnd::Stopped));
+        fixture.happens(EntryBody::Stderr { line: "late".into() });
+        let finish = fixture.ends().pop();
         let ended_at = Some("2026-07-28T12:00:00.001Z".parse().unwrap());
         assert_eq!(finish, Some(Part::Finish { ended_at, end: Some(SessionEnd::Stopped) }));
-        let mut talk = Talk::default();
-        talk.says(Client, 0, &call(1));
-        talk.says(Client, 0, &call(2));
-        assert_eq!(talk.ends().pop(), Some(Part::Finish { ended_at, end: None }));
+        let mut fixture = Fixture::default();
+        fixture.sends(Client, 0, &call(1));
+        fixture.sends(Client, 0, &call(2));
+        assert_eq!(fixture.ends().pop(), Some(Part::Finish { ended_at, end: None }));
     }
 }

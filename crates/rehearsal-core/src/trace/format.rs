@@ -62,13 +62,13 @@ mod tests {
         };
         for (format, journal) in (1..).zip(JOURNALS) {
             assert!(journal.contains(&format!("\"format\":{format},")));
-            assert_eq!(shown(journal), shown(JOURNALS[0]), "they tell of the same conversation");
+            assert_eq!(shown(journal), shown(JOURNALS[0]), "both contain the same session");
             assert_eq!(shown(journal).len(), 7);
         }
     }
 
     #[test]
-    fn the_newest_sample_is_written_as_it_was_read() {
+    fn the_newest_sample_is_written_back_unchanged() {
         let sample = SAMPLES[FORMAT as usize - 1];
         let mut writer = TraceWriter::new(Vec::new(), Cursor::new(Vec::new()));
         TraceReader::new(Cursor::new(sample)).for_each(|part| writer.part(&part.unwrap()).unwrap());

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memchr2;
 
 use super::fields::Fields;
-use super::layout::{EnvelopeMember, EnvelopeSpans, fill};
+use super::message_layout::{EnvelopeMember, EnvelopeSpans, fill};
 use crate::json::special_bytes;
 use crate::message::{Body, GarbledReason, Message, Reply, Truncation};
 
@@ -279,7 +279,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn milliseconds_are_read_as_people_and_programs_write_them() {
+    fn milliseconds_are_read_in_every_usual_form() {
         let table = [
             ("0", Some(0)),
             ("1.5", Some(1500)),
@@ -308,14 +308,14 @@ mod tests {
         }
 
         #[test]
-        fn texts_are_written_as_everybody_does(text in "[ -~\"\\\\\\x00-\\x1fé😀]{0,40}") {
+        fn strings_are_written_like_serde_json(text in "[ -~\"\\\\\\x00-\\x1fé😀]{0,40}") {
             let mut out = Vec::new();
             write_string(&mut out, &text);
             prop_assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&text).unwrap());
         }
 
         #[test]
-        fn numbers_are_written_as_everybody_does(number: u64) {
+        fn numbers_are_written_like_serde_json(number: u64) {
             let mut out = Vec::new();
             write_number(&mut out, number);
             prop_assert_eq!(String::from_utf8(out).unwrap(), number.to_string());

@@ -305,14 +305,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_header_is_found_however_it_is_spelled() {
+    fn header_names_are_case_insensitive() {
         let headers: Headers = [("Accept", "a"), ("x", ""), ("aCCept", "b")].into_iter().collect();
         assert_eq!((headers.get("accept"), headers.get("X"), headers.get("")), (Some("a"), Some(""), None));
         assert_eq!(headers.all("ACCEPT").collect::<Vec<_>>(), ["a", "b"]);
     }
 
     #[test]
-    fn half_a_letter_stays_half_a_letter() {
+    fn a_lone_surrogate_is_kept() {
         let half = |fields: &[(&'static str, &'static [u8])]| Headers::lossy(fields.iter().copied());
         let headers = half(&[("a", b"\xc3"), ("", b"\xa9"), ("b", "é".as_bytes())]);
         assert_eq!(headers.iter().collect::<Vec<_>>(), [("a", "�"), ("", "�"), ("b", "é")]);
@@ -320,14 +320,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_came_is_kept_as_text(fields: Vec<(String, Vec<u8>)>) {
+        fn any_header_is_kept_as_text(fields: Vec<(String, Vec<u8>)>) {
             let headers = Headers::lossy(fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())));
             let texts = fields.iter().map(|(name, value)| (name, String::from_utf8_lossy(value)));
             prop_assert_eq!(headers, texts.collect());
         }
 
         #[test]
-        fn names_and_values_come_back_in_their_order(pairs: Vec<(String, String)>) {
+        fn names_and_values_are_read_back_in_their_order(pairs: Vec<(String, String)>) {
             let headers: Headers = pairs.iter().map(|(name, value)| (name, value)).collect();
             let back: Vec<_> = headers.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             prop_assert_eq!(back, pairs);

@@ -1,9 +1,9 @@
 //! A trace in recorded order, with each related event inside its call.
 //!
 //! ```text
-//! calls, as they were complete ─┐
-//!                              ├─► window ──► in the order of the requests, with the related events inside each call
-//! other entries, as they came ──┘
+//! calls, by their responses ─┐
+//!                            ├─► window ──► in the order of the requests, with the related events inside each call
+//! other entries, in order ───┘
 //! ```
 
 use std::iter::Peekable;
@@ -49,7 +49,7 @@ pub enum RelatedEvent {
 }
 
 impl RelatedEvent {
-    /// Whether the client cancels its request with this.
+    /// Whether this is the client's cancellation of the request.
     pub fn is_cancellation(&self) -> bool {
         let RelatedEvent::Entry(Entry { what: EntryBody::Message { from: Side::Client, message, .. }, .. }) = self
         else {
@@ -58,7 +58,7 @@ impl RelatedEvent {
         message.method().is_some_and(|method| method.as_str() == "notifications/cancelled")
     }
 
-    /// Whether the server acknowledges a subscription with this.
+    /// Whether this is the server's acknowledgement of a subscription.
     pub fn is_subscription_ack(&self) -> bool {
         let RelatedEvent::Entry(Entry { what: EntryBody::Message { from: Side::Server, message, .. }, .. }) = self
         else {
@@ -68,16 +68,16 @@ impl RelatedEvent {
     }
 }
 
-/// Puts a trace in recorded order with bounded memory, with a [`Weave`].
+/// Puts a trace in recorded order with bounded memory, with a [`TimelineBuilder`].
 pub struct Timeline<C: Iterator, E: Iterator> {
     calls: FilePass<C>,
     entries: FilePass<E>,
-    weave: TimelineBuilder<RelatedEvent>,
+    builder: TimelineBuilder<RelatedEvent>,
     /// Whether a session is being read.
     open: bool,
     finish: Option<TimelineItem>,
     /// The number of the last bad line that was reported; both readers find it.
-    told: u64,
+    reported_line: u64,
 }
 
 /// One of the two readers of the file.
@@ -99,10 +99,10 @@ where
         Timeline {
             calls: FilePass { parts: calls, done: false },
             entries: FilePass { parts: entries, done: false },
-            weave: TimelineBuilder::default(),
+            builder: TimelineBuilder::default(),
             open: false,
             finish: None,
-            told: 0,
+            reported_line: 0,
         }
     }
 
@@ -118,13 +118,13 @@ where
             }
             Ok(Part::Call(_) | Part::Entry(_) | Part::Finish { .. }) => self.begin(),
             Err(error) => {
-                self.told = error.line().unwrap_or(u64::MAX);
+                self.reported_line = error.line().unwrap_or(u64::MAX);
                 Some(Err(error))
             }
         }
     }
 
-    /// Adds the next event to the weave; `false` at the end of the session.
+    /// Adds the next event to the builder; `false` at the end of the session.
     fn read_next(&mut self) -> Result<bool, ReadError> {
         let call = self.calls.rank(|part| match part {
             Part::Call(call) => Some(call.response.as_ref().unwrap_or(&call.request).seq),
@@ -142,15 +142,15 @@ where
         };
         match next {
             Some(Ok(Part::Call(call))) => {
-                self.weave(EventLink::of_call(&call), RelatedEvent::Call(call));
+                self.push(EventLink::of_call(&call), RelatedEvent::Call(call));
             }
-            Some(Ok(Part::Entry(entry))) => self.weave(EventLink::of_entry(&entry), RelatedEvent::Entry(entry)),
+            Some(Ok(Part::Entry(entry))) => self.push(EventLink::of_entry(&entry), RelatedEvent::Entry(entry)),
             Some(Ok(Part::Finish { ended_at, end })) => self.finish = Some(TimelineItem::Finish { ended_at, end }),
             Some(Ok(Part::Start(_))) | None => {}
             Some(Err(error)) => {
                 let line = error.line().unwrap_or(u64::MAX);
-                if line > self.told {
-                    self.told = line;
+                if line > self.reported_line {
+                    self.reported_line = line;
                     return Err(error);
                 }
             }
@@ -158,9 +158,9 @@ where
         Ok(true)
     }
 
-    fn weave(&mut self, tie: EventLink, thing: RelatedEvent) {
-        let bytes = size(&thing);
-        self.weave.push(thing, tie, bytes);
+    fn push(&mut self, link: EventLink, event: RelatedEvent) {
+        let bytes = size(&event);
+        self.builder.push(event, link, bytes);
     }
 }
 
@@ -175,24 +175,24 @@ where
         if !self.open {
             return self.begin();
         }
-        while !self.weave.is_full() {
+        while !self.builder.is_full() {
             match self.read_next() {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => return Some(Err(error)),
             }
         }
-        match self.weave.pop() {
-            Some(OrderedEvent { thing: RelatedEvent::Call(call), inside }) => {
+        match self.builder.pop() {
+            Some(OrderedEvent { event: RelatedEvent::Call(call), inside }) => {
                 return Some(Ok(TimelineItem::Call { call, inside }));
             }
-            Some(OrderedEvent { thing: RelatedEvent::Entry(entry), .. }) => {
+            Some(OrderedEvent { event: RelatedEvent::Entry(entry), .. }) => {
                 return Some(Ok(TimelineItem::Entry(entry)));
             }
             None => {}
         }
         self.open = false;
-        self.weave = TimelineBuilder::default();
+        self.builder = TimelineBuilder::default();
         let finish = self.finish.take();
         Some(Ok(finish.unwrap_or(TimelineItem::Finish { ended_at: None, end: None })))
     }
@@ -223,8 +223,8 @@ impl<I: Iterator<Item = Result<Part, ReadError>>> FilePass<I> {
 }
 
 /// The approximate size of an event in memory.
-fn size(thing: &RelatedEvent) -> usize {
-    match thing {
+fn size(event: &RelatedEvent) -> usize {
+    match event {
         RelatedEvent::Call(call) => {
             let answer = call.response.as_ref().map_or(0, |answer| answer.message.raw().len());
             call.request.message.raw().len() + answer
@@ -297,7 +297,7 @@ mod tests {
     }
 
     /// Each event outside of calls by its number, with its related events in brackets. A word may name its channel.
-    fn shape(talk: &str) -> String {
+    fn shape(script: &str) -> String {
         let entry = |(seq, word): (u64, &str)| {
             let (word, channel) = word.split_once('@').unwrap_or((word, "0"));
             let (from, members) = message(word);
@@ -305,7 +305,7 @@ mod tests {
             let what = EntryBody::Message { from, channel: Channel(channel.parse().unwrap()), message, event_id: None };
             Entry::new(seq, Duration::from_millis(seq), what)
         };
-        let parts = parts((0..).zip(talk.split(' ')).map(entry).collect());
+        let parts = parts((0..).zip(script.split(' ')).map(entry).collect());
         let number = |inside: &RelatedEvent| match inside {
             RelatedEvent::Call(call) => call.request.seq.to_string(),
             RelatedEvent::Entry(entry) => entry.seq.to_string(),
@@ -324,13 +324,13 @@ mod tests {
 
     #[track_caller]
     fn shapes(table: &[(&str, &str)]) {
-        for (talk, expected) in table {
-            assert_eq!(shape(talk), *expected, "{talk}");
+        for (script, expected) in table {
+            assert_eq!(shape(script), *expected, "{script}");
         }
     }
 
     #[test]
-    fn what_names_a_call_is_inside_it() {
+    fn an_event_that_names_a_call_is_inside_it() {
         shapes(&[
             ("call progress ask answer log changed cancel result progress", "0[1 2 4 5 6] 8"),
             // The call has no response.
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_on_the_stream_of_a_call_is_inside_it() {
+    fn an_event_on_the_stream_of_a_call_is_inside_it() {
         shapes(&[
             ("call@1 second@2 ask@2 log@1 answer@3 second-result@2 result@1", "0[3] 1[2]"),
             // A server request on the GET stream belongs to the latest pending call.
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_call_belongs_to_the_latest_that_was_open() {
+    fn other_events_belong_to_the_latest_open_call() {
         shapes(&[
             ("call second ask answer second-result result", "0 1[2]"),
             ("call second second-result ask answer result", "0[3] 1"),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_of_a_post_is_inside_the_call_that_it_brought() {
+    fn the_http_head_of_a_post_is_inside_its_call() {
         let head = |from, status: Option<u16>| EntryBody::Http {
             from,
             channel: Channel(1),
@@ -379,34 +379,34 @@ mod tests {
             let message = Message::parse(format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
             EntryBody::Message { from, channel: Channel(1), message, event_id: None }
         };
-        let whats = [head(Client, None), message(Client, CALL), head(Server, Some(200)), message(Server, RESULT)];
-        let entries = (0..).zip(whats).map(|(seq, what)| Entry::new(seq, Duration::ZERO, what)).collect();
-        let moments = timeline(&parts(entries));
-        let [TimelineItem::Start(_), TimelineItem::Call { inside, .. }, TimelineItem::Finish { .. }] = &moments[..]
+        let bodies = [head(Client, None), message(Client, CALL), head(Server, Some(200)), message(Server, RESULT)];
+        let entries = (0..).zip(bodies).map(|(seq, what)| Entry::new(seq, Duration::ZERO, what)).collect();
+        let items = timeline(&parts(entries));
+        let [TimelineItem::Start(_), TimelineItem::Call { inside, .. }, TimelineItem::Finish { .. }] = &items[..]
         else {
-            panic!("{moments:?}")
+            panic!("{items:?}")
         };
         assert_eq!(inside.len(), 2);
     }
 
     #[test]
-    fn a_call_that_is_longer_than_the_window_stands_where_it_was_answered() {
+    fn a_call_longer_than_the_window_is_placed_at_its_response() {
         let message = |from, members: &str| {
             let message = Message::parse(format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
             EntryBody::Message { from, channel: Channel::MAIN, message, event_id: None }
         };
-        let mut whats = vec![message(Client, CALL)];
-        whats.extend((0..WINDOW * 2).map(|_| message(Client, CHANGED)));
-        whats.push(message(Server, RESULT));
-        let entries = (0..).zip(whats).map(|(seq, what)| Entry::new(seq, Duration::ZERO, what)).collect();
-        let moments = timeline(&parts(entries));
-        assert_eq!(moments.len(), 1 + WINDOW * 2 + 1 + 1);
-        let place = moments.iter().position(|moment| matches!(moment, TimelineItem::Call { .. })).unwrap();
+        let mut bodies = vec![message(Client, CALL)];
+        bodies.extend((0..WINDOW * 2).map(|_| message(Client, CHANGED)));
+        bodies.push(message(Server, RESULT));
+        let entries = (0..).zip(bodies).map(|(seq, what)| Entry::new(seq, Duration::ZERO, what)).collect();
+        let items = timeline(&parts(entries));
+        assert_eq!(items.len(), 1 + WINDOW * 2 + 1 + 1);
+        let place = items.iter().position(|moment| matches!(moment, TimelineItem::Call { .. })).unwrap();
         assert!(place > WINDOW, "{place}");
     }
 
     #[test]
-    fn a_bad_line_is_told_once() {
+    fn a_bad_line_is_reported_once() {
         let bad = || ReadError::Bad { line: 3, column: 1, expected: "x".into() };
         let half = || {
             vec![
@@ -416,24 +416,24 @@ mod tests {
                 Ok(Part::Finish { ended_at: None, end: None }),
             ]
         };
-        let told: Vec<bool> =
+        let reported_line: Vec<bool> =
             Timeline::new(half().into_iter(), half().into_iter()).map(|moment| moment.is_ok()).collect();
-        assert_eq!(told, [true, false, true, true, true]);
+        assert_eq!(reported_line, [true, false, true, true, true]);
     }
 
     proptest! {
         #[test]
-        fn everything_is_in_the_timeline_once(entries in arbitrary::entries()) {
+        fn every_part_is_in_the_timeline_once(entries in arbitrary::entries()) {
             let parts = parts(entries);
-            let mut told: Vec<String> = Vec::new();
+            let mut reported_line: Vec<String> = Vec::new();
             for moment in timeline(&parts) {
                 match moment {
-                    TimelineItem::Start(start) => told.push(format!("{:?}", Part::Start(start))),
-                    TimelineItem::Finish { ended_at, end } => told.push(format!("{:?}", Part::Finish { ended_at, end })),
-                    TimelineItem::Entry(entry) => told.push(format!("{:?}", Part::Entry(entry))),
+                    TimelineItem::Start(start) => reported_line.push(format!("{:?}", Part::Start(start))),
+                    TimelineItem::Finish { ended_at, end } => reported_line.push(format!("{:?}", Part::Finish { ended_at, end })),
+                    TimelineItem::Entry(entry) => reported_line.push(format!("{:?}", Part::Entry(entry))),
                     TimelineItem::Call { call, inside } => {
-                        told.push(format!("{:?}", Part::Call(call)));
-                        told.extend(inside.into_iter().map(|inside| match inside {
+                        reported_line.push(format!("{:?}", Part::Call(call)));
+                        reported_line.extend(inside.into_iter().map(|inside| match inside {
                             RelatedEvent::Call(call) => format!("{:?}", Part::Call(call)),
                             RelatedEvent::Entry(entry) => format!("{:?}", Part::Entry(entry)),
                         }));
@@ -442,8 +442,8 @@ mod tests {
             }
             let mut expected: Vec<String> = parts.iter().map(|part| format!("{part:?}")).collect();
             expected.sort();
-            told.sort();
-            prop_assert_eq!(told, expected);
+            reported_line.sort();
+            prop_assert_eq!(reported_line, expected);
         }
     }
 }

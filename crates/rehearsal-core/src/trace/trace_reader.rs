@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use super::error::SESSION_NOT_ARRAY;
 use super::fields::{EndFields, Fields, timestamp};
 use super::format::{FORMAT, TracePiece, migrate};
-use super::journal::LINE_LIMIT;
+use super::journal_reader::LINE_LIMIT;
+use super::json_line_reader::{JsonLineReader, ReadPosition};
 use super::json_writer::{id_text, message};
-use super::pull::{JsonLineReader, ReadPosition};
 use super::{Entry, Part, PlacedMessage, ReadError, RecordedCall, SessionEnd, SessionStart};
 use crate::exchange::{Channel, Side};
 
@@ -43,7 +43,7 @@ pub struct FileSpan {
     pub offset: u64,
     /// In bytes.
     pub length: u32,
-    /// The version of the format that it was written in.
+    /// The version of the format that it was to_text in.
     pub format: u8,
 }
 
@@ -431,7 +431,7 @@ mod tests {
         read(text, false).into_iter().collect::<Result<_, _>>().unwrap()
     }
 
-    fn written(parts: &[Part]) -> String {
+    fn to_text(parts: &[Part]) -> String {
         let mut writer = TraceWriter::new(Vec::new(), Cursor::new(Vec::new()));
         parts.iter().for_each(|part| writer.part(part).unwrap());
         String::from_utf8(writer.finish().unwrap()).unwrap()
@@ -452,14 +452,14 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_absent_is() {
+    fn optional_members_may_be_absent() {
         let parts = parts(r#"{"session_id":"a"}"#);
         let [Part::Start(start), Part::Finish { ended_at: None, end: None }] = &parts[..] else { panic!("{parts:?}") };
         assert_eq!((start.session_id.as_str(), start.started_at), ("a", None));
     }
 
     #[test]
-    fn a_bad_line_says_where_and_what_was_expected() {
+    fn the_error_of_a_bad_line_has_its_position_and_expectation() {
         let call = |call: &str| format!(r#"{{{HEAD},"calls":[{PING},{call}]}}"#);
         let column = |text: &str| HEAD.len() + PING.len() + 13 + text.len();
         let table = [
@@ -508,18 +508,18 @@ mod tests {
     }
 
     #[test]
-    fn after_a_bad_line_there_is_nothing_more_unless_bad_lines_are_skipped() {
+    fn a_bad_line_ends_the_reading_unless_bad_lines_are_skipped() {
         let good = format!(r#"{{{HEAD},"calls":[{PING}]}}"#);
         let text = format!("{good}\n{{{HEAD},\"calls\":[{PING},7\n{good}\n{{\n{good}");
         let kinds = |skip_bad| -> String {
-            let letter = |part: &Result<Part, String>| match part {
+            let mark = |part: &Result<Part, String>| match part {
                 Ok(Part::Start(_)) => 's',
                 Ok(Part::Call(_)) => 'c',
                 Ok(Part::Entry(_)) => 'e',
                 Ok(Part::Finish { .. }) => 'f',
                 Err(_) => '!',
             };
-            read(&text, skip_bad).iter().map(letter).collect()
+            read(&text, skip_bad).iter().map(mark).collect()
         };
         assert_eq!(kinds(false), "scfsc!");
         assert_eq!(kinds(true), "scfsc!scf!scf");
@@ -535,7 +535,7 @@ mod tests {
     }
 
     /// The messages of a session in recorded order; batches are split.
-    fn in_order(parts: &[Part]) -> Vec<(u64, u32, EntryBody)> {
+    fn recorded_order(parts: &[Part]) -> Vec<(u64, u32, EntryBody)> {
         let mut all = Vec::new();
         let placed = |from, placed: &PlacedMessage| {
             let PlacedMessage { channel, message, event_id, .. } = placed.clone();
@@ -555,23 +555,25 @@ mod tests {
         all
     }
 
-    fn told(entries: &[Entry]) -> Vec<(u64, u32, EntryBody)> {
+    fn expected_order(entries: &[Entry]) -> Vec<(u64, u32, EntryBody)> {
         let last_end = entries.iter().rposition(|entry| matches!(entry.what, EntryBody::Ended(_)));
-        let mut told = Vec::new();
+        let mut expected_order = Vec::new();
         for (number, Entry { seq, what, .. }) in entries.iter().enumerate() {
             match what {
                 EntryBody::Message { from, channel, message, event_id } => match message.body() {
-                    crate::message::Body::Batch(items) => told.extend((0..).zip(items).map(|(item, message)| {
-                        let (message, event_id) = (message.clone(), event_id.clone());
-                        (*seq, item, EntryBody::Message { from: *from, channel: *channel, message, event_id })
-                    })),
-                    _ => told.push((*seq, 0, what.clone())),
+                    crate::message::Body::Batch(items) => {
+                        expected_order.extend((0..).zip(items).map(|(item, message)| {
+                            let (message, event_id) = (message.clone(), event_id.clone());
+                            (*seq, item, EntryBody::Message { from: *from, channel: *channel, message, event_id })
+                        }))
+                    }
+                    _ => expected_order.push((*seq, 0, what.clone())),
                 },
                 _ if Some(number) == last_end => {}
-                _ => told.push((*seq, 0, what.clone())),
+                _ => expected_order.push((*seq, 0, what.clone())),
             }
         }
-        told
+        expected_order
     }
 
     proptest! {
@@ -593,16 +595,16 @@ mod tests {
                 _ => None,
             });
             fold.finish(Some(otherwise.clone()), &mut parts);
-            prop_assert_eq!(in_order(&parts), told(&entries));
+            prop_assert_eq!(recorded_order(&parts), expected_order(&entries));
 
-            let text = written(&parts);
+            let text = to_text(&parts);
             prop_assert_eq!(text.matches('\n').count(), 1);
             let read: Vec<_> = TraceReader::new(Cursor::new(&text)).map(Result::unwrap).collect();
-            prop_assert_eq!(in_order(&read), told(&entries));
+            prop_assert_eq!(recorded_order(&read), expected_order(&entries));
             prop_assert_eq!(&read[0], &parts[0]);
             let Some(Part::Finish { end: read_end, .. }) = read.last() else { panic!("not finished") };
             prop_assert_eq!(read_end, &Some(end.unwrap_or(otherwise)));
-            prop_assert_eq!(written(&read), text, "and once more");
+            prop_assert_eq!(to_text(&read), text, "and once more");
         }
 
         #[test]
@@ -617,7 +619,7 @@ mod tests {
             let mut parts = Vec::new();
             entries.into_iter().for_each(|entry| fold.entry(entry, &mut parts));
             fold.finish(None, &mut parts);
-            let text = written(&parts);
+            let text = to_text(&parts);
             let whole: Vec<_> = TraceReader::new(Cursor::new(&text)).map(Result::unwrap).collect();
             let chunked = std::io::BufReader::with_capacity(size, Cursor::new(&text));
             let chunked: Vec<_> = TraceReader::new(chunked).map(Result::unwrap).collect();
@@ -651,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_can_be_read_again_where_it_stands() {
+    fn a_call_can_be_read_again_at_its_span() {
         let entry = r#"{"type":"stderr","seq":2,"at_ms":3,"line":"ø"}"#;
         let text =
             format!("\n{{{HEAD},\"calls\":[{PING} , {PING}],\"messages\":[{entry}]}}\n{{{HEAD},\"calls\":[{PING}]}}\n");

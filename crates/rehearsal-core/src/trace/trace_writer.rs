@@ -4,8 +4,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use super::fields::EndFields;
 use super::format::FORMAT;
+use super::journal_writer::{put_channel, put_entry, put_event_id, put_start, put_time};
 use super::json_writer::{id_text, write_message, write_milliseconds, write_number, write_value};
-use super::write::{put_channel, put_entry, put_event_id, put_start, put_time};
 use super::{Part, PlacedMessage, RecordedCall, SessionEnd, SessionStart};
 use crate::exchange::Side;
 use crate::message::{Body, Reply};

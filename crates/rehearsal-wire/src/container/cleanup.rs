@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::engine::{Engine, LIMIT};
+use super::engine::{COMMAND_TIMEOUT, Engine};
 use crate::stdio::watchdog;
 
 /// A container that we started. It is removed when this is dropped, or when our process is killed.
@@ -17,7 +17,7 @@ pub(super) struct ContainerGuard {
 
 impl ContainerGuard {
     /// Registers a container for removal, even if it does not exist yet.
-    pub(super) fn of(engine: Engine, name: String) -> ContainerGuard {
+    pub(super) fn new(engine: Engine, name: String) -> ContainerGuard {
         let program = shell_word(&engine.program().to_string_lossy());
         watchdog::add_duty(&name, &format!("{program} rm --force {name}"));
         ContainerGuard { engine, name, done: AtomicBool::new(false) }
@@ -45,7 +45,7 @@ impl ContainerGuard {
             let _ = done.send(());
         };
         if std::thread::Builder::new().spawn(remove).is_ok() {
-            let _ = removed.recv_timeout(LIMIT);
+            let _ = removed.recv_timeout(COMMAND_TIMEOUT);
         }
     }
 
@@ -71,13 +71,13 @@ pub(super) fn shell_word(text: &str) -> String {
 pub(super) const LABEL: &str = "rehearsal";
 
 /// Builds the owner, `rehearsal=HOST/NAMESPACE/PID`: enough to find out later whether the owner still runs.
-pub(super) fn label() -> String {
-    format!("{LABEL}={}/{}", home(), std::process::id())
+pub(super) fn owner_label() -> String {
+    format!("{LABEL}={}/{}", host_and_namespace(), std::process::id())
 }
 
 /// Returns the host and the process namespace that our process id belongs to. On another host the same id is another
 /// process.
-fn home() -> String {
+fn host_and_namespace() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let inode: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
@@ -87,7 +87,9 @@ fn home() -> String {
 /// True if the owner of a label was a process of this host and namespace, and no longer runs.
 pub(super) fn is_orphan(owner: &str) -> bool {
     match owner.rsplit_once('/') {
-        Some((there, process)) => there == home() && !std::path::Path::new("/proc").join(process).exists(),
+        Some((there, process)) => {
+            there == host_and_namespace() && !std::path::Path::new("/proc").join(process).exists()
+        }
         None => false,
     }
 }
@@ -104,9 +106,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_containers_of_dead_processes_of_this_very_place_are_orphans() {
-        assert!(!is_orphan(&format!("{}/{}", home(), std::process::id())), "we live");
-        assert!(is_orphan(&format!("{}/4194305", home())), "beyond the largest process id");
+    fn only_containers_of_exited_processes_on_this_host_are_orphans() {
+        assert!(!is_orphan(&format!("{}/{}", host_and_namespace(), std::process::id())), "its owner still runs");
+        assert!(is_orphan(&format!("{}/4194305", host_and_namespace())), "beyond the largest process id");
         assert!(!is_orphan("elsewhere/1/4194305"));
         assert!(!is_orphan("17"));
     }

@@ -14,7 +14,7 @@ use crate::stdio::{ServerCommand, SpawnError};
 /// The engines to look for in `PATH`, in this order; they share one command line.
 const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
 /// The time limit of an engine command that should complete at once.
-pub(super) const LIMIT: Duration = Duration::from_secs(20);
+pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 /// The time limit of an engine command that pulls an image and runs it.
 pub(super) const RUN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// How long to wait for the engine's output after its exit. A process that the engine started may keep the pipe open
@@ -46,15 +46,15 @@ pub enum EngineError {
         cause: std::io::Error,
     },
     /// The engine exited with an error.
-    #[error("`{command}` failed: {said}")]
+    #[error("`{command}` failed: {stderr}")]
     Failed {
         /// The command line that was run.
         command: String,
         /// What the engine printed to stderr.
-        said: String,
+        stderr: String,
     },
     /// The engine did not exit in time.
-    #[error("`{command}` was not done within {} s: does the engine hang?", within.as_secs_f64())]
+    #[error("`{command}` did not exit within {} s: does the engine hang?", within.as_secs_f64())]
     TimedOut {
         /// The command line that was run.
         command: String,
@@ -65,7 +65,7 @@ pub enum EngineError {
 
 impl EngineError {
     /// Converts the error of an engine that was started like a server.
-    pub(super) fn of_spawn(error: SpawnError) -> EngineError {
+    pub(super) fn from_spawn(error: SpawnError) -> EngineError {
         match error {
             SpawnError::NoProgram { program } => EngineError::NoEngine { looked_for: vec![program] },
             SpawnError::Refused { program, cause } => EngineError::SpawnFailed { program, cause },
@@ -99,7 +99,7 @@ impl Engine {
     ///
     /// Blocks, at most 20 seconds: inside a runtime, call it on a blocking thread.
     pub fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Result<String, EngineError> {
-        self.run_with_timeout(LIMIT, arguments)
+        self.run_with_timeout(COMMAND_TIMEOUT, arguments)
     }
 
     /// Runs an engine command with a time limit of its own.
@@ -110,20 +110,20 @@ impl Engine {
     ) -> Result<String, EngineError> {
         let mut command = Command::new(&self.program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let words = words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ");
+        let command_line = std::iter::once(command.get_program()).chain(command.get_args());
+        let command_line = command_line.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ");
         let program = || self.program.to_string_lossy().into_owned();
         let mut child = command.spawn().map_err(|cause| match cause.kind() {
             std::io::ErrorKind::NotFound => EngineError::NoEngine { looked_for: vec![program()] },
             _ => EngineError::SpawnFailed { program: program(), cause },
         })?;
-        let (printed, said) = (drained(child.stdout.take()), drained(child.stderr.take()));
-        let status = match ended(&mut child, limit) {
+        let (printed, stderr) = (read_in_background(child.stdout.take()), read_in_background(child.stderr.take()));
+        let status = match wait_for_exit(&mut child, limit) {
             Ok(Some(status)) => status,
             Ok(None) => {
                 // The kill cannot fail. If the wait fails, there is no process left to wait for.
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err(EngineError::TimedOut { command: words, within: limit });
+                return Err(EngineError::TimedOut { command: command_line, within: limit });
             }
             Err(cause) => return Err(EngineError::SpawnFailed { program: program(), cause }),
         };
@@ -134,7 +134,7 @@ impl Engine {
         if status.success() {
             return Ok(text(printed));
         }
-        Err(EngineError::Failed { command: words, said: text(said) })
+        Err(EngineError::Failed { command: command_line, stderr: text(stderr) })
     }
 
     /// Returns the engine's command.
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// Builds an engine command that runs as a server.
-    pub(super) fn server(&self) -> ServerCommand {
+    pub(super) fn server_command(&self) -> ServerCommand {
         ServerCommand::new(self.program.clone())
     }
 
@@ -151,15 +151,15 @@ impl Engine {
     pub(super) fn remove(&self, name: &str) {
         // An error means that the container does not exist, that the engine does not run, or that the engine is already
         // removing the container.
-        if let Err(EngineError::Failed { said, .. }) = self.run(["rm", "--force", name])
-            && said.contains("in progress")
+        if let Err(EngineError::Failed { stderr, .. }) = self.run(["rm", "--force", name])
+            && stderr.contains("in progress")
         {
             let filter = format!("name=^{name}$");
             let is_gone =
                 || self.run(["ps", "--all", "--quiet", "--filter", &filter]).is_ok_and(|list| list.is_empty());
-            let mut patience = 50;
-            while patience > 0 && !is_gone() {
-                patience -= 1;
+            let mut attempts = 50;
+            while attempts > 0 && !is_gone() {
+                attempts -= 1;
                 std::thread::sleep(Duration::from_millis(100));
             }
         }
@@ -175,7 +175,7 @@ impl Engine {
         if swept.contains(&self.program) {
             return Ok(());
         }
-        match self.labelled() {
+        match self.list_labelled() {
             Ok(labelled) => {
                 let orphans = labelled.iter().filter(|(_, owner)| is_orphan(owner));
                 orphans.for_each(|(name, _)| self.remove(name));
@@ -189,7 +189,7 @@ impl Engine {
     }
 
     /// Returns the name and the owner of each container with our label.
-    fn labelled(&self) -> Result<Vec<(String, String)>, EngineError> {
+    fn list_labelled(&self) -> Result<Vec<(String, String)>, EngineError> {
         let ids = self.run(["ps", "--all", "--quiet", "--filter", &format!("label={LABEL}")])?;
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -203,7 +203,7 @@ impl Engine {
 }
 
 /// Reads a stream to its end on a separate thread, so that neither the child nor the caller blocks on it.
-fn drained(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+fn read_in_background(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     let (done, text) = mpsc::channel();
     if let Some(mut stream) = stream {
         let read = move || {
@@ -218,7 +218,7 @@ fn drained(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>
 }
 
 /// Waits for a child up to `limit`.
-fn ended(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+fn wait_for_exit(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let begin = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {
@@ -234,7 +234,7 @@ fn ended(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatu
 }
 
 /// The time limit of a build, which may have to download base images.
-const PULL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// The tags of the images that this process built, by Dockerfile and target.
 static BUILT: Mutex<BTreeMap<Recipe, String>> = Mutex::new(BTreeMap::new());
@@ -254,7 +254,7 @@ pub fn build(engine: &Engine, dockerfile: &Path, target: Option<&str>) -> Result
     if let Some(tag) = built.get(&key) {
         return Ok(tag.clone());
     }
-    let tag = tag_of(&dockerfile, target);
+    let tag = image_tag(&dockerfile, target);
     let context = dockerfile.parent().unwrap_or(Path::new("."));
     let mut arguments = vec!["build".into(), "--quiet".into(), "--tag".into(), tag.clone().into(), "--file".into()];
     arguments.push(dockerfile.clone().into_os_string());
@@ -262,13 +262,13 @@ pub fn build(engine: &Engine, dockerfile: &Path, target: Option<&str>) -> Result
         arguments.extend(["--target".into(), target.into()]);
     }
     arguments.push(context.into());
-    engine.run_with_timeout(PULL_TIMEOUT, arguments)?;
+    engine.run_with_timeout(BUILD_TIMEOUT, arguments)?;
     built.insert(key, tag.clone());
     Ok(tag)
 }
 
-/// Builds the tag. The same Dockerfile has the same tag in every run, so that images do not pile up.
-fn tag_of(dockerfile: &Path, target: Option<&str>) -> String {
+/// Builds the tag. The same Dockerfile has the same tag in every run, so that old images are replaced.
+fn image_tag(dockerfile: &Path, target: Option<&str>) -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     (dockerfile, target).hash(&mut hasher);
@@ -280,29 +280,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_engine_that_is_not_there_is_named() {
+    fn a_missing_engine_is_named_in_the_error() {
         let engine = Engine::find(Some(OsStr::new("no-such-engine"))).unwrap();
         let error = engine.run(["version"]).unwrap_err();
         assert_eq!(error.to_string(), "there is no container engine: looked for no-such-engine in PATH");
     }
 
     #[test]
-    fn what_an_engine_says_when_it_fails_is_passed_on() {
+    fn the_error_of_a_failed_engine_contains_its_stderr() {
         let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
         let error = engine.run(["-c", "echo no such image >&2; exit 125"]).unwrap_err();
         assert_eq!(error.to_string(), "`sh -c echo no such image >&2; exit 125` failed: no such image");
     }
 
     #[test]
-    fn an_engine_that_hangs_is_not_waited_for() {
+    fn an_engine_that_hangs_times_out() {
         let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
         let error = engine.run_with_timeout(Duration::from_millis(20), ["-c", "read -r line < /dev/zero"]).unwrap_err();
-        let told = "`sh -c read -r line < /dev/zero` was not done within 0.02 s: does the engine hang?";
-        assert_eq!(error.to_string(), told);
+        let expected = "`sh -c read -r line < /dev/zero` did not exit within 0.02 s: does the engine hang?";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]
-    fn what_an_engine_leaves_running_with_its_pipes_is_not_waited_for_either() {
+    fn a_child_of_the_engine_that_keeps_its_pipes_is_not_waited_for() {
         let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
         assert_eq!(engine.run(["-c", "sleep 3 & echo done >&2"]).unwrap(), "");
     }

@@ -1,8 +1,8 @@
 //! A server in a container, started with the command line of the installed engine.
 //!
 //! ```text
-//! Dockerfile ──► image ──► run -i --rm ──► Connection            one container a server
-//!                     └──► Detached ──► exec -i ──► Connection   one container for many servers
+//! Dockerfile ──► image ──► run -i --rm ──► Connection                          one container a server
+//!                     └──► BackgroundContainer ──► exec -i ──► Connection   one container for many servers
 //! ```
 //!
 //! Stopping the engine's client does not stop the processes in the container. Each container that we start has a unique
@@ -11,7 +11,7 @@
 
 mod cleanup;
 mod engine;
-mod guest;
+mod exec_process;
 mod server;
 
 pub use engine::{Engine, EngineError, build};

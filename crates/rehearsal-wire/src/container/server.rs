@@ -10,9 +10,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
 
-use super::cleanup::{ContainerGuard, label, unique_name};
+use super::cleanup::{ContainerGuard, owner_label, unique_name};
 use super::engine::{Engine, EngineError, RUN_TIMEOUT};
-use super::guest::ExecProcess;
+use super::exec_process::ExecProcess;
 use crate::stdio::{ServerCommand, StderrSink};
 use crate::{BoxFuture, Connection, Event, Outgoing, Receiver, SendError, Sender, StopOutcome, stdio};
 
@@ -20,7 +20,7 @@ use crate::{BoxFuture, Connection, Event, Outgoing, Receiver, SendError, Sender,
 #[derive(Clone)]
 pub struct Container {
     /// The container it runs in.
-    pub place: ContainerTarget,
+    pub target: ContainerTarget,
     /// The engine's command; by default the first of `docker`, `podman` and `nerdctl` in `PATH`.
     pub engine: Option<OsString>,
     /// Further options of `run` or `exec`, such as `--network none`.
@@ -53,15 +53,15 @@ impl Container {
         Container::new(ContainerTarget::Running(name.into()))
     }
 
-    fn new(place: ContainerTarget) -> Container {
+    fn new(target: ContainerTarget) -> Container {
         let (engine, options, arguments, environment, stderr) = Default::default();
-        Container { place, engine, options, arguments, environment, stderr }
+        Container { target, engine, options, arguments, environment, stderr }
     }
 }
 
 impl fmt::Debug for Container {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Container").field(&self.place).finish()
+        f.debug_tuple("Container").field(&self.target).finish()
     }
 }
 
@@ -71,40 +71,40 @@ pub async fn spawn(container: &Container) -> Result<Connection, EngineError> {
     let sweeping = engine.clone();
     let swept = tokio::task::spawn_blocking(move || sweeping.sweep()).await;
     swept.unwrap_or(Ok(()))?;
-    let mut command = engine.server();
+    let mut command = engine.server_command();
     command.stderr = container.stderr.clone();
     command.environment = container.environment.clone();
-    let (behind, mut command) = match &container.place {
+    let (process, mut command) = match &container.target {
         ContainerTarget::Image(_) => {
-            let removal = ContainerGuard::of(engine, unique_name());
-            let words = ["run", "--interactive", "--rm", "--name", removal.name(), "--label", &label()];
-            let command = command.arguments(words);
-            (ContainerProcess::Container(removal), command)
+            let guard = ContainerGuard::new(engine, unique_name());
+            let arguments = ["run", "--interactive", "--rm", "--name", guard.name(), "--label", &owner_label()];
+            let command = command.arguments(arguments);
+            (ContainerProcess::Container(guard), command)
         }
         ContainerTarget::Running(name) => {
-            let guest = ExecProcess::new(engine, name, &container.options);
-            let command = command.arguments(["exec", "--interactive", "--env", &guest.variable()]);
-            (ContainerProcess::Guest(guest), command)
+            let exec = ExecProcess::new(engine, name, &container.options);
+            let command = command.arguments(["exec", "--interactive", "--env", &exec.environment_variable()]);
+            (ContainerProcess::Exec(exec), command)
         }
     };
     for variable in container.environment.keys() {
         // By name only: other users of the host can read a value on the command line.
         command = command.arguments([OsStr::new("--env"), variable]);
     }
-    let (ContainerTarget::Image(place) | ContainerTarget::Running(place)) = &container.place;
-    let command = command.arguments(&container.options).arguments([place]).arguments(&container.arguments);
-    connected(&command, Arc::new(behind)).await
+    let (ContainerTarget::Image(target) | ContainerTarget::Running(target)) = &container.target;
+    let command = command.arguments(&container.options).arguments([target]).arguments(&container.arguments);
+    connect(&command, Arc::new(process)).await
 }
 
-async fn connected(command: &ServerCommand, behind: Arc<ContainerProcess>) -> Result<Connection, EngineError> {
+async fn connect(command: &ServerCommand, process: Arc<ContainerProcess>) -> Result<Connection, EngineError> {
     match stdio::spawn(command).await {
         Ok(Connection { sender, receiver }) => Ok(Connection {
-            sender: Arc::new(ContainerSender { client: sender, behind: behind.clone() }),
-            receiver: Box::new(ContainerReceiver { client: receiver, behind }),
+            sender: Arc::new(ContainerSender { client: sender, process: process.clone() }),
+            receiver: Box::new(ContainerReceiver { client: receiver, process }),
         }),
         Err(error) => {
-            behind.forget();
-            Err(EngineError::of_spawn(error))
+            process.forget();
+            Err(EngineError::from_spawn(error))
         }
     }
 }
@@ -115,57 +115,57 @@ enum ContainerProcess {
     /// A container that we started.
     Container(ContainerGuard),
     /// A server in a container that stays.
-    Guest(ExecProcess),
+    Exec(ExecProcess),
 }
 
 impl ContainerProcess {
     /// Stops it after the engine's client has exited; `stopped` is how the client ended.
     fn end(&self, stopped: StopOutcome) -> StopOutcome {
         match self {
-            ContainerProcess::Container(removal) => {
-                removal.remove();
+            ContainerProcess::Container(guard) => {
+                guard.remove();
                 stopped
             }
-            ContainerProcess::Guest(guest) => guest.end(stopped),
+            ContainerProcess::Exec(exec) => exec.end(stopped),
         }
     }
 
     /// Kills it at once.
     fn kill(&self) {
         match self {
-            ContainerProcess::Container(removal) => removal.remove(),
-            ContainerProcess::Guest(guest) => guest.kill(),
+            ContainerProcess::Container(guard) => guard.remove(),
+            ContainerProcess::Exec(exec) => exec.kill(),
         }
     }
 
     /// Cancels the cleanup, because it was never started.
     fn forget(&self) {
         match self {
-            ContainerProcess::Container(removal) => removal.forget(),
-            ContainerProcess::Guest(guest) => guest.forget(),
+            ContainerProcess::Container(guard) => guard.forget(),
+            ContainerProcess::Exec(exec) => exec.forget(),
         }
     }
 }
 
-/// The engine's client and the container or server behind it. Fields are dropped in this order.
+/// The engine's client and the container or server that it started. Fields are dropped in this order.
 #[derive(Debug)]
 struct ContainerSender {
     client: Arc<dyn Sender>,
-    behind: Arc<ContainerProcess>,
+    process: Arc<ContainerProcess>,
 }
 
 /// Receives from the server, and notes for the cleanup that the server runs.
 #[derive(Debug)]
 struct ContainerReceiver {
     client: Box<dyn Receiver>,
-    behind: Arc<ContainerProcess>,
+    process: Arc<ContainerProcess>,
 }
 
 impl Receiver for ContainerReceiver {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         let event = std::task::ready!(self.client.poll_receive(context));
-        if let ContainerProcess::Guest(guest) = &*self.behind {
-            guest.mark_started();
+        if let ContainerProcess::Exec(exec) = &*self.process {
+            exec.mark_started();
         }
         Poll::Ready(event)
     }
@@ -199,8 +199,8 @@ impl Sender for ContainerSender {
     fn close(&self) -> BoxFuture<'_, StopOutcome> {
         Box::pin(async {
             let stopped = self.client.close().await;
-            let behind = self.behind.clone();
-            tokio::task::spawn_blocking(move || behind.end(stopped)).await.unwrap_or(stopped)
+            let process = self.process.clone();
+            tokio::task::spawn_blocking(move || process.end(stopped)).await.unwrap_or(stopped)
         })
     }
 
@@ -210,7 +210,7 @@ impl Sender for ContainerSender {
 
     fn abort(&self) {
         self.client.abort();
-        self.behind.kill();
+        self.process.kill();
     }
 
     fn last_stderr(&self) -> Vec<String> {
@@ -228,7 +228,7 @@ impl Sender for ContainerSender {
 /// Its own command must keep running, for example a server that reads its stdin, which stays open.
 #[derive(Debug)]
 pub struct BackgroundContainer {
-    removal: ContainerGuard,
+    guard: ContainerGuard,
 }
 
 impl BackgroundContainer {
@@ -244,24 +244,24 @@ impl BackgroundContainer {
     ) -> Result<BackgroundContainer, EngineError> {
         engine.sweep()?;
         // Registered for removal before the start, so that every failure removes it.
-        let removal = ContainerGuard::of(engine.clone(), unique_name());
-        let name = removal.name();
-        let words = ["run", "--detach", "--interactive", "--rm", "--name", name, "--label", &label()];
-        let words = words.iter().map(OsString::from).chain(options.iter().cloned());
-        let words = words.chain([image.into()]).chain(arguments.iter().cloned());
-        engine.run_with_timeout(RUN_TIMEOUT, words)?;
-        Ok(BackgroundContainer { removal })
+        let guard = ContainerGuard::new(engine.clone(), unique_name());
+        let name = guard.name();
+        let command = ["run", "--detach", "--interactive", "--rm", "--name", name, "--label", &owner_label()];
+        let command = command.iter().map(OsString::from).chain(options.iter().cloned());
+        let command = command.chain([image.into()]).chain(arguments.iter().cloned());
+        engine.run_with_timeout(RUN_TIMEOUT, command)?;
+        Ok(BackgroundContainer { guard })
     }
 
     /// Returns the container's name.
     pub fn name(&self) -> &str {
-        self.removal.name()
+        self.guard.name()
     }
 
     /// Builds a server in this container; `arguments` is its command.
     pub fn exec(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Container {
         let mut container = Container::running(self.name());
-        container.engine = Some(self.removal.engine().program().to_owned());
+        container.engine = Some(self.guard.engine().program().to_owned());
         container.arguments = arguments.into_iter().map(Into::into).collect();
         container
     }

@@ -1,8 +1,8 @@
 //! MCP over HTTP: Streamable HTTP and the older HTTP+SSE.
 
 pub mod client;
-mod guard;
+pub mod oauth_callback;
+mod origin_check;
 pub mod proxy;
-pub mod redirect;
 pub mod server;
 pub mod sse;

@@ -1,7 +1,7 @@
 //! Encodes and decodes server-sent events, by the rules of WHATWG.
 //!
 //! ```text
-//! id: 7 ⏎ data: {"jsonrpc": ⏎ data: "2.0", …} ⏎ ⏎   ──►  Event { id: "7", data: "{\"jsonrpc\":\n\"2.0\", …}" }
+//! id: 7 ⏎ data: {"jsonrpc": ⏎ data: "2.0", …} ⏎ ⏎   ──►  SseEvent { id: "7", data: "{\"jsonrpc\":\n\"2.0\", …}" }
 //! ```
 
 use std::collections::VecDeque;
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_come_of_an_event_is_what_its_data_begins_with() {
+    fn unfinished_data_is_the_beginning_of_the_event_data() {
         let stream = b"id: 1\ndata: {\"a\":\ndata:1}\nevent: x\ndata: end";
         let mut decoder = Decoder::new(1000);
         let mut lengths = Vec::new();
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_read_by_the_rules() {
+    fn fields_are_parsed_by_the_whatwg_rules() {
         let table: &[(&str, SseEvent)] = &[
             ("\u{feff}data: x\n\n", SseEvent { data: "x".into(), ..SseEvent::default() }),
             (": hello\ndata:x\n\n", SseEvent { data: "x".into(), ..SseEvent::default() }),
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_reads_back() {
+    fn an_encoded_event_decodes_to_the_same_event() {
         let priming = SseEvent { id: Some("7".into()), ..SseEvent::default() };
         assert_eq!(encode(&priming), "id: 7\ndata: \n\n");
         assert_eq!(encode(&SseEvent::message("{\n}")), "event: message\ndata: {\ndata: }\n\n");
@@ -437,7 +437,7 @@ mod tests {
         }
 
         #[test]
-        fn any_event_survives_the_wire(
+        fn any_event_is_the_same_after_encoding_and_decoding(
             event in proptest::option::of("[^\r\n]*"), data in "[^\r]*",
             id in proptest::option::of("[^\r\n\0]*"), retry in proptest::option::of(0..u64::MAX),
         ) {

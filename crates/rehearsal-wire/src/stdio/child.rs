@@ -15,15 +15,15 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::process;
-use super::process::ProcessGroup;
-use super::read::{LineEvent, LineReader, PartialLine};
-use super::write::LineWriter;
+use super::line_reader::{LineEvent, LineReader, PartialLine};
+use super::line_writer::LineWriter;
+use super::process_group;
+use super::process_group::ProcessGroup;
 use crate::{
     BoxFuture, Connection, ConnectionEnd, Event, MESSAGE_LIMIT, Outgoing, Receiver, SendError, Sender, StopOutcome,
 };
 
-/// The time a server has to exit by itself, and again after SIGTERM.
+/// The time a server has to exit after its stdin was closed, and again after SIGTERM.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 /// How long to wait for a server's exit status and the rest of its stderr after its stdout closed.
 const EXIT_STATUS_WAIT: Duration = Duration::from_millis(1000);
@@ -31,7 +31,7 @@ const EXIT_STATUS_WAIT: Duration = Duration::from_millis(1000);
 /// Receives each line of a server's stderr as it arrives.
 pub type StderrSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How a server is asked to exit.
+/// How a server is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StopMethod {
     /// By closing its stdin; SIGTERM follows only if the server still runs after that.
@@ -52,9 +52,9 @@ pub struct ServerCommand {
     pub environment: BTreeMap<OsString, OsString>,
     /// Its working directory; ours by default.
     pub working_dir: Option<PathBuf>,
-    /// How it is asked to exit.
-    pub farewell: StopMethod,
-    /// The time it has to exit by itself after its stdin was closed, and again after SIGTERM.
+    /// How it is stopped.
+    pub stop_method: StopMethod,
+    /// The time it has to exit after its stdin was closed, and again after SIGTERM.
     pub grace: Duration,
     /// The longest message that is read or written, in bytes.
     pub message_limit: usize,
@@ -70,7 +70,7 @@ impl ServerCommand {
             arguments: Vec::new(),
             environment: BTreeMap::new(),
             working_dir: None,
-            farewell: StopMethod::default(),
+            stop_method: StopMethod::default(),
             grace: EXIT_GRACE,
             message_limit: MESSAGE_LIMIT,
             stderr: None,
@@ -87,10 +87,10 @@ impl ServerCommand {
 impl fmt::Display for ServerCommand {
     /// Writes the command as the user would type it: `npx -y server "two words"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, word) in std::iter::once(&self.program).chain(&self.arguments).enumerate() {
+        for (index, word) in std::iter::once(&self.program).chain(&self.arguments).enumerate() {
             let word = word.to_string_lossy();
             let plain = !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "'\"\\$`&|;<>()".contains(c));
-            let space = if at == 0 { "" } else { " " };
+            let space = if index == 0 { "" } else { " " };
             if plain { write!(f, "{space}{word}")? } else { write!(f, "{space}{word:?}")? }
         }
         Ok(())
@@ -113,7 +113,7 @@ pub enum SpawnError {
         program: String,
     },
     /// The program exists, but the interpreter in its first line does not.
-    #[error("{program:?} is there, but what its first line names to run it is not")]
+    #[error("{program:?} exists, but the interpreter in its first line does not")]
     NoInterpreter {
         /// The program that was found.
         program: String,
@@ -146,7 +146,7 @@ pub enum SpawnError {
 /// The server leads its own process group and gets SIGKILL when our process ends, so that neither it nor its children
 /// keep running.
 pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
-    let (process, stdin, stdout, stderr) = pipes(server).await?;
+    let (process, stdin, stdout, stderr) = start_with_pipes(server).await?;
     let tail = StderrTail::default();
     let sink = server.stderr.clone();
     let drained = tokio::spawn(tail.clone().drain(stderr, move |line| {
@@ -157,10 +157,10 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
     let lines = LineReader::new(stdout, server.message_limit);
     let shared = Arc::new(ChildSender {
         writer: LineWriter::new(stdin, lines.alone()),
-        half: lines.partial_line(),
+        partial_line: lines.partial_line(),
         process,
         tail,
-        farewell: server.farewell,
+        stop_method: server.stop_method,
         grace: server.grace,
         message_limit: server.message_limit,
     });
@@ -169,7 +169,7 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
 }
 
 /// Starts a server, and returns its process and its pipes.
-pub(super) async fn pipes(
+pub(super) async fn start_with_pipes(
     server: &ServerCommand,
 ) -> Result<(ProcessGroup, ChildStdin, ChildStdout, ChildStderr), SpawnError> {
     if let Some(path) = server.working_dir.as_deref().filter(|path| !path.is_dir()) {
@@ -177,22 +177,24 @@ pub(super) async fn pipes(
     }
     let program = || server.program.to_string_lossy().into_owned();
     let refused = |cause: io::Error| match cause.kind() {
-        io::ErrorKind::NotFound if resolved(server).is_file() => SpawnError::NoInterpreter { program: program() },
+        io::ErrorKind::NotFound if resolve_program(server).is_file() => {
+            SpawnError::NoInterpreter { program: program() }
+        }
         io::ErrorKind::NotFound => SpawnError::NoProgram { program: program() },
         io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { program: program() },
         _ => SpawnError::Refused { program: program(), cause },
     };
-    let mut child = process::spawn(command(server)).await.map_err(refused)?;
+    let mut child = process_group::spawn(command(server)).await.map_err(refused)?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(refused(io::Error::other("its pipes are missing")));
     };
-    let process = ProcessGroup::keep(child).ok_or_else(|| refused(io::Error::other("it has no process id")))?;
+    let process = ProcessGroup::new(child).ok_or_else(|| refused(io::Error::other("it has no process id")))?;
     Ok((process, stdin, stdout, stderr))
 }
 
 fn command(server: &ServerCommand) -> Command {
-    let mut command = Command::new(resolved(server));
+    let mut command = Command::new(resolve_program(server));
     command
         .args(&server.arguments)
         .envs(&server.environment)
@@ -204,12 +206,12 @@ fn command(server: &ServerCommand) -> Command {
     if let Some(path) = &server.working_dir {
         command.current_dir(path);
     }
-    die_with_parent(&mut command);
+    kill_with_parent(&mut command);
     command
 }
 
 /// Resolves the program: a relative path with a slash is relative to our working directory, not to the server's.
-fn resolved(server: &ServerCommand) -> PathBuf {
+fn resolve_program(server: &ServerCommand) -> PathBuf {
     let program = Path::new(&server.program);
     let relative = program.is_relative() && program.components().count() > 1;
     if relative && server.working_dir.is_some() {
@@ -220,7 +222,7 @@ fn resolved(server: &ServerCommand) -> PathBuf {
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the parent-death signal can only be set between fork and exec")]
-fn die_with_parent(command: &mut Command) {
+fn kill_with_parent(command: &mut Command) {
     let parent = nix::unistd::getpid();
     let set = move || {
         nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
@@ -236,15 +238,15 @@ fn die_with_parent(command: &mut Command) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn die_with_parent(_: &mut Command) {}
+fn kill_with_parent(_: &mut Command) {}
 
 #[derive(Debug)]
 struct ChildSender {
     writer: LineWriter,
-    half: Arc<PartialLine>,
+    partial_line: Arc<PartialLine>,
     process: ProcessGroup,
     tail: StderrTail,
-    farewell: StopMethod,
+    stop_method: StopMethod,
     grace: Duration,
     message_limit: usize,
 }
@@ -255,7 +257,7 @@ impl Sender for ChildSender {
     }
 
     fn current_problem(&self, _: Channel) -> Option<String> {
-        self.half.in_words()
+        self.partial_line.describe()
     }
 
     fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
@@ -292,11 +294,11 @@ impl Sender for ChildSender {
             }
             // A server that does not read may keep a writer blocked, and with it the pipe open; then SIGTERM follows.
             let _ = tokio::time::timeout(self.grace, self.writer.close()).await;
-            let patience = match self.farewell {
+            let exit_wait = match self.stop_method {
                 StopMethod::CloseStdin => self.grace,
                 StopMethod::Terminate => Duration::ZERO,
             };
-            self.process.stop(patience, self.grace).await
+            self.process.stop(exit_wait, self.grace).await
         })
     }
 
@@ -334,7 +336,9 @@ impl Receiver for ChildReceiver {
                     LineEvent::Message(message) => {
                         return Poll::Ready(Event::Message { channel: Channel::MAIN, message, head: None });
                     }
-                    LineEvent::End => ChildState::Ending(Box::pin(ending(self.shared.clone(), self.drained.take()))),
+                    LineEvent::End => {
+                        ChildState::Ending(Box::pin(wait_for_end(self.shared.clone(), self.drained.take())))
+                    }
                     LineEvent::Failed(error) => ChildState::Ended(ConnectionEnd::Failed { why: error.to_string() }),
                 },
                 ChildState::Ending(ending) => ChildState::Ended(std::task::ready!(ending.as_mut().poll(context))),
@@ -345,7 +349,7 @@ impl Receiver for ChildReceiver {
 }
 
 /// Waits for the exit status and the rest of the stderr of a server whose stdout has closed, up to a time limit.
-async fn ending(shared: Arc<ChildSender>, drained: Option<JoinHandle<()>>) -> ConnectionEnd {
+async fn wait_for_end(shared: Arc<ChildSender>, drained: Option<JoinHandle<()>>) -> ConnectionEnd {
     let status = shared.process.wait(EXIT_STATUS_WAIT).await;
     if let (Some(_), Some(drained)) = (status, drained) {
         // A child of the server may keep its stderr open for ever.
@@ -365,9 +369,9 @@ impl fmt::Debug for ChildState {
 }
 
 /// The number of lines to keep.
-const LINES: usize = 100;
+const MAX_LINES: usize = 100;
 /// The length to keep of each line, in bytes.
-const WIDTH: usize = 4096;
+const LINE_LIMIT: usize = 4096;
 
 /// The last lines of a child's stderr.
 #[derive(Clone, Debug, Default)]
@@ -381,8 +385,8 @@ impl StderrTail {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// Reads to the end, so that the writer never blocks. Calls `also` with every line.
-    pub(super) async fn drain(self, mut from: impl AsyncRead + Unpin, also: impl Fn(&str)) {
+    /// Reads to the end, so that the writer never blocks. Calls `on_line` with every line.
+    pub(super) async fn drain(self, mut from: impl AsyncRead + Unpin, on_line: impl Fn(&str)) {
         let mut chunk = vec![0; 16 * 1024];
         let mut line = Vec::new();
         loop {
@@ -393,34 +397,34 @@ impl StderrTail {
             let mut rest = &chunk[..count];
             while let Some(end) = memchr::memchr(b'\n', rest) {
                 extend(&mut line, &rest[..end]);
-                self.push(&line, &also);
+                self.push(&line, &on_line);
                 line.clear();
                 rest = &rest[end + 1..];
             }
             extend(&mut line, rest);
         }
         if !line.is_empty() {
-            self.push(&line, &also);
+            self.push(&line, &on_line);
         }
     }
 
-    fn push(&self, line: &[u8], also: &impl Fn(&str)) {
+    fn push(&self, line: &[u8], on_line: &impl Fn(&str)) {
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned();
         let shown = line.clone();
         {
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            if lines.len() == LINES {
+            if lines.len() == MAX_LINES {
                 lines.pop_front();
             }
             lines.push_back(line);
         }
         // If the callback panics, reading must continue: otherwise the server blocks on a full stderr pipe.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| also(&shown)));
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| on_line(&shown)));
     }
 }
 
 fn extend(line: &mut Vec<u8>, more: &[u8]) {
-    let room = WIDTH.saturating_sub(line.len());
+    let room = LINE_LIMIT.saturating_sub(line.len());
     line.extend_from_slice(&more[..more.len().min(room)]);
 }
 
@@ -434,7 +438,7 @@ mod tests {
         let flood: String = (0..100_000).map(|number| format!("line {number}\n")).collect();
         tail.clone().drain((flood + "the end").as_bytes(), |_| {}).await;
         let lines = tail.lines();
-        assert_eq!((lines.len(), lines[0].as_str()), (LINES, "line 99901"));
+        assert_eq!((lines.len(), lines[0].as_str()), (MAX_LINES, "line 99901"));
         assert_eq!(lines[99], "the end");
     }
 
@@ -442,6 +446,6 @@ mod tests {
     async fn a_line_without_end_does_not_grow() {
         let tail = StderrTail::default();
         tail.clone().drain(&vec![b'x'; 10_000_000][..], |_| {}).await;
-        assert_eq!(tail.lines()[0].len(), WIDTH);
+        assert_eq!(tail.lines()[0].len(), LINE_LIMIT);
     }
 }

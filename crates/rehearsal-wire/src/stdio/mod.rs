@@ -3,18 +3,18 @@
 //! ```text
 //! child: stdin  ◄── LineWriter ◄── Sender        own: stdin  ──► LineReader ──► Receiver
 //!        stdout ──► LineReader ──► Receiver           stdout ◄── LineWriter ◄── Sender
-//!        stderr ──► Tail (the last lines)
+//!        stderr ──► StderrTail (the last lines)
 //! ```
 
 mod child;
-mod misbehave;
-mod own;
-mod process;
-mod read;
+mod fault;
+mod line_reader;
+mod line_writer;
+mod own_stdio;
+mod process_group;
 mod relay;
 pub(crate) mod watchdog;
-mod write;
 
 pub use child::{ServerCommand, SpawnError, StderrSink, StopMethod, spawn};
-pub use own::own_stdio;
+pub use own_stdio::own_stdio;
 pub use relay::{ClientStreams, Relay, RelayEnd, RelayTap, StdioStream};

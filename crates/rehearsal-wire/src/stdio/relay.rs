@@ -21,8 +21,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
-use super::child::{ServerCommand, SpawnError, pipes};
-use super::process::ProcessGroup;
+use super::child::{ServerCommand, SpawnError, start_with_pipes};
+use super::process_group::ProcessGroup;
 
 /// The size of one read; also the capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
@@ -94,7 +94,7 @@ pub struct Relay {
     output: Direction,
     error: Direction,
     /// The client's output, as long as it is open.
-    listens: Weak<File>,
+    client_output: Weak<File>,
 }
 
 impl Relay {
@@ -107,17 +107,17 @@ impl Relay {
         tap: Arc<dyn RelayTap>,
     ) -> Result<Relay, SpawnError> {
         let refused = |cause| SpawnError::Refused { program: server.program.to_string_lossy().into_owned(), cause };
-        let (process, stdin, stdout, stderr) = pipes(server).await?;
+        let (process, stdin, stdout, stderr) = start_with_pipes(server).await?;
         let stdin = File::from(stdin.into_owned_fd().map_err(refused)?);
         let stdout = File::from(stdout.into_owned_fd().map_err(refused)?);
         let stderr = File::from(stderr.into_owned_fd().map_err(refused)?);
         let output = Arc::new(File::from(client.output));
-        let listens = Arc::downgrade(&output);
-        let flow = |stream, from, to| Direction::start(stream, from, to, tap.clone()).map_err(refused);
-        let output = flow(StdioStream::Stdout, stdout, output)?;
-        let error = flow(StdioStream::Stderr, stderr, Arc::new(File::from(client.error)))?;
-        let input = flow(StdioStream::Stdin, File::from(client.input), Arc::new(stdin))?;
-        Ok(Relay { process, grace: server.grace, input, output, error, listens })
+        let client_output = Arc::downgrade(&output);
+        let start = |stream, from, to| Direction::start(stream, from, to, tap.clone()).map_err(refused);
+        let output = start(StdioStream::Stdout, stdout, output)?;
+        let error = start(StdioStream::Stderr, stderr, Arc::new(File::from(client.error)))?;
+        let input = start(StdioStream::Stdin, File::from(client.input), Arc::new(stdin))?;
+        Ok(Relay { process, grace: server.grace, input, output, error, client_output })
     }
 
     /// Waits until the server has exited and all its output was forwarded.
@@ -126,21 +126,21 @@ impl Relay {
     /// longer reads either, the server is stopped. The processes that the server started are killed with it.
     pub async fn ended(&self) -> RelayEnd {
         let status = tokio::select! {
-            status = self.process.ended() => status,
+            status = self.process.wait_for_exit() => status,
             () = self.wait_for_client_exit() => {
                 self.process.stop(self.grace, self.grace).await;
                 self.process.status()
             }
         };
-        let client_closed = self.input.place() == DirectionState::Done(DirectionEnd::Ended);
-        self.output.drained(&self.process).await;
-        self.error.drained(&self.process).await;
+        let client_closed = self.input.state() == DirectionState::Done(DirectionEnd::Ended);
+        self.output.wait_until_drained(&self.process).await;
+        self.error.wait_until_drained(&self.process).await;
         RelayEnd { status, client_closed }
     }
 
     /// Sends a signal to the server and its children, waits, and kills what still runs.
     pub async fn stop(&self, signal: Signal) -> RelayEnd {
-        self.process.end(signal, self.grace).await;
+        self.process.stop_with(signal, self.grace).await;
         self.ended().await
     }
 
@@ -151,11 +151,11 @@ impl Relay {
 
     /// Waits until the client has disconnected: it neither writes nor reads.
     async fn wait_for_client_exit(&self) {
-        self.input.done().await;
+        self.input.wait_until_done().await;
         loop {
             // If the server closed its stdout, there is no more output to read either.
-            let listens = self.listens.upgrade().is_some_and(|output| !is_broken(&output));
-            if !listens {
+            let client_output = self.client_output.upgrade().is_some_and(|output| !is_broken(&output));
+            if !client_output {
                 return;
             }
             tokio::time::sleep(CLIENT_POLL_INTERVAL).await;
@@ -166,12 +166,12 @@ impl Relay {
 /// One direction of the relay.
 #[derive(Debug)]
 struct Direction {
-    /// A [`Place`] as a number.
-    place: Arc<AtomicU8>,
+    /// A [`DirectionState`] as a number.
+    state: Arc<AtomicU8>,
     done: watch::Receiver<()>,
 }
 
-/// What a flow is doing.
+/// What a direction is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectionState {
     /// It waits for bytes to forward.
@@ -181,7 +181,7 @@ enum DirectionState {
     Done(DirectionEnd),
 }
 
-/// Why a flow ended.
+/// Why a direction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectionEnd {
     /// The input ended.
@@ -204,43 +204,43 @@ impl DirectionState {
 impl Direction {
     fn start(stream: StdioStream, from: File, to: Arc<File>, tap: Arc<dyn RelayTap>) -> io::Result<Direction> {
         let (finished, done) = watch::channel(());
-        let place = Arc::new(AtomicU8::new(DirectionState::Reading.number()));
-        let seen = place.clone();
+        let state = Arc::new(AtomicU8::new(DirectionState::Reading.number()));
+        let seen = state.clone();
         let run = move || {
-            let end = flow(stream, from, &to, &*tap, &place);
+            let end = forward(stream, from, &to, &*tap, &state);
             // The state is stored before the pipe is closed. A server that exits because its stdin was closed must find
             // it stored, and a caller that waits for the end must find the file closed.
-            place.store(DirectionState::Done(end).number(), Ordering::Release);
+            state.store(DirectionState::Done(end).number(), Ordering::Release);
             drop(to);
             drop(finished);
         };
         std::thread::Builder::new().name(format!("rehearsal-{stream:?}").to_lowercase()).spawn(run)?;
-        Ok(Direction { place: seen, done })
+        Ok(Direction { state: seen, done })
     }
 
-    fn place(&self) -> DirectionState {
+    fn state(&self) -> DirectionState {
         let all = [
             DirectionState::Reading,
             DirectionState::Writing,
             DirectionState::Done(DirectionEnd::Ended),
             DirectionState::Done(DirectionEnd::ReaderGone),
         ];
-        let number = self.place.load(Ordering::Acquire);
-        all.into_iter().find(|place| place.number() == number).expect("only numbers of places are stored")
+        let number = self.state.load(Ordering::Acquire);
+        all.into_iter().find(|state| state.number() == number).expect("only numbers of states are stored")
     }
 
-    async fn done(&self) {
-        // The sender is only dropped, when the flow ends; no value is ever sent.
+    async fn wait_until_done(&self) {
+        // The sender is only dropped, when the direction ends; no value is ever sent.
         let _ = self.done.clone().changed().await;
     }
 
     /// Waits until all output from before the server's exit was forwarded.
-    async fn drained(&self, server: &ProcessGroup) {
+    async fn wait_until_drained(&self, server: &ProcessGroup) {
         loop {
-            if tokio::time::timeout(DRAIN_TIMEOUT, self.done()).await.is_ok() {
+            if tokio::time::timeout(DRAIN_TIMEOUT, self.wait_until_done()).await.is_ok() {
                 return;
             }
-            match self.place() {
+            match self.state() {
                 // The client reads slowly; there is no time limit for that.
                 DirectionState::Writing => {}
                 // A child of the server holds the pipe open.
@@ -253,10 +253,10 @@ impl Direction {
 }
 
 /// Forwards bytes as they arrive.
-fn flow(stream: StdioStream, mut from: File, to: &File, tap: &dyn RelayTap, place: &AtomicU8) -> DirectionEnd {
+fn forward(stream: StdioStream, mut from: File, to: &File, tap: &dyn RelayTap, state: &AtomicU8) -> DirectionEnd {
     let mut chunk = vec![0; CHUNK];
     let done = loop {
-        place.store(DirectionState::Reading.number(), Ordering::Release);
+        state.store(DirectionState::Reading.number(), Ordering::Release);
         let count = match from.read(&mut chunk) {
             Ok(0) => break DirectionEnd::Ended,
             Ok(count) => count,
@@ -264,7 +264,7 @@ fn flow(stream: StdioStream, mut from: File, to: &File, tap: &dyn RelayTap, plac
             Err(_) => break DirectionEnd::Ended,
         };
         tap.passing(stream, &chunk[..count]);
-        place.store(DirectionState::Writing.number(), Ordering::Release);
+        state.store(DirectionState::Writing.number(), Ordering::Release);
         if write_all(to, &chunk[..count]).is_err() {
             break DirectionEnd::ReaderGone;
         }

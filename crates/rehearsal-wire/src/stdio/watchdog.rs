@@ -70,10 +70,10 @@ fn write_line(line: std::fmt::Arguments<'_>) {
 }
 
 fn start() -> Option<Mutex<ChildStdin>> {
-    started()?.stdin.take().map(Mutex::new)
+    spawn_shell()?.stdin.take().map(Mutex::new)
 }
 
-fn started() -> Option<Child> {
+fn spawn_shell() -> Option<Child> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     // Its own process group, so that Ctrl-C at a terminal does not end it. Its working directory is `/`, so that it
@@ -87,10 +87,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_still_on_the_list_is_done_and_nothing_else() {
+    fn the_watchdog_runs_only_the_commands_left_on_its_list() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        let mut watchdog = started().unwrap();
+        let mut watchdog = spawn_shell().unwrap();
         let mut pipe = watchdog.stdin.take().unwrap();
         let touch = |name: &str| format!("echo {name} >> '{}'", log.display());
         for (key, words) in [("1", "one"), ("11", "eleven"), ("two", "two  words"), ("three", "three")] {

@@ -303,7 +303,7 @@ pub(super) fn quoted(names: &[String], between: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearsal::core::protocol::tool::ListItem;
+    use rehearsal::core::protocol::list_item::ListItem;
     use serde_json::json;
 
     #[test]

@@ -271,7 +271,7 @@ impl ClientConnection {
                 }
             }
             PairingEvent::Opened { key, .. } => asked.push(key),
-            PairingEvent::Loose { message, why } => self.keep(message.message, why),
+            PairingEvent::Unpaired { message, why } => self.keep(message.message, why),
             PairingEvent::Batch(steps) => steps.into_iter().for_each(|step| self.take(step, status, asked)),
             PairingEvent::Completed { tag: None, .. } | PairingEvent::Cancelled { .. } => {}
         }

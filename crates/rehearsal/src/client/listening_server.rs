@@ -116,7 +116,7 @@ impl Drop for ListeningServer {
 fn with_stderr_scan(command: &ServerCommand, found: mpsc::UnboundedSender<ListenAddress>) -> ServerCommand {
     let mut command = command.clone();
     let also = command.stderr.take();
-    command.farewell = StopMethod::Terminate;
+    command.stop_method = StopMethod::Terminate;
     command.stderr = Some(Arc::new(move |line: &str| {
         if let Some(place) = ListenAddress::in_line(line) {
             // The receiver is dropped after the first address.

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use rehearsal_core::json::Path;
 use rehearsal_core::message::Method;
 use rehearsal_core::protocol::header::BadHeaderParam;
-use rehearsal_core::protocol::tool::{ListItem, UnnamedItem};
+use rehearsal_core::protocol::list_item::{ListItem, UnnamedItem};
 use rehearsal_core::protocol::{Prompt, Resource, ResourceTemplate, Tool, header};
 use serde_json::{Value, json};
 

@@ -152,7 +152,7 @@ impl Endpoint {
         } else {
             http_client::connect(options)
         };
-        connection.map_err(|error| bad(http_client::in_words(&error)))
+        connection.map_err(|error| bad(http_client::join_causes(&error)))
     }
 }
 

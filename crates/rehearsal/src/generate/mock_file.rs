@@ -6,7 +6,7 @@ use std::time::Duration;
 use rehearsal_core::answer::{UriTemplate, declaring};
 use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::protocol::{Revision, code};
-use rehearsal_core::script::mock::write::{DraftAnswer, DraftBody, DraftItem, DraftQuestion, DraftStep, MockDraft};
+use rehearsal_core::script::mock::write::{DraftAnswer, DraftBody, DraftInputRequest, DraftItem, DraftStep, MockDraft};
 use rehearsal_core::script::mock::{RequestEntry, Validate};
 use serde_json::{Map, Value, json};
 
@@ -46,7 +46,7 @@ pub fn generate_mock(model: &ServerModel, source: &str) -> Generated {
         Some(capabilities) => declaring(draft, capabilities),
         None => draft,
     };
-    Generated { files: vec![("server.mock.yaml".to_owned(), draft.written())], left_out }
+    Generated { files: vec![("server.mock.yaml".to_owned(), draft.to_text())], left_out }
 }
 
 struct MockFileWriter<'a> {
@@ -155,7 +155,7 @@ impl<'a> MockFileWriter<'a> {
             }
             let answers = rules(listed, &requests, nothing());
             templates.push(DraftItem {
-                exactly: pattern.is_none(),
+                verbatim: pattern.is_none(),
                 complete,
                 ..DraftItem::new(listed.clone(), answers)
             });
@@ -269,12 +269,12 @@ fn draft_answer(answer: &RecordedAnswer) -> DraftAnswer {
 
 fn step(event: &PrecedingEvent) -> DraftStep {
     match event {
-        PrecedingEvent::EmptyRound => DraftStep::Again,
+        PrecedingEvent::EmptyRound => DraftStep::EmptyRound,
         PrecedingEvent::Notification { method, params } => {
             DraftStep::Notify { method: method.as_str().to_owned(), params: params.clone() }
         }
         PrecedingEvent::InputRequests(requests) => {
-            let question = |it: &RecordedInputRequest| DraftQuestion {
+            let question = |it: &RecordedInputRequest| DraftInputRequest {
                 name: it.name.clone(),
                 method: it.method.as_str().to_owned(),
                 params: it.params.clone(),

@@ -185,7 +185,7 @@ fn details(view: &QueueView) -> Value {
 
 /// A response as it will go on the wire.
 fn prepared(response: &Prepared) -> Value {
-    let mut shown = match &response.said {
+    let mut shown = match &response.body {
         ResponseBody::Result(result) => json!({"result": result}),
         ResponseBody::Error(error) => {
             let data = error.data.as_ref().and_then(|data| data.value().ok());

@@ -4,7 +4,7 @@
 //! are never called: their answers are made up.
 
 use rehearsal_core::answer::keep_listed_forms;
-use rehearsal_core::protocol::tool::PromptArgument;
+use rehearsal_core::protocol::list_item::PromptArgument;
 use rehearsal_core::protocol::{Era, Prompt, Resource, ResourceTemplate, Revision, Tool};
 use rehearsal_core::schema::example;
 use rehearsal_core::script::ScriptError;
@@ -68,8 +68,8 @@ pub async fn draft(client: &Client, surface: ServerLists, comment: &str) -> Resu
         draft.prompts.push(asking.prompt(prompt).await);
     }
     let capabilities = client.server_capabilities().as_object().cloned().unwrap_or_default();
-    let faithful = keep_listed_forms(draft, &capabilities, client.revision())?;
-    Ok(DraftedMock { text: faithful.written(), remarks: asking.remarks })
+    let verbatim = keep_listed_forms(draft, &capabilities, client.revision())?;
+    Ok(DraftedMock { text: verbatim.to_text(), remarks: asking.remarks })
 }
 
 /// A server of the handshake era speaks what it agreed on and, as far as anybody knows, what came before. One of 2026-07-28

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rehearsal_wire::BoxFuture;
-use rehearsal_wire::http::redirect::CallbackListener;
+use rehearsal_wire::http::oauth_callback::CallbackListener;
 
 use super::login::parameter;
 use super::options::OAuthError;

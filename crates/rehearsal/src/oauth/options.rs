@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rehearsal_wire::http::client::in_words;
+use rehearsal_wire::http::client::join_causes;
 use rmcp::transport::auth::AuthError;
 
 use super::client_registration::{Algorithm, SigningKey};
@@ -116,7 +116,7 @@ impl fmt::Debug for OAuth {
 #[derive(Debug, thiserror::Error)]
 pub enum OAuthError {
     /// Discovery, registration or the exchange of a token failed.
-    #[error("{}", in_words(.0))]
+    #[error("{}", join_causes(.0))]
     Protocol(#[from] AuthError),
     /// The user or the authorization server refused.
     #[error("the authorization server answered {error:?}{}", because(.description))]

@@ -2,7 +2,7 @@
 
 use rehearsal::core::json::{JsonType, excerpt};
 use rehearsal::core::protocol::Prompt;
-use rehearsal::core::protocol::tool::PromptArgument;
+use rehearsal::core::protocol::list_item::PromptArgument;
 use serde_json::Value;
 
 /// Maximum length of a list of choices, in characters.

@@ -134,7 +134,7 @@ impl OpenRequests {
                 None
             }
             // A batch inside a batch is garbled, so there is none here.
-            PairingEvent::Attached { .. } | PairingEvent::Loose { .. } | PairingEvent::Batch(_) => None,
+            PairingEvent::Attached { .. } | PairingEvent::Unpaired { .. } | PairingEvent::Batch(_) => None,
         }
     }
 

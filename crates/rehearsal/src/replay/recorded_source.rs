@@ -161,7 +161,7 @@ impl ReplayState {
             Era::Modern => introduction.discover(request, &Revision::ALL),
         };
         let answer = Answer::protocol(reply);
-        let Some(recorded) = recorded.filter(|it| !it.things.is_empty() && request.context.era() == Era::Legacy) else {
+        let Some(recorded) = recorded.filter(|it| !it.events.is_empty() && request.context.era() == Era::Legacy) else {
             return Ok(Offer::Answer(answer));
         };
         // What follows the handshake is in the version that was negotiated.
@@ -181,7 +181,7 @@ impl ReplayState {
     /// The recorded answer to a request.
     fn find(&self, request: &Arc<IncomingRequest>, context: &mut AnswerContext<'_>) -> io::Result<Offer> {
         let key = self.options.likeness.key(&request.method, Some(&request.params));
-        match ContinuedRound::of(request, key, context) {
+        match ContinuedRound::from_request(request, key, context) {
             Ok(None) => {}
             Ok(Some(round)) => {
                 // After a URL elicitation the client repeats the request, and gets what was recorded next.
@@ -229,7 +229,7 @@ impl ReplayState {
                 let mut rounds = self.tape.rounds(number)?;
                 if is_list && is_again {
                     // A client that lists whenever a list has changed would never stop.
-                    rounds.iter_mut().for_each(|round| Arc::make_mut(round).things.clear());
+                    rounds.iter_mut().for_each(|round| Arc::make_mut(round).events.clear());
                 }
                 self.count_match(&rounds, is_again);
                 let answer = RecordedAnswer { again: is_again, ..self.recorded_answer(rounds, request, key)? };

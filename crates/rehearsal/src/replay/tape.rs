@@ -115,8 +115,8 @@ impl IndexedTrace {
                 true => thing.span.call(text).map(|call| RelatedEvent::Call(Box::new(call))),
                 false => thing.span.entry(text).map(RelatedEvent::Entry),
             };
-            let place = if thing.is_late { EventPhase::After } else { EventPhase::Before };
-            Ok(ReplayEvent { what: what.ok_or_else(changed)?, place })
+            let phase = if thing.is_late { EventPhase::After } else { EventPhase::Before };
+            Ok(ReplayEvent { event: what.ok_or_else(changed)?, phase })
         });
         let things = things.collect::<io::Result<Vec<_>>>()?;
         let facts = self.facts(exchange.session)?;
@@ -126,7 +126,7 @@ impl IndexedTrace {
             session: exchange.session,
             place: place.into(),
             call,
-            things,
+            events: things,
             revision: exchange.revision(),
             adapted: Arc::default(),
         });

@@ -77,8 +77,8 @@ async fn until_reply(
             Action::NotifySubscribers(change) => {
                 connection.server.changes.send_and_wait(BroadcastEvent::Change(change)).await;
             }
-            Action::Ask(requests) => call.send_inputs(&requests, None, pending).await,
-            Action::Await(names) => {
+            Action::RequestInput(requests) => call.send_inputs(&requests, None, pending).await,
+            Action::AwaitInput(names) => {
                 for name in names {
                     if let Some(input) = call.await_input(&name, pending).await.ok()? {
                         responder.responder.set_input(&name, input);
@@ -116,9 +116,9 @@ pub(super) async fn execute_deferred(connection: &ServerConnection, deferred: De
             Action::NotifySubscribers(change) => {
                 notify_recorded(connection, Channel::MAIN, request.context.era(), change).await;
             }
-            Action::Ask(requests) => send_inputs(connection, &requests).await,
+            Action::RequestInput(requests) => send_inputs(connection, &requests).await,
             Action::End => return,
-            Action::Await(_)
+            Action::AwaitInput(_)
             | Action::CancelInput(..)
             | Action::CloseStream { .. }
             | Action::StartTask(_)

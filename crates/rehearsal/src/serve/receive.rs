@@ -279,7 +279,7 @@ async fn carry_out(call: ActiveRequest, next: Next) {
         Next::Merge(upstream) => {
             // A handshake has no context yet; the upstream is connected with what it will settle.
             let context = match call.request.method == Method::INITIALIZE {
-                true => RequestContext::of_handshake(&call.request.params, call.chain.surface().revisions()),
+                true => RequestContext::from_handshake(&call.request.params, call.chain.surface().revisions()),
                 false => None,
             };
             let context = context.unwrap_or_else(|| call.request.context.clone());

@@ -54,8 +54,8 @@ pub(super) async fn listen(
             Action::End => first = None,
             Action::NotifySubscribers(_)
             | Action::Notify { .. }
-            | Action::Ask(_)
-            | Action::Await(_)
+            | Action::RequestInput(_)
+            | Action::AwaitInput(_)
             | Action::CancelInput(..)
             | Action::CloseStream { .. }
             | Action::StartTask(_)

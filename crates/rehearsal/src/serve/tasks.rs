@@ -182,8 +182,8 @@ impl Work {
                 Action::NotifySubscribers(change) => {
                     self.server.changes.send_and_wait(BroadcastEvent::Change(change)).await;
                 }
-                Action::Ask(requests) => self.change(TaskStatus::InputRequired(requests)),
-                Action::Await(_) => {
+                Action::RequestInput(requests) => self.change(TaskStatus::InputRequired(requests)),
+                Action::AwaitInput(_) => {
                     let Some((name, input)) = inputs.recv().await else { return };
                     responder.responder.set_input(&name, input);
                     while let Ok((name, input)) = inputs.try_recv() {

@@ -28,7 +28,7 @@ impl MatchedPaths {
     /// What of a live answer does not fit, and what is not there any more. An element of an array that went is counted with
     /// its array, unless it is such a place itself.
     fn unfit(&self, before: &Value, after: &Value) -> Vec<Difference> {
-        let (was, is) = (self.places.located(before), self.places.located(after));
+        let (was, is) = (self.places.find_all(before), self.places.find_all(after));
         let gone = was.iter().filter(|path| !is.contains(path) && !self.matcher.matches_optional(None));
         let gone = gone.filter(|path| lacks(after, path)).map(|path| {
             let mismatch = Mismatch { path: path.clone(), expected: self.matcher.to_string(), got: None };
@@ -80,7 +80,7 @@ impl IgnoredPaths {
             return differences(before, after);
         }
         // Ignored elements are not removed, because that would change the index of the elements after them.
-        let (was, is) = (self.places.located(before), self.places.located(after));
+        let (was, is) = (self.places.find_all(before), self.places.find_all(after));
         let mut left = (before.clone(), after.clone());
         self.places.remove_members_from(&mut left.0);
         self.places.remove_members_from(&mut left.1);

@@ -1,6 +1,9 @@
-//! Arrows point one way, and the core stays pure.
+//! Dependencies point in one direction, the core does no I/O, and names and words follow the glossary.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
+
+mod type_names;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,7 +15,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The direct dependencies of each crate of ours, tests aside.
+/// The direct dependencies of each crate of the workspace, without those of tests.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).current_dir(root());
@@ -139,7 +142,7 @@ fn assert_order(crate_name: &str, order: &[&str]) {
 }
 
 #[test]
-fn every_way_to_name_a_module_of_the_crate_is_seen() {
+fn every_syntax_for_a_module_path_is_parsed() {
     let code = "use crate::a;\nuse crate::{\n    b::{self, X},\n    c,\n};\nuse super::super::d::Y;\nlet e = rehearsal::e::z();";
     let names: Vec<String> = names_from_the_root(code, 2).into_iter().map(|(_, name)| name).collect();
     assert_eq!(names, ["a", "b", "c", "", "e", "d"]);

@@ -3,7 +3,7 @@
 use crate::fixture::{Fixture, rehearse};
 
 #[test]
-fn what_a_tool_asks_is_answered_in_both_eras() {
+fn input_requests_of_a_tool_are_answered_in_both_eras() {
     let answer = r#"--answer elicitation/create='{"action": "accept", "content": {"name": "Ada"}}'"#;
     rehearse!(Fixture::new(), &format!("rehearse call ask question=Who? {answer} -- tiny-server"), @r"
 exit: 0
@@ -58,14 +58,20 @@ new roots
 }
 
 #[test]
-fn several_answers_are_given_in_turn_and_the_last_one_again() {
+fn several_answers_are_sent_in_order_and_the_last_repeats() {
     let initialize = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"curious"}}}"#;
-    let question = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"roots/list"}}"#);
+    let roots_request = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"roots/list"}}"#);
     let result = r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"thank you"}]}}"#;
-    let said = [initialize.to_owned(), question("first"), question("second"), question("third"), result.to_owned()];
-    let server = "read line; sed -n 1p said; read line; read line; \
-                  for n in 2 3 4; do sed -n ${n}p said; read line; done; sed -n 5p said; cat > /dev/null";
-    let fixture = Fixture::new().file("said", &(said.join("\n") + "\n")).file("server", server);
+    let responses = [
+        initialize.to_owned(),
+        roots_request("first"),
+        roots_request("second"),
+        roots_request("third"),
+        result.to_owned(),
+    ];
+    let server = "read line; sed -n 1p responses; read line; read line; \
+                  for n in 2 3 4; do sed -n ${n}p responses; read line; done; sed -n 5p responses; cat > /dev/null";
+    let fixture = Fixture::new().file("responses", &(responses.join("\n") + "\n")).file("server", server);
     let answers = r#"--answer roots/list='{"roots": []}' --answer roots/list='{"roots": [{"uri": "file:///two"}]}'"#;
     let line = format!(
         "rehearse call x --args '{{}}' {answers} -v --protocol legacy -- sh server 2>&1 | grep -E '^> .*roots.:'"
@@ -81,7 +87,7 @@ exit: 0
 }
 
 #[test]
-fn a_question_without_an_answer_is_shown_with_a_way_to_answer_it() {
+fn a_server_request_without_an_answer_is_reported_with_a_hint() {
     rehearse!(Fixture::new(), "rehearse call ask question=Who? -- tiny-server", @r#"
 exit: 1
 ----- stderr -----
@@ -107,7 +113,7 @@ hint: answer it: --answer elicitation/create='{"action":"accept","content":{}}'
 }
 
 #[test]
-fn an_answer_that_is_none_is_refused_before_anything_starts() {
+fn an_invalid_answer_flag_is_refused_before_the_server_starts() {
     rehearse!(Fixture::new(), "rehearse call ask --answer elicitation/create='{action: accept}' -- tiny-server", @r#"
 exit: 2
 ----- stderr -----

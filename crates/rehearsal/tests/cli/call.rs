@@ -17,7 +17,7 @@ exit: 0
 }
 
 #[test]
-fn what_is_not_text_is_told_in_one_line() {
+fn content_that_is_not_text_is_shown_in_one_line() {
     rehearse!(Fixture::new(), "rehearse call picture -- tiny-server", @r"
     exit: 0
     ----- stdout -----
@@ -105,7 +105,7 @@ fn a_word_that_is_no_argument_is_probably_a_command() {
 }
 
 #[test]
-fn a_tool_that_says_that_it_failed_ends_with_status_1() {
+fn a_tool_error_exits_with_status_1() {
     rehearse!(Fixture::new(), "rehearse call fail message='out of rain' -- tiny-server", @r"
 exit: 1
 ----- stdout -----
@@ -127,7 +127,7 @@ error: -32602: unknown tool "ecoh"
 }
 
 #[test]
-fn what_is_not_json_is_told_with_its_place() {
+fn invalid_json_args_are_reported_with_their_position() {
     rehearse!(Fixture::new(), r#"rehearse call echo --args '{"message": hello}' -- tiny-server"#, @r#"
 exit: 2
 ----- stderr -----
@@ -199,7 +199,7 @@ fn a_result_of_another_shape_is_shown_and_is_a_failure() {
 }
 
 #[test]
-fn the_last_word_is_ours_though_the_server_goes_on_logging() {
+fn the_result_is_printed_after_the_log_lines_of_the_server() {
     let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"again"}}"#;
     let opened =
         r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}}"#;

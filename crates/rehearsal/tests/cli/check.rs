@@ -7,7 +7,7 @@ use rehearsal::core::script::read;
 
 use crate::fixture::{Fixture, rehearse};
 
-/// Every broken file of the repository says what is wrong, where, and what to do.
+/// The error of every broken file of the repository has a location and a hint.
 #[test]
 fn each_broken_file_gets_a_located_error() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mocks/broken");
@@ -44,9 +44,9 @@ fn a_file_without_mistakes_is_only_counted() {
     "#);
 }
 
-/// What only shows when a file is made ready is found as well.
+/// Errors that appear only when a file is compiled are found as well.
 #[test]
-fn templates_and_the_files_that_are_named_are_checked() {
+fn templates_and_referenced_files_are_checked() {
     let mock = "tools:\n  - name: a\n    answers: [{ text: \"{{ arguments.city \" }]\n\
                 resources: [{ uri: \"notes://today\", file: notes.md }]\n";
     let fixture = Fixture::new().file("m.yaml", mock);
@@ -81,7 +81,7 @@ fn the_schema_for_editors_is_up_to_date() {
 }
 
 #[test]
-fn the_gallery_has_no_mistakes() {
+fn the_example_mocks_have_no_errors() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
     let played = Fixture::new().run(&format!("rehearse check {}/*.mock.yaml", folder.display()));
     assert!(played.starts_with("exit: 0\n"), "{played}");
@@ -89,7 +89,7 @@ fn the_gallery_has_no_mistakes() {
 
 /// An editor must not complain about a file that has no mistakes.
 #[test]
-fn the_gallery_fits_the_schema_for_editors() {
+fn the_example_mocks_conform_to_the_editor_schema() {
     let schema: serde_json::Value = serde_json::from_str(include_str!("../../../../schemas/mock.schema.json")).unwrap();
     let schema = Schema::compile(&schema).unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A fixture with an engine that runs `tiny-server` here, whatever it is asked to run.
+/// A fixture with a container engine that always runs `tiny-server` on this machine.
 fn stage_with_engine() -> Fixture {
     let fixture = Fixture::new().file(
         "engine",
@@ -13,7 +13,7 @@ fn stage_with_engine() -> Fixture {
 }
 
 #[test]
-fn without_an_engine_what_was_looked_for_is_named() {
+fn a_missing_container_engine_is_reported_with_the_searched_names() {
     let line = r#"PATH=$(dirname "$(command -v rehearse)") rehearse list --container my-server"#;
     rehearse!(Fixture::new(), line, @r"
     exit: 3
@@ -41,7 +41,7 @@ exit: 0
 }
 
 #[test]
-fn what_names_a_container_must_make_sense() {
+fn contradictory_container_flags_are_refused() {
     rehearse!(Fixture::new(), "rehearse list --exec my-container", @r"
     exit: 2
     ----- stderr -----

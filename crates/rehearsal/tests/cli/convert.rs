@@ -14,7 +14,7 @@ fn sample_trace(name: &str) -> String {
 /// Arguments in every place, explicit `null`s, fields that are absent or of another kind, unknown methods and fields, errors in
 /// words and as objects, times without a zone or none at all, bytes, numbers beyond 64 bits.
 #[test]
-fn whatever_a_python_trace_says_comes_back_as_it_was() {
+fn a_python_trace_is_restored_unchanged() {
     let fixture = Fixture::new().file("python.jsonl", &sample_trace("python-variants.jsonl"));
     rehearse!(fixture, "rehearse trace convert python.jsonl trace.jsonl && rehearse trace convert trace.jsonl back.jsonl --to python", @"exit: 0");
     let read = |name: &str| std::fs::read_to_string(fixture.path().join(name)).unwrap();
@@ -55,7 +55,7 @@ fn cassettes_of_other_tools_become_traces() {
 }
 
 #[test]
-fn what_does_not_fit_a_format_is_told() {
+fn members_without_a_place_in_the_target_format_are_reported() {
     let fixture = Fixture::new().file("python.jsonl", &sample_trace("python.jsonl")).file("notes.txt", "hello\n");
     rehearse!(fixture, "rehearse trace convert python.jsonl out.json --to mcptest 2>&1 | head -2", @r#"
     exit: 0
@@ -97,7 +97,7 @@ fn long_session() -> String {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_long_session_is_never_in_memory_whatever_it_becomes() {
+fn converting_a_long_session_uses_bounded_memory() {
     let fixture = Fixture::new().file("long.jsonl", &long_session());
     fixture.run("rehearse trace convert long.jsonl python.jsonl --to python");
     for (file, format) in [("long.jsonl", "python"), ("long.jsonl", "python-log"), ("python.jsonl", "journal")] {
@@ -121,7 +121,7 @@ fn a_long_session_is_never_in_memory_whatever_it_becomes() {
 }
 
 #[test]
-fn a_pipe_is_written_into_and_stays_one() {
+fn a_pipe_as_output_is_written_and_not_replaced() {
     let fixture = Fixture::new().file("python.jsonl", &sample_trace("python.jsonl"));
     let through =
         |verb: &str| format!("mkfifo pipe; cat pipe > read & {verb}; wait; test -p pipe && wc -l < read; rm pipe");
@@ -130,7 +130,7 @@ fn a_pipe_is_written_into_and_stays_one() {
     ----- stdout -----
     2
     ");
-    rehearse!(fixture, &through("rehearse generate python.jsonl --as mock -o pipe --force 2> said; grep -c wrote said"), @"
+    rehearse!(fixture, &through("rehearse generate python.jsonl --as mock -o pipe --force 2> stderr; grep -c wrote stderr"), @"
     exit: 0
     ----- stdout -----
     1

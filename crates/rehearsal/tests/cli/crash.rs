@@ -1,12 +1,11 @@
-//! Recorder, server or client killed at any moment: nothing that had been passed on is lost.
+//! Recorder, server or client killed at any moment: no forwarded message is lost.
 //!
 //! ```text
 //! client: tee ──► recorder ──► server: tee ──► sed ──► tee
-//!   heard ◄── tee ◄──┘            └─ asked           └─ said
+//!   client-received ◄── tee ◄──┘           └─ server-received └─ server-sent
 //! ```
 //!
-//! What the server received and what the client received, each written down by themselves, must be in the trace that is
-//! recovered afterwards, byte by byte.
+//! Server and client write the bytes that they receive to files. The recovered trace must contain these bytes.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -27,10 +26,10 @@ use rehearsal::record::{RecoveryOutcome, recover};
 use crate::fixture::Fixture;
 use crate::trace_contents::sessions;
 
-/// How often somebody is killed, unless `REHEARSAL_KILLS` says otherwise.
+/// The default of `REHEARSAL_KILLS`: how many runs are killed.
 const KILLS: u64 = 210;
 
-/// Numbers that look random and are the same for the same seed.
+/// A pseudorandom number generator; equal seeds give equal numbers.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -42,7 +41,7 @@ impl Dice {
     }
 }
 
-/// The seed and how often somebody is killed, as the environment says, and told so that it can be done again.
+/// The seed and the number of kills, from the environment or by default. Prints both, so that a failure can be repeated.
 pub(crate) fn seeded(kills: u64) -> (u64, u64) {
     let number = |name| std::env::var(name).ok().map(|text| text.parse().unwrap());
     let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
@@ -57,50 +56,52 @@ enum Victim {
     Recorder,
     Server,
     Client,
-    Everybody,
+    All,
 }
 
-/// One conversation.
+/// One recorded session between a client and a server.
 struct Run {
     folder: PathBuf,
-    /// Puts what the client says on its way.
-    mouth: Child,
+    /// Forwards the client's messages to the recorder.
+    client_stdin: Child,
     recorder: Child,
-    /// Hears what the recorder says.
-    ears: Child,
-    /// At its end when the server and everything that it started has ended.
+    /// Receives the recorder's stdout.
+    client_stdout: Child,
+    /// A FIFO that reaches its end when the server and all its child processes have ended.
     alive: File,
 }
 
 impl Run {
-    /// Begins a conversation; `redacted` is whether secrets are taken out.
+    /// Starts a session; `redacted` is whether the recorder redacts secrets.
     fn start(fixture: &Fixture, number: u64, redacted: bool) -> Run {
         let folder = fixture.path().join(format!("run-{number}"));
         std::fs::create_dir(&folder).unwrap();
         assert!(fixture.shell(&format!("mkfifo run-{number}/alive")).status().unwrap().success());
-        // Without waiting for the server, which may be dead before it opens it.
+        // Non-blocking, because the server may be killed before it opens the FIFO.
         let alive =
             File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(folder.join("alive")).unwrap();
         let answers = r#"s/"method":"tools\/call","params"/"result"/"#;
-        let server = format!("exec 3> alive; export LC_ALL=C; tee asked | sed -u '{answers}' | tee said");
+        let server =
+            format!("exec 3> alive; export LC_ALL=C; tee server-received | sed -u '{answers}' | tee server-sent");
         std::fs::write(folder.join("server"), server).unwrap();
-        let in_folder = |line: &str| {
+        let folder_shell = |line: &str| {
             let mut shell = fixture.shell(line);
             shell.current_dir(&folder);
             shell
         };
         let redact = if redacted { "" } else { "--no-redact" };
         let line = format!("exec rehearse record -q {redact} -o ../trace.jsonl --metadata run={number} -- sh server");
-        let mut recorder = in_folder(&line).stdin(Stdio::piped()).spawn().unwrap();
+        let mut recorder = folder_shell(&line).stdin(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (recorder.stdin.take().unwrap(), recorder.stdout.take().unwrap());
-        let mouth = in_folder("exec tee spoken").stdin(Stdio::piped()).stdout(stdin).spawn().unwrap();
-        let ears = in_folder("exec tee heard").stdin(stdout).stdout(Stdio::null()).spawn().unwrap();
-        Run { folder, mouth, recorder, ears, alive }
+        let client_stdin = folder_shell("exec tee client-sent").stdin(Stdio::piped()).stdout(stdin).spawn().unwrap();
+        let client_stdout =
+            folder_shell("exec tee client-received").stdin(stdout).stdout(Stdio::null()).spawn().unwrap();
+        Run { folder, client_stdin, recorder, client_stdout, alive }
     }
 
     fn kill(&self, victim: Victim) {
         let pid = |child: &Child| Pid::from_raw(i32::try_from(child.id()).unwrap());
-        // An error means that it is gone already.
+        // An error means that the process has already exited.
         let end = |child: &Child| {
             let _ = kill(pid(child), Signal::SIGKILL);
         };
@@ -111,27 +112,27 @@ impl Run {
             Victim::Recorder => end(&self.recorder),
             Victim::Server => end_server(),
             Victim::Client => {
-                end(&self.mouth);
-                end(&self.ears);
+                end(&self.client_stdin);
+                end(&self.client_stdout);
             }
-            Victim::Everybody => {
+            Victim::All => {
                 end_server();
-                end(&self.mouth);
+                end(&self.client_stdin);
                 end(&self.recorder);
-                end(&self.ears);
+                end(&self.client_stdout);
             }
         }
     }
 
-    /// Waits until nobody is left.
-    fn over(mut self) -> (PathBuf, Option<i32>) {
-        drop(self.mouth.stdin.take());
+    /// Waits until all processes have exited; returns the folder and the recorder's status.
+    fn wait(mut self) -> (PathBuf, Option<i32>) {
+        drop(self.client_stdin.stdin.take());
         let status = self.recorder.wait().unwrap();
-        self.mouth.wait().unwrap();
-        self.ears.wait().unwrap();
+        self.client_stdin.wait().unwrap();
+        self.client_stdout.wait().unwrap();
         while self.alive.read(&mut [0]).is_err() {
             let mut polled = [PollFd::new(self.alive.as_fd(), PollFlags::POLLIN)];
-            assert_ne!(poll(&mut polled, 20_000_u16).unwrap(), 0, "the server should be gone");
+            assert_ne!(poll(&mut polled, 20_000_u16).unwrap(), 0, "the server should have exited");
         }
         (self.folder, status.code())
     }
@@ -151,8 +152,8 @@ fn server_of(recorder: u32) -> Option<Pid> {
     children.into_iter().find(is_server).map(Pid::from_raw)
 }
 
-/// A line of any length, and now and then noise.
-fn line(dice: &mut Dice, id: u64) -> Vec<u8> {
+/// A request of random length, or a line that is no message.
+fn random_line(dice: &mut Dice, id: u64) -> Vec<u8> {
     let length = match dice.throw(20) {
         0 => 200_000 + dice.throw(100_000),
         1..=4 => dice.throw(9000),
@@ -165,68 +166,72 @@ fn line(dice: &mut Dice, id: u64) -> Vec<u8> {
     [call.as_bytes(), b"\n"].concat()
 }
 
-fn received(path: &Path) -> Vec<u8> {
-    // Somebody killed early has not even made his file.
+fn read_received(path: &Path) -> Vec<u8> {
+    // A process that is killed early has created no file.
     std::fs::read(path).unwrap_or_default()
 }
 
-/// What has ended of it: half a line is kept whole only where nothing is redacted.
+/// The complete lines: a partial line is recorded only without redaction.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)]
 }
 
 #[test]
 #[ignore = "takes a minute; `.ci/run recording` runs it"]
-fn nothing_that_was_passed_on_is_lost_whoever_is_killed() {
+fn no_forwarded_message_is_lost_after_a_kill() {
     let (seed, kills) = seeded(KILLS);
     let fixture = Fixture::new();
     let trace = fixture.path().join("trace.jsonl");
     let (mut dice, mut bytes, mut folded) = (Dice(seed), 0, 0);
     for run_number in 0..kills {
         let redacted = dice.throw(2) == 0;
-        let victim = [Victim::Recorder, Victim::Recorder, Victim::Server, Victim::Client, Victim::Everybody]
+        let victim = [Victim::Recorder, Victim::Recorder, Victim::Server, Victim::Client, Victim::All]
             [usize::try_from(dice.throw(5)).unwrap()];
         let mut run = Run::start(&fixture, run_number, redacted);
-        let patience = Duration::from_micros(dice.throw(60_000));
-        if matches!(victim, Victim::Server | Victim::Everybody) {
-            // Whoever is not born yet cannot be killed.
+        let delay = Duration::from_micros(dice.throw(60_000));
+        if matches!(victim, Victim::Server | Victim::All) {
+            // The server can be killed only after it has started.
             while server_of(run.recorder.id()).is_none() {
                 std::thread::yield_now();
             }
         }
-        let mut mouth = run.mouth.stdin.take().unwrap();
-        let mut words = Dice(dice.throw(u64::MAX).max(1));
-        let speaker = std::thread::spawn(move || {
-            // Until nobody listens any more.
-            (0..).map(|id| line(&mut words, id)).take_while(|line| mouth.write_all(line).is_ok()).count()
+        let mut client_stdin = run.client_stdin.stdin.take().unwrap();
+        let mut line_dice = Dice(dice.throw(u64::MAX).max(1));
+        let writer = std::thread::spawn(move || {
+            // Until the recorder has closed its stdin.
+            (0..)
+                .map(|id| random_line(&mut line_dice, id))
+                .take_while(|line| client_stdin.write_all(line).is_ok())
+                .count()
         });
         let began = Instant::now();
-        while began.elapsed() < patience {
+        while began.elapsed() < delay {
             std::thread::yield_now();
         }
         run.kill(victim);
-        let (folder, status) = run.over();
-        speaker.join().unwrap();
-        let told = format!("run {run_number} of seed {seed}: {victim:?}, redacted: {redacted}, status {status:?}");
+        let (folder, status) = run.wait();
+        writer.join().unwrap();
+        let context = format!("run {run_number} of seed {seed}: {victim:?}, redacted: {redacted}, status {status:?}");
         folded +=
             recover(&trace).unwrap().iter().filter(|one| matches!(one.fate, RecoveryOutcome::Folded { .. })).count();
-        let (asked, heard) = (received(&folder.join("asked")), received(&folder.join("heard")));
-        bytes += asked.len() + heard.len();
-        // A recorder that is killed early has not even made it.
+        let (server_received, client_received) =
+            (read_received(&folder.join("server-received")), read_received(&folder.join("client-received")));
+        bytes += server_received.len() + client_received.len();
+        // A recorder that is killed early has created no trace.
         let all = if trace.exists() { sessions(&trace) } else { Vec::new() };
         let name = run_number.to_string();
-        let mine = all.iter().filter(|session| session.start.metadata["run"] == name);
-        let mine: Vec<_> = mine.collect();
-        assert!(mine.len() <= 1, "{told}: recorded twice");
-        let stream = |side| mine.first().map(|session| session.stream(side)).unwrap_or_default();
-        for (side, received) in [(Side::Client, &asked), (Side::Server, &heard)] {
+        let own = all.iter().filter(|session| session.start.metadata["run"] == name);
+        let own: Vec<_> = own.collect();
+        assert!(own.len() <= 1, "{context}: recorded twice");
+        let stream = |side| own.first().map(|session| session.stream(side)).unwrap_or_default();
+        for (side, received) in [(Side::Client, &server_received), (Side::Server, &client_received)] {
             let received = if redacted { whole_lines(received) } else { &received[..] };
-            assert!(stream(side).starts_with(received), "{told}: something that the {side:?} said is lost");
+            assert!(stream(side).starts_with(received), "{context}: bytes that the {side:?} sent are lost");
         }
-        if let (Victim::Recorder, [session]) = (victim, &mine[..]) {
-            assert_eq!(session.end, Some(SessionEnd::Recovered), "{told}");
+        if let (Victim::Recorder, [session]) = (victim, &own[..]) {
+            assert_eq!(session.end, Some(SessionEnd::Recovered), "{context}");
         }
-        // So that the next one does not read all of it again.
+        // Keeps the trace short for the next run.
         std::fs::remove_file(&trace).unwrap_or_default();
         std::fs::remove_dir_all(&folder).unwrap();
     }
@@ -237,14 +242,14 @@ fn nothing_that_was_passed_on_is_lost_whoever_is_killed() {
 }
 
 #[test]
-fn a_trace_that_was_torn_while_it_was_written_is_whole_again() {
+fn a_trace_with_a_partial_last_line_is_repaired() {
     let fixture = Fixture::new();
     let trace = fixture.path().join("trace.jsonl");
     fixture.run("echo one | rehearse record -q -- cat; echo two | rehearse record -q -- sh -c 'cat; kill -9 $PPID'");
     let text = std::fs::read_to_string(&trace).unwrap();
     let journals = rehearsal::record::journals(&trace).unwrap();
     let [(session_id, journal)] = &journals[..] else { panic!("{journals:?}") };
-    // As if it had been killed while it appended, after so many bytes.
+    // A recorder that was killed after it had appended this many bytes.
     let line = text.replace(&sessions(&trace)[0].start.session_id, session_id);
     let kept = std::fs::read(journal).unwrap();
     for length in [1, 9, 30, 80, line.len() / 2, line.len() - 1] {
@@ -254,18 +259,18 @@ fn a_trace_that_was_torn_while_it_was_written_is_whole_again() {
             recover(&trace).unwrap().into_iter().map(|recovered| recovered.fate).collect();
         assert!(matches!(fates[..], [RecoveryOutcome::Folded { .. }]), "{length}: {fates:?}");
         let all = sessions(&trace);
-        assert_eq!(all.len(), 2, "torn after {length} bytes");
+        assert_eq!(all.len(), 2, "partial after {length} bytes");
         assert_eq!(all[1].stream(Side::Client), b"two\n");
         assert!(recover(&trace).unwrap().is_empty());
     }
-    // Killed after it was written and before the journal was removed.
+    // A recorder that was killed after it had written the trace and before it removed the journal.
     std::fs::write(journal, &kept).unwrap();
     assert_eq!(recover(&trace).unwrap()[0].fate, RecoveryOutcome::AlreadyInTrace);
     assert_eq!(sessions(&trace).len(), 2);
 }
 
 #[test]
-fn a_session_that_runs_is_left_alone() {
+fn recovery_skips_a_running_session() {
     let fixture = Fixture::new();
     let trace = fixture.path().join("trace.jsonl");
     let mut child = fixture.shell("exec rehearse record -q -- cat").stdin(Stdio::piped()).spawn().unwrap();
@@ -281,7 +286,7 @@ fn a_session_that_runs_is_left_alone() {
 }
 
 #[test]
-fn the_next_recorder_recovers_what_the_last_one_left_and_leaves_those_that_live_alone() {
+fn the_next_recorder_recovers_ended_sessions_and_skips_running_ones() {
     let fixture = Fixture::new();
     let trace = fixture.path().join("trace.jsonl");
     let mut live = fixture.shell("exec rehearse record -q -- cat").stdin(Stdio::piped()).spawn().unwrap();
@@ -290,8 +295,8 @@ fn the_next_recorder_recovers_what_the_last_one_left_and_leaves_those_that_live_
     live.stdout.take().unwrap().read_exact(&mut [0; 5]).unwrap();
     fixture.run("echo killed | rehearse record -q -- sh -c 'cat; kill -9 $PPID'");
     assert_eq!(rehearsal::record::journals(&trace).unwrap().len(), 2);
-    let said = fixture.run("echo next | rehearse record -- cat");
-    let line = said.lines().find(|line| line.starts_with("recovered session ")).unwrap_or_else(|| panic!("{said}"));
+    let output = fixture.run("echo next | rehearse record -- cat");
+    let line = output.lines().find(|line| line.starts_with("recovered session ")).unwrap_or_else(|| panic!("{output}"));
     assert!(line.contains(", whose recorder was killed: "), "{line}");
     let journals = rehearsal::record::journals(&trace).unwrap();
     let [(left, _)] = &journals[..] else { panic!("{journals:?}") };

@@ -1,4 +1,4 @@
-//! README.md and `docs/` are true: their commands run, their output is real, and their flags exist.
+//! README.md and `docs/` are true: their commands run, their output is real, and their flags and link targets exist.
 //!
 //! | block | check |
 //! |---|---|
@@ -45,6 +45,26 @@ fn docs_show_commands_that_run_and_their_real_output() {
         }
     }
     assert!(failures.is_empty(), "{failures}UPDATE_DOCS=1 writes the real output into the pages");
+}
+
+#[test]
+fn docs_link_to_files_that_exist() {
+    let link = Regex::new(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)").unwrap();
+    for (path, text) in documents() {
+        for found in link.captures_iter(&text) {
+            let target = path.parent().unwrap().join(&found[1]);
+            assert!(target.exists(), "{}: no file {}", path.display(), &found[1]);
+        }
+    }
+}
+
+#[test]
+fn pages_that_promise_no_orphaned_process_name_the_exception() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for page in ["README.md", "ARCHITECTURE.md", "docs/reference/exit-status.md"] {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        assert!(text.contains("setsid"), "{page}");
+    }
 }
 
 #[test]
@@ -178,7 +198,7 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
 }
 
 /// README.md, CHANGELOG.md, CONTRIBUTING.md and all pages of `docs/`.
-pub(crate) fn documents() -> Vec<(PathBuf, String)> {
+fn documents() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let mut paths = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|name| root.join(name)).to_vec();
     let mut folders = vec![root.join("docs")];

@@ -1,4 +1,4 @@
-//! Where scenes play.
+//! The directory, the shell and the HTTP servers of CLI tests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// A directory of its own for one scene, with `rehearse` and `tiny-server` in `PATH` and nothing else from outside.
+/// A temporary directory for one test, with `rehearse` and `tiny-server` in `PATH` and nothing else from outside.
 pub(crate) struct Fixture {
     directory: tempfile::TempDir,
     served: Option<Served>,
 }
 
-/// A server that listens for HTTP until the scene is over.
+/// A server that listens for HTTP until the test ends.
 struct Served {
-    /// `None` for one that lives in this process.
+    /// `None` for a server in this process.
     server: Option<Child>,
     address: String,
 }
 
-/// Runs a line of shell and compares what came of it.
+/// Runs a line of shell, and compares exit status, stdout and stderr.
 ///
 /// ```text
 /// rehearse!(fixture, "rehearse call echo message=hello -- tiny-server", @r"
@@ -38,7 +38,7 @@ pub(crate) use rehearse;
 /// A mock with one tool of each kind.
 pub(crate) const MOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/tiny.mock.yaml");
 
-/// What differs between machines and versions, and what is shown instead.
+/// Texts that differ between versions, and their replacements.
 const REDACTIONS: [(&str, &str); 1] = [(env!("CARGO_PKG_VERSION"), "[VERSION]")];
 
 impl Fixture {
@@ -52,11 +52,11 @@ impl Fixture {
         let mut server = fixture.shell(&format!("exec rehearse mock {MOCK} --listen 0")).spawn().unwrap();
         let first = BufReader::new(server.stderr.take().unwrap()).lines().next().unwrap().unwrap();
         let address = first.strip_prefix("listening on http://").and_then(|url| url.strip_suffix("/mcp"));
-        let address = address.expect("the server says where it listens").to_owned();
+        let address = address.expect("the server prints its URL").to_owned();
         Fixture { served: Some(Served { server: Some(server), address }), ..fixture }
     }
 
-    /// A fixture with something at `http://$ADDRESS` that answers every request with this status and body.
+    /// A fixture with an HTTP server at `http://$ADDRESS` that answers every request with this status and body.
     pub(crate) fn with_http_answer(status: &'static str, content_type: &'static str, body: &'static str) -> Fixture {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -68,18 +68,18 @@ impl Fixture {
         Fixture { served: Some(Served { server: None, address }), ..Fixture::new() }
     }
 
-    /// A file in the directory in which the scene plays.
+    /// Writes a file into the directory.
     pub(crate) fn file(self, name: &str, text: &str) -> Fixture {
         std::fs::write(self.directory.path().join(name), text).unwrap();
         self
     }
 
-    /// The directory in which the scene plays.
+    /// The directory of the test.
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// A shell that is about to run `line`.
+    /// The command that runs `line` in a shell.
     pub(crate) fn shell(&self, line: &str) -> Command {
         let mut shell = Command::new("/bin/sh");
         let path = format!("{}:/usr/bin:/bin", programs().display());
@@ -91,7 +91,7 @@ impl Fixture {
         shell
     }
 
-    /// Exit status, stdout and stderr of a line of shell.
+    /// Runs a line of shell; returns exit status, stdout and stderr.
     pub(crate) fn run(&self, line: &str) -> String {
         let Output { status, stdout, stderr } = self.shell(line).output().unwrap();
         let mut shown = match status.code() {
@@ -119,7 +119,7 @@ impl Fixture {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // An error means that it is gone already.
+        // An error means that the server has already exited.
         if let Some(server) = &mut self.server {
             let _ = server.kill();
             let _ = server.wait();
@@ -127,7 +127,7 @@ impl Drop for Served {
     }
 }
 
-/// Reads a request, whatever it is, and answers it.
+/// Reads a request and answers it.
 fn answer(stream: TcpStream, status: &str, content_type: &str, body: &str) {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
@@ -138,14 +138,14 @@ fn answer(stream: TcpStream, status: &str, content_type: &str, body: &str) {
         }
         line.clear();
     }
-    let mut asked = vec![0; length];
-    // Whoever hangs up early needs no answer.
-    let _ = reader.read_exact(&mut asked);
+    let mut request_body = vec![0; length];
+    // A client that closes its connection early needs no answer.
+    let _ = reader.read_exact(&mut request_body);
     let head = format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n", body.len());
     let _ = write!(reader.into_inner(), "{head}Connection: close\r\n\r\n{body}");
 }
 
-/// The directory of our programs. `tiny-server` is built where it is not there yet.
+/// The directory of our programs. Builds `tiny-server` if it is missing.
 fn programs() -> &'static Path {
     static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
     PROGRAMS.get_or_init(|| {

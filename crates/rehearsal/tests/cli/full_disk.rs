@@ -1,4 +1,4 @@
-//! Recording where nothing can be written.
+//! Recording to a full disk, or without permission to write.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use rehearsal::record::{RecoveryOutcome, recover};
 use crate::fixture::{Fixture, rehearse};
 use crate::trace_contents::sessions;
 
-/// What passes while the disk is full: far more than fits.
+/// The number of bytes that are forwarded while the disk is full: more than fits.
 const FLOOD: &str = "seq 1 50000 | rehearse record -q -o full/trace.jsonl -- cat | cksum; echo ${PIPESTATUS[1]}";
 
 fn in_bash(line: &str) -> String {
@@ -17,7 +17,7 @@ fn in_bash(line: &str) -> String {
 }
 
 #[test]
-fn a_file_that_may_not_grow_stops_the_recording_and_not_the_conversation() {
+fn a_file_size_limit_stops_the_recording_but_not_the_session() {
     let fixture = Fixture::new();
     let expected = fixture.run("seq 1 50000 | cksum");
     std::fs::create_dir(fixture.path().join("full")).unwrap();
@@ -26,7 +26,7 @@ fn a_file_that_may_not_grow_stops_the_recording_and_not_the_conversation() {
     assert!(shown.contains(&format!("{sum}\n4\n")), "{shown}");
     assert!(shown.contains("error: RECORDING STOPPED: cannot write full/trace.jsonl."), "{shown}");
     assert!(shown.contains("the conversation goes on"), "{shown}");
-    // What was recorded until then is whole, and can be had once there is room again.
+    // The recording until then is complete, and is recovered when there is space again.
     let trace = fixture.path().join("full/trace.jsonl");
     let recovered = recover(&trace).unwrap();
     assert!(
@@ -38,7 +38,7 @@ fn a_file_that_may_not_grow_stops_the_recording_and_not_the_conversation() {
     assert!(kept.len() > 1000 && all.as_bytes().starts_with(&kept));
 }
 
-/// A file system of its own for one shell, where the kernel lets us have one.
+/// Runs a shell with a small file system of its own, if the kernel permits it.
 fn mounts() -> bool {
     let mut unshare = Command::new("unshare");
     unshare.args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
@@ -46,7 +46,7 @@ fn mounts() -> bool {
 }
 
 #[test]
-fn a_full_disk_stops_the_recording_and_not_the_conversation() {
+fn a_full_disk_stops_the_recording_but_not_the_session() {
     if !mounts() {
         eprintln!("skipped: no file system can be mounted here");
         return;
@@ -69,7 +69,7 @@ fn a_full_disk_stops_the_recording_and_not_the_conversation() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_says_so_and_the_trace_goes_on() {
+fn an_unwritable_log_is_reported_and_the_trace_continues() {
     let fixture = Fixture::new();
     rehearse!(fixture, "echo hello | rehearse record -o trace.jsonl --log /dev/full -- cat", @r"
 exit: 4
@@ -82,13 +82,13 @@ error: RECORDING STOPPED: cannot write /dev/full: No space left on device (os er
 }
 
 #[test]
-fn a_directory_that_may_not_be_written_is_told_at_once() {
+fn a_read_only_directory_is_reported_at_once() {
     let fixture = Fixture::new();
-    // Whoever may do everything may write anywhere, so somebody else does it.
+    // Permissions do not apply to root, so the test runs as another user.
     let line = "mkdir closed; chmod 555 closed; chmod 755 .; echo hello | setpriv --reuid 65534 --clear-groups rehearse record -o closed/trace.jsonl -- cat";
     let tried = fixture.run("setpriv --reuid 65534 --clear-groups rehearse --version");
     if !tried.starts_with("exit: 0") {
-        eprintln!("skipped: nobody else may run this program here");
+        eprintln!("skipped: no other user may run this program here");
         return;
     }
     rehearse!(fixture, line, @r"
@@ -101,7 +101,7 @@ error: RECORDING STOPPED: cannot write closed/trace.jsonl: Permission denied (os
 }
 
 #[test]
-fn what_is_no_file_is_no_trace() {
+fn a_path_that_is_no_regular_file_is_refused_as_trace() {
     rehearse!(Fixture::new(), "echo hello | rehearse record -o /dev/null -- cat", @r"
 exit: 4
 ----- stdout -----

@@ -29,7 +29,7 @@ fn recorded() -> Fixture {
     {
         fixture.run(&format!("rehearse {verb} -- {record}"));
     }
-    // Later it says something else.
+    // A second recording in which the server answers differently.
     fixture.run("sed -i /Rain/d weather.mock.yaml");
     fixture.run(&format!("rehearse call get_forecast city=Oslo -- {record}"));
     fixture
@@ -100,7 +100,7 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
 }
 
 #[test]
-fn a_file_that_is_there_is_written_over_only_by_force() {
+fn an_existing_file_is_overwritten_only_with_force() {
     let fixture = recorded().file("mine.mock.yaml", "tools: []");
     rehearse!(fixture, "rehearse generate trace.jsonl --as mock -o mine.mock.yaml; cat mine.mock.yaml", @r"
     exit: 0
@@ -571,7 +571,7 @@ fn a_recording_becomes_a_rust_project() {
 }
 
 #[test]
-fn what_cannot_be_generated_from_is_explained() {
+fn an_unusable_recording_is_refused_with_a_reason() {
     let fixture = Fixture::new().file("empty.jsonl", "").file("notes.txt", "hello");
     rehearse!(fixture, "rehearse generate empty.jsonl --as mock", @r"
     exit: 2
@@ -607,7 +607,7 @@ fn what_cannot_be_generated_from_is_explained() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told() {
+fn an_unwritable_output_path_is_reported() {
     let fixture = recorded();
     rehearse!(fixture, "rehearse generate trace.jsonl --as mock -o none/a.mock.yaml", @"
     exit: 2
@@ -622,7 +622,7 @@ fn a_place_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn whatever_is_not_in_what_is_generated_is_told() {
+fn values_left_out_of_the_generated_code_are_reported() {
     let busy = include_str!("../../../../fixtures/traces/busy.journal");
     let fixture = Fixture::new().file("busy.journal", busy);
     rehearse!(fixture, "rehearse generate busy.journal --as mock >/dev/null", @"

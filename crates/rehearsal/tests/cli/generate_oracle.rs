@@ -226,7 +226,7 @@ fn a_tool_that_was_called_but_never_listed_is_hidden() {
         ("resources/list", json!({}), json!({"resources": [{"uri": "note://a", "name": "a"}]})),
         ("resources/read", json!({"uri": "note://gone"}), gone),
         ("prompts/list", json!({}), json!({"prompts": []})),
-        ("prompts/get", json!({"name": "nobody"}), json!({"code": -32001, "message": "nobody knows"})),
+        ("prompts/get", json!({"name": "unknown"}), json!({"code": -32001, "message": "no such prompt"})),
     ];
     let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true}, "prompts": {"listChanged": true}});
     let fixture = Fixture::new().file("old.journal", &session(capabilities, &calls));
@@ -282,14 +282,14 @@ fn a_tool_that_was_called_but_never_listed_is_hidden() {
           - name: no arguments
             error: { code: -32602, message: "Resource note://gone not found" }
     prompts:
-      - name: nobody
+      - name: unknown
         hidden: true
         answers:
           - name: no arguments
             when: { exact: {} }
-            error: { code: -32001, message: nobody knows }
+            error: { code: -32001, message: no such prompt }
           - name: anything else
-            error: { code: -32602, message: nothing was recorded for these arguments of nobody }
+            error: { code: -32602, message: nothing was recorded for these arguments of unknown }
     "#);
 }
 
@@ -338,7 +338,7 @@ prompts: [{ name: greet, arguments: [{ name: who, complete: [Ada] }], messages: 
 }
 
 #[test]
-fn a_mock_supports_no_version_newer_than_the_one_that_the_server_chose() {
+fn a_mock_supports_no_version_newer_than_the_recorded_one() {
     let calls =
         vec![listing(&["a"]), ("x/y", json!({"a": 1}), json!({"code": -32601, "message": "What?", "data": "x/y"}))];
     let older = session(json!({"tools": {}}), &calls).replace("2025-11-25", "2024-11-05");

@@ -1,4 +1,4 @@
-//! What `rehearse` says about itself.
+//! Help texts, suggestions, completions and manual pages.
 
 use crate::fixture::{Fixture, rehearse};
 
@@ -96,9 +96,9 @@ fn below(words: &str) -> Vec<String> {
 /// Where the generated part of the reference begins.
 const GENERATED: &str = "\n## rehearse\n";
 
-/// `UPDATE_DOCS=1 cargo test -p rehearsal reference` writes it anew.
+/// `UPDATE_DOCS=1 cargo test -p rehearsal reference` updates it.
 #[test]
-fn the_reference_ends_with_what_help_says() {
+fn the_cli_reference_equals_the_help_output() {
     let fixture = Fixture::new();
     let help = |words: &str| {
         let output = fixture.shell(&format!("rehearse {words}--help")).output().unwrap();
@@ -113,5 +113,5 @@ fn the_reference_ends_with_what_help_says() {
         std::fs::write(path, format!("{prose}{GENERATED}{generated}")).unwrap();
         return;
     }
-    assert!(found == generated, "docs/reference/cli.md is not what --help says; UPDATE_DOCS=1 writes it anew");
+    assert!(found == generated, "docs/reference/cli.md differs from the output of --help; UPDATE_DOCS=1 updates it");
 }

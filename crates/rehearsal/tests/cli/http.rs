@@ -29,7 +29,7 @@ tiny-mock 1.0, protocol 2025-11-25
 }
 
 #[test]
-fn a_server_that_does_not_listen_is_told_apart_from_one_that_says_no() {
+fn a_closed_port_and_a_refusing_server_have_different_errors() {
     let fixture = Fixture::with_http_server();
     rehearse!(fixture, "rehearse list --url http://$ADDRESS/elsewhere", @r#"
     exit: 3
@@ -64,7 +64,7 @@ exit: 0
 }
 
 #[test]
-fn a_server_that_lets_only_some_in_is_told_who_knocks() {
+fn a_server_with_authorization_gets_the_header_of_the_caller() {
     let fixture = Fixture::with_http_answer("401 Unauthorized", "text/plain", "who are you?");
     rehearse!(fixture, "rehearse list --url http://$ADDRESS/mcp", @r"
     exit: 3
@@ -83,7 +83,7 @@ fn a_server_that_lets_only_some_in_is_told_who_knocks() {
 }
 
 #[test]
-fn something_that_is_no_mcp_server_is_found_out() {
+fn an_http_server_without_mcp_is_detected() {
     let fixture = Fixture::with_http_answer("200 OK", "text/html", "<html>Welcome</html>");
     rehearse!(fixture, "rehearse list --url http://$ADDRESS/", @r"
     exit: 3
@@ -100,7 +100,7 @@ error: server/discover was refused: the server answered 503 Service Unavailable:
 }
 
 #[test]
-fn what_is_no_message_is_named_by_where_it_stood() {
+fn a_garbled_message_is_reported_with_its_location() {
     let fixture = Fixture::with_http_answer("200 OK", "text/event-stream", "data: Listening on 80\n\n");
     rehearse!(fixture, "rehearse list --protocol legacy --timeout 5 --url http://$ADDRESS/mcp", @r"
     exit: 3

@@ -20,7 +20,7 @@ fn without_a_server_there_is_an_example_of_everything() {
 }
 
 #[test]
-fn a_file_that_is_there_is_written_over_only_by_force() {
+fn an_existing_file_is_overwritten_only_with_force() {
     let fixture = Fixture::new().file("mine.mock.yaml", "precious");
     rehearse!(fixture, "rehearse init -o mine.mock.yaml -- tiny-server; cat mine.mock.yaml", @r"
     exit: 0
@@ -85,7 +85,7 @@ fn a_mock_of_a_server_is_printed() {
 }
 
 #[test]
-fn what_is_printed_can_be_checked_and_lists_the_same() {
+fn the_printed_mock_passes_check_and_lists_the_same() {
     let line = "rehearse init -o - -- tiny-server | rehearse check - && rehearse init -- tiny-server && \
                 rehearse list --json -- tiny-server > real && \
                 rehearse list --json -- rehearse mock server.mock.yaml > mock && cmp real mock";
@@ -99,7 +99,7 @@ fn what_is_printed_can_be_checked_and_lists_the_same() {
 }
 
 #[test]
-fn over_http_it_is_the_same() {
+fn init_over_http_prints_the_same_mock() {
     let fixture = Fixture::with_http_server();
     let line = "rehearse init --url http://$ADDRESS/mcp 2>/dev/null && \
                 rehearse init -o sse.mock.yaml --url http://$ADDRESS/sse 2>/dev/null && \

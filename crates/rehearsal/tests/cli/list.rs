@@ -10,7 +10,7 @@ fn everything_that_a_server_declares_is_listed() {
     TOOL     ARGUMENTS                                               DESCRIPTION
     echo     message=string                                          Says what you say
     add      a=number b=number                                       Adds two numbers
-    slow     steps=integer [delay_ms=integer]                        Takes its time and tells how far it is; can be cancelled
+    slow     steps=integer [delay_ms=integer]                        Takes its time and shows how far it is; can be cancelled
     log      level=debug|info|notice|warning|error|… message=string  Sends you a log message, if you want to hear messages of that level
     fail     message=string                                          Fails, with your words
     ask      question=string                                         Asks the person at your end for a name (elicitation)
@@ -38,7 +38,7 @@ fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
     exit: 0
     ----- stdout -----
     tool slow
-      Takes its time and tells how far it is; can be cancelled
+      Takes its time and shows how far it is; can be cancelled
       annotations: readOnlyHint=true
 
       steps=integer       How many steps; from 1 to 100
@@ -65,7 +65,7 @@ fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
     exit: 0
     ----- stdout -----
     tool slow^M
-      Takes its time and tells how far it^M
+      Takes its time and shows how far it^M
       is; can be cancelled^M
       annotations: readOnlyHint=true^M
     ^M
@@ -80,7 +80,7 @@ fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
 }
 
 #[test]
-fn json_is_one_object_of_the_lists_as_the_server_gave_them() {
+fn json_is_one_object_with_the_lists_of_the_server() {
     rehearse!(Fixture::new(), "rehearse list --json --resources --prompts -- tiny-server", @r#"
 exit: 0
 ----- stdout -----
@@ -89,7 +89,7 @@ exit: 0
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_stdout_pipe_is_no_failure() {
     rehearse!(Fixture::new(), "{ rehearse list --json -- tiny-server; echo status $? >&2; } | true", @r"
 exit: 0
 ----- stderr -----
@@ -98,7 +98,7 @@ status 0
 }
 
 #[test]
-fn a_server_that_declares_nothing_is_told_apart_from_one_that_has_nothing() {
+fn list_distinguishes_undeclared_capabilities_from_empty_lists() {
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"bare"}}}"#;
     let fixture = Fixture::new().file("answer", answer).file("server", "read line; cat answer; echo; cat > /dev/null");
     rehearse!(fixture, "rehearse list --protocol legacy -- sh server", @r"
@@ -111,7 +111,7 @@ fn a_server_that_declares_nothing_is_told_apart_from_one_that_has_nothing() {
 }
 
 #[test]
-fn colour_is_for_terminals_unless_it_is_forced_and_never_against_no_color() {
+fn colour_is_for_terminals_unless_forced_and_never_with_no_color() {
     rehearse!(Fixture::new(), "CLICOLOR_FORCE=1 rehearse list --prompts -- tiny-server | cat -v", @r"
 exit: 0
 ----- stdout -----
@@ -151,7 +151,7 @@ done
 "#;
 
 #[test]
-fn what_cannot_be_used_does_not_hide_what_can() {
+fn an_invalid_entry_does_not_hide_the_valid_ones() {
     let fixture = Fixture::new().file("half", HALF_BROKEN);
     rehearse!(fixture, "rehearse list --protocol legacy -- sh half", @r#"
     exit: 1

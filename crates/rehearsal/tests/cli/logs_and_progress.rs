@@ -1,4 +1,4 @@
-//! What a server tells while it works.
+//! Log messages and progress during a call.
 
 use crate::fixture::{Fixture, rehearse};
 
@@ -27,7 +27,7 @@ logged
 }
 
 #[test]
-fn progress_is_shown_on_a_terminal_and_wiped_away() {
+fn progress_is_shown_on_a_terminal_and_cleared() {
     let line = "rehearse call slow steps=2 delay_ms=1 -- tiny-server";
     rehearse!(Fixture::new(), line, @r"
 exit: 0
@@ -43,7 +43,7 @@ exit: 0
 }
 
 #[test]
-fn a_terminal_is_not_commanded_by_a_server() {
+fn control_sequences_of_a_server_do_not_reach_the_terminal() {
     let line = r#"rehearse call echo "message=$(printf "a\033[2Jb")" -- tiny-server"#;
     rehearse!(Fixture::new(), &format!("{line} | cat -v"), @r"
 exit: 0

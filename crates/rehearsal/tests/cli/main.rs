@@ -1,8 +1,8 @@
-//! The real binary, run as people run it.
+//! CLI tests: the `rehearse` binary in a shell.
 //!
-//! Each scene is a line of shell and what came of it: exit status, stdout and stderr.
+//! Each test compares the exit status, stdout and stderr of a line of shell.
 
-#![expect(clippy::unwrap_used, reason = "a scene that cannot be set up has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod answers;
 mod call;
@@ -12,7 +12,6 @@ mod convert;
 mod crash;
 mod crash_http;
 mod docs;
-mod docs_words;
 mod elicitation;
 mod fixture;
 mod floods;

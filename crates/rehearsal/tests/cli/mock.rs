@@ -39,7 +39,7 @@ fn several_files_are_one_server() {
 }
 
 #[test]
-fn what_nothing_answers_is_told_to_the_client_and_on_stderr() {
+fn an_unanswered_request_is_reported_to_the_client_and_on_stderr() {
     rehearse!(fixture(), "rehearse call get_forecast city=Rome -- rehearse mock weather.mock.yaml 2>&1", @r#"
     exit: 1
     ----- stdout -----
@@ -65,7 +65,7 @@ fn a_broken_file_is_not_served() {
     rehearse!(fixture, "rehearse mock weather.mock.yaml weather.mock.yaml < /dev/null", @r"
     exit: 2
     ----- stderr -----
-    error: a second tool `get_forecast`
+    error: duplicate tool `get_forecast`
      --> weather.mock.yaml:4:11
       |
     4 |   - name: get_forecast
@@ -107,7 +107,7 @@ fn with_schema_fill_nothing_needs_an_answer_of_its_own() {
     ");
 }
 
-/// A mock that listens, and what it says.
+/// A mock that listens, and its stderr.
 struct Listening {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
@@ -115,17 +115,17 @@ struct Listening {
 }
 
 impl Listening {
-    fn start(fixture: &Fixture, words: &str) -> Listening {
-        let mut child = fixture.shell(&format!("exec rehearse mock {words}")).spawn().unwrap();
+    fn start(fixture: &Fixture, arguments: &str) -> Listening {
+        let mut child = fixture.shell(&format!("exec rehearse mock {arguments}")).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let first = lines.next().unwrap().unwrap();
         let url = first.strip_prefix("listening on ").unwrap().to_owned();
         Listening { child, lines, url }
     }
 
-    fn hears(&mut self, expected: &str) {
-        let heard = self.lines.by_ref().map(Result::unwrap).find(|line| line.contains(expected));
-        assert!(heard.is_some(), "{expected:?} was never said");
+    fn expect_line(&mut self, expected: &str) {
+        let line = self.lines.by_ref().map(Result::unwrap).find(|line| line.contains(expected));
+        assert!(line.is_some(), "{expected:?} was never printed");
     }
 }
 
@@ -150,7 +150,7 @@ fn over_http_both_eras_and_the_older_transport_are_at_one_address() {
 }
 
 /// The status of a POST with these headers, and the body that explains it.
-fn posted(url: &str, headers: &str) -> String {
+fn post(url: &str, headers: &str) -> String {
     let address = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -167,57 +167,57 @@ fn host_and_origin_are_checked_on_every_address() {
     let fixture = fixture();
     let foreign = "host: box.example:80\r\norigin: http://box.example\r\n";
     let mock = Listening::start(&fixture, "weather.mock.yaml --listen 0.0.0.0:0");
-    let refused = posted(&mock.url, foreign);
+    let refused = post(&mock.url, foreign);
     assert!(refused.starts_with("HTTP/1.1 403 ") && refused.contains("--allow-host"), "{refused}");
-    let by_address = posted(&mock.url, "host: 192.0.2.1:80\r\n");
+    let by_address = post(&mock.url, "host: 192.0.2.1:80\r\n");
     assert!(by_address.contains("Mcp-Session-Id header is required"), "{by_address}");
     let mock = Listening::start(&fixture, "weather.mock.yaml --listen 0.0.0.0:0 --allow-host box.example");
-    let allowed = posted(&mock.url, foreign);
+    let allowed = post(&mock.url, foreign);
     assert!(allowed.contains("Mcp-Session-Id header is required"), "{allowed}");
 }
 
 #[test]
-fn a_changed_file_is_read_again_and_a_broken_one_is_not_used() {
+fn a_changed_file_is_reloaded_and_a_broken_one_is_ignored() {
     let fixture = fixture();
     let mut mock = Listening::start(&fixture, "weather.mock.yaml --listen 0 --watch");
     let call = format!("rehearse call get_forecast city=Oslo --url {}", mock.url);
     let write = |text: &str| std::fs::write(fixture.path().join("weather.mock.yaml"), text).unwrap();
     write("tools:\n  - nme: broken\n");
-    mock.hears("still serving the previous files");
+    mock.expect_line("still serving the previous files");
     assert!(fixture.run(&call).contains("Rain in Oslo"));
     write(&WEATHER.replace("Rain in Oslo", "Snow in Oslo"));
-    mock.hears("files reloaded");
+    mock.expect_line("files reloaded");
     assert!(fixture.run(&call).contains("Snow in Oslo"));
 }
 
 #[test]
-fn a_file_that_a_file_names_is_followed_too() {
+fn a_referenced_file_is_watched_too() {
     let files = "resources: [{ uri: 'a://b', file: b.txt }]\n";
     let fixture = Fixture::new().file("files.mock.yaml", files).file("b.txt", "before");
     let mut mock = Listening::start(&fixture, "files.mock.yaml --listen 0 --watch");
     let read = format!("rehearse read a://b --url {}", mock.url);
     assert_eq!(fixture.run(&read), "exit: 0\n----- stdout -----\nbefore\n");
     std::fs::write(fixture.path().join("b.txt"), "after that").unwrap();
-    mock.hears("files reloaded");
+    mock.expect_line("files reloaded");
     assert_eq!(fixture.run(&read), "exit: 0\n----- stdout -----\nafter that\n");
-    // Gone, it is told about; back, it is used.
+    // A removed file is reported; when it exists again, it is served.
     std::fs::remove_file(fixture.path().join("b.txt")).unwrap();
-    mock.hears("still serving the previous files");
+    mock.expect_line("still serving the previous files");
     std::fs::write(fixture.path().join("b.txt"), "back").unwrap();
-    mock.hears("files reloaded");
+    mock.expect_line("files reloaded");
     assert_eq!(fixture.run(&read), "exit: 0\n----- stdout -----\nback\n");
 }
 
 #[test]
-fn a_verbose_mock_says_which_rule_answered() {
+fn a_verbose_mock_prints_the_rule_that_answered() {
     let fixture = fixture();
     let mut mock = Listening::start(&fixture, "weather.mock.yaml --listen 0 --verbose");
     fixture.run(&format!("rehearse call get_forecast city=Oslo --url {}", mock.url));
-    mock.hears(r#"tools/call get_forecast: script: tool get_forecast, an object with {city: "Oslo"}"#);
+    mock.expect_line(r#"tools/call get_forecast: script: tool get_forecast, an object with {city: "Oslo"}"#);
 }
 
 #[test]
-fn it_ends_when_it_is_told_to() {
+fn a_mock_ends_on_sigterm() {
     let fixture = fixture();
     let mut mock = Listening::start(&fixture, "weather.mock.yaml --listen 0");
     let pid = nix::unistd::Pid::from_raw(i32::try_from(mock.child.id()).unwrap());
@@ -229,7 +229,7 @@ fn it_ends_when_it_is_told_to() {
 }
 
 #[test]
-fn a_port_that_is_taken_says_so_and_what_to_do() {
+fn a_port_in_use_is_reported_with_a_hint() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let fixture = Fixture::new().file("a.mock.yaml", "tools: [{ name: a, answers: [{ text: a }] }]\n");
@@ -238,9 +238,9 @@ fn a_port_that_is_taken_says_so_and_what_to_do() {
     assert!(played.contains("use port 0 for any free port"), "{played}");
 }
 
-/// One pipe has one order, and it is that of the file.
+/// Over stdio, notifications are sent in the order of the steps.
 #[test]
-fn what_changed_is_told_before_the_step_that_follows() {
+fn a_change_notice_is_sent_before_the_next_step() {
     use std::io::{BufRead as _, BufReader, Write as _};
     let folder = tempfile::tempdir().unwrap();
     let steps =
@@ -255,8 +255,8 @@ fn what_changed_is_told_before_the_step_that_follows() {
         .spawn()
         .unwrap();
     let mut stdin = server.stdin.take().unwrap();
-    let hello = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
-    writeln!(stdin, r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{hello}}}"#).unwrap();
+    let params = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
+    writeln!(stdin, r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#).unwrap();
     writeln!(stdin, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#).unwrap();
     let call = r#"{"name":"a","arguments":{},"_meta":{"progressToken":7}}"#;
     writeln!(stdin, r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{call}}}"#).unwrap();

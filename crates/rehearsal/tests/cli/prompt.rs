@@ -3,7 +3,7 @@
 use crate::fixture::{Fixture, rehearse};
 
 #[test]
-fn each_message_is_printed_under_who_says_it() {
+fn each_prompt_message_is_printed_under_its_role() {
     rehearse!(Fixture::new(), "rehearse prompt greet who=Ada -- tiny-server", @r"
 exit: 0
 ----- stdout -----

@@ -3,7 +3,7 @@
 use crate::fixture::{Fixture, rehearse};
 
 #[test]
-fn a_text_is_printed_and_nothing_else() {
+fn read_prints_only_the_text_of_a_resource() {
     rehearse!(Fixture::new(), "rehearse read tiny://greeting -- tiny-server", @r"
 exit: 0
 ----- stdout -----
@@ -12,7 +12,7 @@ Hello from tiny-server
 }
 
 #[test]
-fn of_bytes_type_and_size_are_told() {
+fn type_and_size_of_binary_contents_are_printed() {
     rehearse!(Fixture::new(), "rehearse read tiny://pixel -- tiny-server", @r"
     exit: 0
     ----- stdout -----

@@ -11,7 +11,7 @@ use crate::fixture::{Fixture, rehearse};
 use crate::trace_contents::sessions;
 
 #[test]
-fn a_recorded_call_is_the_same_and_everything_is_in_the_trace() {
+fn a_recorded_call_is_unchanged_and_complete_in_the_trace() {
     let fixture = Fixture::new();
     rehearse!(fixture, "rehearse call echo message=hello -- rehearse record --metadata who=me -- tiny-server", @r"
 exit: 0
@@ -32,7 +32,7 @@ trace.jsonl
 }
 
 #[test]
-fn the_server_has_the_streams_and_the_status_and_one_line_is_said_at_the_end() {
+fn record_forwards_streams_and_status_and_prints_one_line_at_the_end() {
     let fixture = Fixture::new();
     rehearse!(fixture, "rehearse record -- sh -c 'echo out; echo err >&2; pwd; exit 7'", @r"
 exit: 7
@@ -60,7 +60,7 @@ x
 }
 
 #[test]
-fn what_cannot_be_recorded_is_explained() {
+fn a_server_that_cannot_be_recorded_is_explained() {
     let fixture = Fixture::new();
     rehearse!(fixture, "rehearse record", @r"
     exit: 2
@@ -76,7 +76,7 @@ fn what_cannot_be_recorded_is_explained() {
     "#);
 }
 
-/// Noise, half lines, line ends of all kinds, bytes that are no text, batches and a line beyond every limit.
+/// Lines that are no messages, all kinds of line ends, invalid UTF-8, batches, a line above every limit and a partial line.
 fn everything() -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend_from_slice(b"Server started\r\n\n\x00\xff\xfe\n{\"jsonrpc\": \"2.0\" ,\"id\":1.0,\"method\":\"x\"}\n");
@@ -99,7 +99,7 @@ fn piped(fixture: &Fixture, line: &str, input: &[u8]) -> Output {
 }
 
 #[test]
-fn the_bytes_that_one_side_gets_are_those_that_the_other_sent() {
+fn the_recorder_forwards_bytes_unchanged() {
     let fixture = Fixture::new();
     let input = everything();
     let output = piped(&fixture, "rehearse record -q --no-redact -- cat", &input);
@@ -110,20 +110,20 @@ fn the_bytes_that_one_side_gets_are_those_that_the_other_sent() {
         let kept = session.stream(side);
         assert!(kept.starts_with(b"Server started\r\n\n\x00\xff\xfe\n"));
         assert!(kept.ends_with(b"\"unknown\":[1,{}]}\nhalf a li"));
-        assert!(kept.len() < 100_000, "of the line beyond the limit only a part is kept");
+        assert!(kept.len() < 100_000, "only a part of the line above the limit is kept");
     }
 }
 
 #[test]
-fn half_a_line_is_passed_on_before_its_end() {
+fn a_partial_line_is_forwarded_before_its_end() {
     let fixture = Fixture::new();
     let mut child: Child = fixture.shell("rehearse record -q -- cat").stdin(Stdio::piped()).spawn().unwrap();
     let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    for half in [&b"{\"json"[..], b"rpc\":\"2", b".0\"}\n"] {
-        stdin.write_all(half).unwrap();
-        let mut echo = vec![0; half.len()];
+    for part in [&b"{\"json"[..], b"rpc\":\"2", b".0\"}\n"] {
+        stdin.write_all(part).unwrap();
+        let mut echo = vec![0; part.len()];
         stdout.read_exact(&mut echo).unwrap();
-        assert_eq!(echo, half);
+        assert_eq!(echo, part);
     }
     drop(stdin);
     assert!(child.wait().unwrap().success());
@@ -131,17 +131,17 @@ fn half_a_line_is_passed_on_before_its_end() {
 }
 
 #[test]
-fn a_client_that_reads_nothing_holds_up_only_what_is_said_to_it() {
+fn a_client_that_reads_nothing_blocks_only_its_own_direction() {
     let fixture = Fixture::new();
-    // The server says far more than pipes hold before it listens, and nobody reads it until it has heard us.
-    let server = "head -c 3000000 /dev/zero & head -c 1000000 >/dev/null; echo heard >&2; wait";
+    // The server writes more than a pipe holds while it reads; the client reads nothing until the server has received everything.
+    let server = "head -c 3000000 /dev/zero & head -c 1000000 >/dev/null; echo ready >&2; wait";
     let mut child =
         fixture.shell(&format!("rehearse record -q -- sh -c '{server}'")).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&vec![b'x'; 1_000_000]).unwrap();
-    let mut said = [0; 6];
-    child.stderr.take().unwrap().read_exact(&mut said).unwrap();
-    assert_eq!(&said, b"heard\n");
+    let mut line = [0; 6];
+    child.stderr.take().unwrap().read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"ready\n");
     let mut rest = Vec::new();
     child.stdout.take().unwrap().read_to_end(&mut rest).unwrap();
     assert_eq!(rest.len(), 3_000_000);
@@ -155,12 +155,12 @@ fn secrets_reach_neither_the_trace_nor_the_log_nor_the_journal() {
     let call = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"login","arguments":{{"password":"hunter2-hunter2","note":"{secret}"}},"_meta":{{"progressToken":"abc"}}}}}}"#
     );
-    // The server kills its recorder, so the journal stays; half of a line with a secret has been passed on by then.
-    let half = r#"{"jsonrpc":"2.0","id":2,"method":"x","params":{"a":1,"password":"open sesame"#;
+    // The server kills its recorder, so the journal stays. By then a partial line with a secret has been forwarded.
+    let partial = r#"{"jsonrpc":"2.0","id":2,"method":"x","params":{"a":1,"password":"open sesame"#;
     let server = "cat; kill -9 $PPID";
     let line = format!("exec rehearse record -o trace.jsonl --log log.jsonl -- sh -c '{server}'");
-    let output = piped(&fixture, &line, format!("{call}\n{half}").as_bytes());
-    assert_eq!(output.status.code(), None, "it was killed");
+    let output = piped(&fixture, &line, format!("{call}\n{partial}").as_bytes());
+    assert_eq!(output.status.code(), None, "the recorder was killed");
     let mut files = 0;
     for file in std::fs::read_dir(fixture.path()).unwrap() {
         let path = file.unwrap().path();
@@ -176,8 +176,8 @@ fn secrets_reach_neither_the_trace_nor_the_log_nor_the_journal() {
     assert!(matches!(recovered[0].fate, RecoveryOutcome::Folded { .. }), "{recovered:?}");
     let session = &sessions(&trace)[0];
     assert_eq!(session.end, Some(SessionEnd::Recovered));
-    let said = String::from_utf8(session.stream(Side::Client)).unwrap();
-    assert!(said.contains("progressToken\":\"abc") && !said.contains("hunter2"), "{said}");
+    let sent = String::from_utf8(session.stream(Side::Client)).unwrap();
+    assert!(sent.contains("progressToken\":\"abc") && !sent.contains("hunter2"), "{sent}");
 }
 
 #[test]

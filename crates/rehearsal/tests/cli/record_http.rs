@@ -1,4 +1,4 @@
-//! `rehearse record --url`: clients talk to the recorder in the place of the server.
+//! `rehearse record --url`: clients connect to the recorder, which forwards to the server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use rehearsal::record::recover;
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A recorder that runs beside the scene.
+/// A running `rehearse record --url`.
 pub(crate) struct Recorder {
     child: Child,
     stderr: BufReader<ChildStderr>,
@@ -25,7 +25,7 @@ impl Recorder {
         Recorder::before(fixture, "http://$ADDRESS/mcp", options)
     }
 
-    /// One in front of the server at this address.
+    /// Starts a recorder in front of the server at this URL.
     pub(crate) fn before(fixture: &Fixture, url: &str, options: &str) -> Recorder {
         let line = format!("exec rehearse record --url \"{url}\" {options}");
         let mut child = fixture.shell(&line).spawn().unwrap();
@@ -41,16 +41,16 @@ impl Recorder {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
     }
 
-    /// Its exit status, and what it said at the end.
+    /// Waits for its end; returns the exit status and the rest of its stderr.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
-        let mut said = String::new();
-        self.stderr.read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap().code(), said)
+        let mut stderr = String::new();
+        self.stderr.read_to_string(&mut stderr).unwrap();
+        (self.child.wait().unwrap().code(), stderr)
     }
 }
 
-/// What is in the journals of sessions that still run.
-fn kept(fixture: &Fixture) -> String {
+/// The text of the journals of running sessions.
+fn journals(fixture: &Fixture) -> String {
     let files = std::fs::read_dir(fixture.path()).unwrap().map(|file| file.unwrap().path());
     let journals = files.filter(|path| path.extension().is_some_and(|extension| extension == "journal"));
     journals.map(|path| std::fs::read_to_string(path).unwrap_or_default()).collect()
@@ -77,9 +77,12 @@ fn clients_of_both_eras_and_transports_are_recorded() {
     older
     ");
     recorder.signal(Signal::SIGINT);
-    let (code, said) = recorder.ended();
+    let (code, stderr) = recorder.ended();
     assert_eq!(code, Some(130));
-    assert!(said.starts_with("recorded 3 sessions of ") && said.ends_with(" in trace.jsonl and trace.log\n"), "{said}");
+    assert!(
+        stderr.starts_with("recorded 3 sessions of ") && stderr.ends_with(" in trace.jsonl and trace.log\n"),
+        "{stderr}"
+    );
     let trace = std::fs::read_to_string(fixture.path().join("trace.jsonl")).unwrap();
     assert_eq!(trace.lines().count(), 3);
     for word in ["modern", "legacy", "older"] {
@@ -88,10 +91,10 @@ fn clients_of_both_eras_and_transports_are_recorded() {
 }
 
 #[test]
-fn what_is_printed_of_a_url_has_no_secrets() {
+fn printed_urls_contain_no_secrets() {
     let fixture = Fixture::new();
-    let said = fixture.run("rehearse record --url http://me:hunter2@127.0.0.1:9/mcp");
-    assert!(said.contains("it holds a password") && !said.contains("hunter2"), "{said}");
+    let output = fixture.run("rehearse record --url http://me:hunter2@127.0.0.1:9/mcp");
+    assert!(output.contains("it holds a password") && !output.contains("hunter2"), "{output}");
     let recorder = Recorder::before(&fixture, "http://127.0.0.1:9/?key=hunter2&at=/mcp", "-o trace.jsonl");
     assert!(!recorder.origin.contains("hunter2"), "{}", recorder.origin);
     recorder.signal(Signal::SIGTERM);
@@ -99,18 +102,18 @@ fn what_is_printed_of_a_url_has_no_secrets() {
 }
 
 #[test]
-fn a_recorder_that_is_killed_loses_nothing_that_it_passed_on() {
+fn a_killed_recorder_loses_no_forwarded_message() {
     let fixture = Fixture::with_http_server();
     for era in ["modern", "legacy"] {
         let trace = format!("{era}.jsonl");
         let recorder = Recorder::start(&fixture, &format!("-o {trace}"));
         let line = format!("rehearse call echo message=kept --url {}/mcp --protocol {era}", recorder.origin);
         assert!(fixture.run(&line).contains("kept"));
-        // A client that is still there, with a call that is not answered.
+        // A connected client with a pending call.
         let line =
             format!("exec rehearse call slow steps=2 delay_ms=10000 --url {}/mcp --protocol {era}", recorder.origin);
         let mut waiting = fixture.shell(&line).spawn().unwrap();
-        while !kept(&fixture).contains("\"delay_ms\":10000") {
+        while !journals(&fixture).contains("\"delay_ms\":10000") {
             std::thread::yield_now();
         }
         recorder.signal(Signal::SIGKILL);
@@ -126,7 +129,7 @@ fn a_recorder_that_is_killed_loses_nothing_that_it_passed_on() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_anything_is_recorded() {
+fn flag_errors_are_reported_before_the_recording_starts() {
     let fixture = Fixture::new();
     rehearse!(fixture, "rehearse record --url localhost:80/mcp", @r#"
     exit: 2
@@ -144,7 +147,7 @@ fn what_is_wrong_is_said_before_anything_is_recorded() {
 }
 
 #[test]
-fn a_compressed_answer_passes_as_it_came_and_is_read() {
+fn a_compressed_response_is_forwarded_unchanged_and_recorded_decoded() {
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"squeezed"}]}}"#;
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     gzip.write_all(answer.as_bytes()).unwrap();
@@ -157,29 +160,29 @@ fn a_compressed_answer_passes_as_it_came_and_is_read() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let request = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"squeeze"}}"#;
-    let wanted = "accept-encoding: br;q=1.0, gzip;q=0.8, *;q=0.1\r\nMCP-Protocol-Version: 2026-07-28\r\n";
+    let headers = "accept-encoding: br;q=1.0, gzip;q=0.8, *;q=0.1\r\nMCP-Protocol-Version: 2026-07-28\r\n";
     let (length, answered) = (request.len(), response.clone());
     let server = std::thread::spawn(move || {
         let (mut socket, _) = listener.accept().unwrap();
-        let mut asked = Vec::new();
-        while !asked.ends_with(b"}}") {
-            let mut some = [0; 1024];
-            let count = socket.read(&mut some).unwrap();
-            asked.extend_from_slice(&some[..count]);
+        let mut received = Vec::new();
+        while !received.ends_with(b"}}") {
+            let mut buffer = [0; 1024];
+            let count = socket.read(&mut buffer).unwrap();
+            received.extend_from_slice(&buffer[..count]);
         }
         socket.write_all(&answered).unwrap();
-        String::from_utf8(asked).unwrap()
+        String::from_utf8(received).unwrap()
     });
     let fixture = Fixture::new();
     let recorder = Recorder::before(&fixture, &url, "-o trace.jsonl");
     let host = recorder.origin.strip_prefix("http://").unwrap();
     let mut socket = TcpStream::connect(host).unwrap();
-    let asked = format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\n{wanted}Content-Length: {length}\r\n\r\n{request}");
-    socket.write_all(asked.as_bytes()).unwrap();
-    let mut heard = vec![0; response.len()];
-    socket.read_exact(&mut heard).unwrap();
-    assert_eq!(heard, response);
-    assert!(server.join().unwrap().contains(wanted), "what the client accepts is what the server is told");
+    let post = format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Length: {length}\r\n\r\n{request}");
+    socket.write_all(post.as_bytes()).unwrap();
+    let mut received = vec![0; response.len()];
+    socket.read_exact(&mut received).unwrap();
+    assert_eq!(received, response);
+    assert!(server.join().unwrap().contains(headers), "the headers of the client are forwarded unchanged");
     drop(socket);
     recorder.signal(Signal::SIGINT);
     assert_eq!(recorder.ended().0, Some(130));

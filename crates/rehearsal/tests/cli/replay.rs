@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A server that asks, counts and tells how far it is.
+/// A mock with a tool that counts its calls, and one with progress and an elicitation.
 const WEATHER: &str = r#"
 server: { name: weather, version: "1.0" }
 tools:
@@ -24,7 +24,7 @@ tools:
         text: "Booked for {{ answers.day.content.day }}"
 "#;
 
-/// A fixture with what a client heard, in `trace.jsonl`.
+/// A fixture with a recording of these commands in `trace.jsonl`.
 fn recorded(lines: &[&str]) -> Fixture {
     let fixture = Fixture::new().file("weather.mock.yaml", WEATHER);
     for line in lines {
@@ -32,7 +32,7 @@ fn recorded(lines: &[&str]) -> Fixture {
         let played = fixture.run(&format!("{line} -- {server}"));
         assert!(played.starts_with("exit: 0"), "{played}");
     }
-    // Sessions have names of their own, which differ.
+    // Gives the sessions stable ids.
     let trace = std::fs::read_to_string(fixture.path().join("trace.jsonl")).unwrap();
     let named = trace.lines().enumerate().map(|(at, line)| {
         let id = line.split("\"session_id\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
@@ -43,7 +43,7 @@ fn recorded(lines: &[&str]) -> Fixture {
 }
 
 #[test]
-fn a_recording_is_a_server() {
+fn a_recording_is_served_as_a_server() {
     let fixture = recorded(&["rehearse call rain city=Oslo"]);
     rehearse!(fixture, "rehearse call rain city=Oslo -v -- rehearse replay trace.jsonl", @r#"
     exit: 0
@@ -67,7 +67,7 @@ fn a_recording_is_a_server() {
 }
 
 #[test]
-fn the_same_request_gets_the_recorded_answers_in_turn() {
+fn repeated_requests_get_the_recorded_answers_in_order() {
     let fixture = recorded(&["rehearse call rain city=Oslo", "rehearse call rain city=Bergen"]);
     let requests = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"rain","arguments":{"city":"Oslo"}}}
@@ -146,7 +146,7 @@ fn the_same_request_gets_the_recorded_answers_in_turn() {
 }
 
 #[test]
-fn a_question_is_asked_again_in_either_era() {
+fn a_recorded_input_request_is_replayed_in_both_eras() {
     let answer = r#"--answer 'elicitation/create={"action":"accept","content":{"day":"Monday"}}'"#;
     let fixture = recorded(&[&format!("rehearse call book {answer}")]);
     rehearse!(fixture, &format!("rehearse call book {answer} -- rehearse replay trace.jsonl"), @"
@@ -173,7 +173,7 @@ fn a_question_is_asked_again_in_either_era() {
 }
 
 #[test]
-fn a_secret_that_was_taken_out_is_taken_out_of_the_request() {
+fn a_redacted_secret_is_redacted_from_the_live_request() {
     let fixture = recorded(&["rehearse call rain city=Oslo password=hunter2hunter2"]);
     rehearse!(fixture, "grep -c hunter2 trace.jsonl", @"
     exit: 1
@@ -194,10 +194,10 @@ fn a_secret_that_was_taken_out_is_taken_out_of_the_request() {
 }
 
 #[test]
-fn a_real_server_that_does_not_answer_is_told_and_so_is_a_ledger_that_cannot_be_written() {
+fn a_silent_upstream_and_an_unwritable_ledger_are_reported() {
     let fixture = recorded(&["rehearse call rain city=Oslo"]);
-    let asks = r#"printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}' '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"rain","arguments":{"city":"Rome"}}}' |"#;
-    rehearse!(fixture, &format!("{asks} rehearse replay trace.jsonl --unmatched forward -- false > said"), @"
+    let requests = r#"printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}' '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"rain","arguments":{"city":"Rome"}}}' |"#;
+    rehearse!(fixture, &format!("{requests} rehearse replay trace.jsonl --unmatched forward -- false > output"), @"
     exit: 3
     ----- stderr -----
     this was not recorded, and the server did not answer: the server exited with status 1 before it answered initialize
@@ -212,8 +212,8 @@ fn a_real_server_that_does_not_answer_is_told_and_so_is_a_ledger_that_cannot_be_
     error: cannot write the ledger to no/such/ledger.json: No such file or directory (os error 2)
     hint: name a file in an existing folder: --ledger ledger.json
     ");
-    // Nothing is left of one where nobody was served.
-    rehearse!(fixture, "rehearse replay none.jsonl --ledger ledger.json < /dev/null 2> said; echo $?; test ! -e ledger.json", @"
+    // A ledger that was created before an error is removed.
+    rehearse!(fixture, "rehearse replay none.jsonl --ledger ledger.json < /dev/null 2> stderr; echo $?; test ! -e ledger.json", @"
     exit: 0
     ----- stdout -----
     2
@@ -221,7 +221,7 @@ fn a_real_server_that_does_not_answer_is_told_and_so_is_a_ledger_that_cannot_be_
 }
 
 #[test]
-fn a_ledger_does_not_take_the_place_of_what_is_replayed() {
+fn a_ledger_cannot_overwrite_its_recording() {
     let fixture = recorded(&["rehearse call rain city=Oslo"]);
     rehearse!(fixture, "ln -s trace.jsonl link; rehearse replay trace.jsonl --ledger link < /dev/null", @r"
     exit: 2
@@ -250,7 +250,7 @@ fn a_ledger_does_not_take_the_place_of_what_is_replayed() {
 }
 
 #[test]
-fn what_was_not_recorded_is_asked_of_the_real_server_once() {
+fn an_unrecorded_request_is_forwarded_to_the_upstream_once() {
     let fixture = recorded(&["rehearse call rain city=Oslo"]);
     let forward = "rehearse replay trace.jsonl --unmatched forward -v -- rehearse mock weather.mock.yaml";
     rehearse!(fixture, &format!("rehearse call rain city=Rome -v -- {forward} 2>&1 | grep -v '^session\\|stopped'"), @r#"
@@ -278,7 +278,7 @@ fn what_was_not_recorded_is_asked_of_the_real_server_once() {
 }
 
 #[test]
-fn what_the_real_server_says_is_not_put_into_files_of_other_formats() {
+fn upstream_responses_are_not_appended_to_other_formats() {
     let python = include_str!("../../../../fixtures/traces/python.jsonl");
     let fixture = Fixture::new().file("weather.mock.yaml", WEATHER).file("python.jsonl", python);
     let forward = "--unmatched forward -- rehearse mock weather.mock.yaml < /dev/null";
@@ -300,7 +300,7 @@ fn what_the_real_server_says_is_not_put_into_files_of_other_formats() {
 }
 
 #[test]
-fn what_could_not_be_recorded_counts() {
+fn responses_that_could_not_be_recorded_are_counted() {
     let fixture = recorded(&["rehearse call rain city=Oslo"]);
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rain","arguments":{"city":"Rome"}}}
@@ -308,7 +308,7 @@ fn what_could_not_be_recorded_counts() {
     let fixture = fixture.file("requests", hello);
     let server = "rehearse mock weather.mock.yaml";
     let replay = format!("rehearse replay -q trace.jsonl -o /dev/null/no.jsonl --unmatched forward -- {server}");
-    rehearse!(fixture, &format!("{replay} < requests > heard 2> told; echo $?; tail -n 1 heard; grep -o 'RECORDING STOPPED' told"), @r#"
+    rehearse!(fixture, &format!("{replay} < requests > responses 2> log; echo $?; tail -n 1 responses; grep -o 'RECORDING STOPPED' log"), @r#"
     exit: 0
     ----- stdout -----
     4
@@ -318,7 +318,7 @@ fn what_could_not_be_recorded_counts() {
 }
 
 #[test]
-fn sessions_are_chosen() {
+fn sessions_are_selected_by_name_and_metadata() {
     let fixture = Fixture::new().file("weather.mock.yaml", WEATHER);
     for (client, city) in [("desktop", "Oslo"), ("phone", "Rome")] {
         let server = format!("rehearse record -q --metadata client={client} -- rehearse mock weather.mock.yaml");
@@ -335,8 +335,8 @@ fn sessions_are_chosen() {
     error: -32603: no recording of
       data: {"closest":{"recording
     "#);
-    // Its name is another one every time.
-    rehearse!(fixture, "rehearse replay trace.jsonl --session nobody < /dev/null 2>&1 | sed 's/`[^`]*`/`SESSION`/g'", @"
+    // The session id is random.
+    rehearse!(fixture, "rehearse replay trace.jsonl --session unknown < /dev/null 2>&1 | sed 's/`[^`]*`/`SESSION`/g'", @"
     exit: 0
     ----- stdout -----
     error: trace.jsonl: no session like that
@@ -345,7 +345,7 @@ fn sessions_are_chosen() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_told() {
+fn recordings_that_cannot_be_replayed_are_reported() {
     let fixture = Fixture::new().file("broken.jsonl", "{\"format\":1,\"session_id\":\"a\",\"calls\":[{}]}\n");
     rehearse!(fixture, "rehearse replay broken.jsonl < /dev/null", @r"
     exit: 2
@@ -362,7 +362,7 @@ fn what_cannot_be_replayed_is_told() {
 }
 
 #[test]
-fn a_folder_that_may_not_be_written_is_no_obstacle_and_a_stale_index_is_built_again() {
+fn a_read_only_folder_is_replayed_and_a_stale_index_rebuilt() {
     let fixture = recorded(&["rehearse call rain city=Oslo"]);
     let replay = "rehearse call rain city=Oslo -- rehearse replay trace.jsonl";
     fixture.run(replay);
@@ -386,7 +386,7 @@ fn a_folder_that_may_not_be_written_is_no_obstacle_and_a_stale_index_is_built_ag
 }
 
 #[test]
-fn a_list_that_was_never_asked_for_is_made_of_what_was_used() {
+fn a_list_that_was_never_requested_contains_the_called_tools() {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/traces");
     let cassette = std::fs::read_to_string(format!("{fixtures}/mcp-cassette-0.4.json")).unwrap();
     let fixture = Fixture::new().file("time.json", &cassette);
@@ -413,7 +413,7 @@ fn a_list_that_was_never_asked_for_is_made_of_what_was_used() {
       }
     }
     "#);
-    // A page that was never asked for is not the list.
+    // A page that was not requested is not the list.
     rehearse!(fixture, r#"rehearse request tools/list --params '{"cursor":"2"}' -- rehearse replay time.json"#, @r#"
     exit: 1
     ----- stderr -----

@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A conversation of a client: its handshake, and what it asks.
+/// A session of a client: its handshake and its requests.
 fn conversation(client: &str, calls: &[&str]) -> String {
     let hello = format!(
         r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"{client}","version":"1"}}}}}}"#
@@ -16,7 +16,7 @@ fn conversation(client: &str, calls: &[&str]) -> String {
     std::iter::once(hello).chain(calls).map(|line| line + "\n").collect()
 }
 
-/// What two clients of different names heard, each from a server of its own that counts.
+/// Two sessions of clients with different names, each with its own server that counts.
 fn recorded() -> Fixture {
     let mut fixture = Fixture::new();
     for client in ["desktop", "phone"] {
@@ -57,7 +57,7 @@ fn all_sessions_are_one_pool_in_order() {
 }
 
 #[test]
-fn answers_begin_anew_where_that_is_wanted() {
+fn answers_restart_from_the_first_on_request() {
     let fixture = recorded().file("calls", &conversation("phone", &["Oslo"; 6]));
     rehearse!(fixture, &format!("rehearse replay trace.jsonl --repeat cycle < calls | {TEXTS}"), @"
     exit: 0
@@ -74,7 +74,7 @@ fn answers_begin_anew_where_that_is_wanted() {
 }
 
 #[test]
-fn where_nothing_can_be_written_the_index_is_elsewhere() {
+fn the_index_is_stored_elsewhere_if_the_folder_is_read_only() {
     let fixture = recorded().file("calls", &conversation("phone", &["Oslo"]));
     // Not even the superuser can write a file there.
     rehearse!(fixture, &format!("rehearse replay /dev/fd/3 -q < calls 3< trace.jsonl | {TEXTS}; ls"), @"
@@ -93,7 +93,7 @@ fn where_nothing_can_be_written_the_index_is_elsewhere() {
     ");
 }
 
-/// What was recorded in two houses, of servers that differ.
+/// Recordings of two different servers.
 fn houses() -> Fixture {
     let session = |house: &str, calls: &[(&str, i32)]| {
         let hello = format!(
@@ -131,7 +131,7 @@ fn a_matcher_is_for_requests_that_have_its_path() {
 }
 
 #[test]
-fn sessions_that_are_not_chosen_say_nothing() {
+fn sessions_that_are_not_selected_print_no_warnings() {
     let fixture = houses();
     let replay = "rehearse replay -q houses.jsonl --metadata house=tower";
     rehearse!(fixture, &format!("rehearse call heat --args '{{\"room\":\"hall\",\"level\":9}}' -- {replay} --unmatched first"), @"
@@ -153,7 +153,7 @@ fn sessions_that_are_not_chosen_say_nothing() {
 }
 
 #[test]
-fn what_is_wrong_with_the_words_or_the_recording_has_a_hint() {
+fn errors_in_flags_or_recordings_have_a_hint() {
     let fixture = Fixture::new();
     fixture.run("rehearse call echo message=hello -- rehearse record -q -o trace.jsonl -- tiny-server");
     fixture.run(
@@ -204,7 +204,7 @@ fn what_is_wrong_with_the_words_or_the_recording_has_a_hint() {
 }
 
 #[test]
-fn what_a_killed_recorder_left_is_replayed() {
+fn the_journal_of_a_killed_recorder_is_replayed() {
     let busy = include_str!("../../../../fixtures/traces/busy.journal");
     let fixture = Fixture::new().file("trace.jsonl", "").file("trace.jsonl.busy.journal", busy);
     rehearse!(fixture, "rehearse call dig deep=1 2>/dev/null -- rehearse replay -q trace.jsonl && ls", @"
@@ -217,7 +217,7 @@ fn what_a_killed_recorder_left_is_replayed() {
 }
 
 #[test]
-fn a_session_of_that_name_is_not_proposed_where_its_metadata_is_other() {
+fn a_session_with_other_metadata_is_not_suggested() {
     let session = |id: &str, environment: &str| {
         format!(
             r#"{{"format":1,"session_id":"{id}","server_info":{{}},"started_at":null,"metadata":{{"env":"{environment}"}},"calls":[],"messages":[],"ended_at":null,"end":null}}"#
@@ -233,7 +233,7 @@ fn a_session_of_that_name_is_not_proposed_where_its_metadata_is_other() {
 }
 
 #[test]
-fn a_pace_below_nothing_is_told_as_one() {
+fn a_negative_pace_is_reported_as_such() {
     rehearse!(Fixture::new(), "rehearse replay trace.jsonl --pace -1 < /dev/null", @r#"
     exit: 2
     ----- stderr -----
@@ -242,7 +242,7 @@ fn a_pace_below_nothing_is_told_as_one() {
 }
 
 #[test]
-fn json_that_was_laid_out_is_told_to_belong_on_lines() {
+fn pretty_printed_json_gets_a_hint_to_use_lines() {
     let laid_out = "{\n  \"format\": 1,\n  \"session_id\": \"s\",\n  \"calls\": []\n}\n";
     let array = r#"[{"format":1,"session_id":"s","server_info":{},"started_at":null,"metadata":{},"calls":[]}]"#;
     let fixture = Fixture::new().file("laid-out.jsonl", laid_out).file("array.jsonl", array);

@@ -1,8 +1,8 @@
-//! Recordings in the dialect of the Python interceptor, written by hand in the ways in which it is written, replayed.
+//! Replays of recordings in the format of the Python interceptor, in all its variants.
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A session with arguments in `args`, in `kwargs` and in both, nulls, `_type`, snake case, a picture, and errors as a text
+/// A session with arguments in `args`, in `kwargs` and in both, nulls, `_type`, snake case, an image, and errors as a text
 /// and as an object.
 const SESSION: &str = r##"{"session_id": "550e8400-e29b-41d4-a716-446655440000", "server_info": {"url": "https://example.com/mcp", "name": "example-server"}, "started_at": "2025-10-30T10:30:45.000000", "ended_at": "2025-10-30T10:31:00.000000", "metadata": {}, "calls": [
     {"request": {"method": "initialize", "args": [], "kwargs": {}, "timestamp": "2025-10-30T10:30:45.100000"}, "response": {"success": true, "result": {"_type": "InitializeResult", "meta": null, "protocolVersion": "2025-06-18", "capabilities": {"experimental": {}, "logging": null, "prompts": {"listChanged": false}, "resources": {"subscribe": false, "listChanged": false}, "tools": {"listChanged": false}, "completions": null}, "serverInfo": {"name": "example", "title": null, "version": "1.9.4"}, "instructions": null}, "error": null, "timestamp": "2025-10-30T10:30:45.110000"}, "duration_ms": 10.0},
@@ -16,13 +16,13 @@ const SESSION: &str = r##"{"session_id": "550e8400-e29b-41d4-a716-446655440000",
     {"request": {"method": "get_prompt", "args": ["greet", {"who": "Ada"}], "kwargs": {}, "timestamp": "2025-10-30T10:30:51.1"}, "response": {"success": true, "result": {"_type": "GetPromptResult", "description": null, "messages": [{"role": "user", "content": {"type": "text", "text": "Hello Ada", "annotations": null}}]}, "error": null, "timestamp": "2025-10-30T10:30:51.2"}, "duration_ms": 1}
 ]}"##;
 
-/// The same program's log, without a handshake.
+/// A log of the Python interceptor, without a handshake.
 const LOG: &str = r#"{"type": "request", "timestamp": "2025-10-30T10:30:45.123456", "method": "call_tool", "args": ["weather"], "kwargs": {"arguments": {"city": "Oslo"}}}
 {"type": "response", "timestamp": "2025-10-30T10:30:45.234567", "method": "call_tool", "result": {"_type": "CallToolResult", "content": [{"type": "text", "text": "rain"}]}}
 "#;
 
-/// What clients of all kinds ask.
-const WORDS: [&str; 9] = [
+/// The commands of the clients.
+const COMMANDS: [&str; 9] = [
     "list",
     "call weather city=Oslo",
     "call weather city=Bergen",
@@ -34,8 +34,8 @@ const WORDS: [&str; 9] = [
     "prompt greet who=Ada",
 ];
 
-fn said(fixture: &Fixture, protocol: &str, server: &str) -> String {
-    let lines = WORDS.iter().map(|words| format!("rehearse {words} --protocol {protocol} {server} 2>&1"));
+fn outputs(fixture: &Fixture, protocol: &str, server: &str) -> String {
+    let lines = COMMANDS.iter().map(|command| format!("rehearse {command} --protocol {protocol} {server} 2>&1"));
     fixture.run(&format!("({}) | grep -v '^hint\\|^  data'", lines.collect::<Vec<_>>().join("; ")))
 }
 
@@ -44,9 +44,9 @@ fn fixture() -> Fixture {
 }
 
 #[test]
-fn every_way_of_writing_is_understood_by_clients_of_every_version() {
+fn every_trace_format_is_replayed_to_clients_of_every_version() {
     let fixture = fixture();
-    let modern = said(&fixture, "2026-07-28", "-- rehearse replay -q seed.jsonl");
+    let modern = outputs(&fixture, "2026-07-28", "-- rehearse replay -q seed.jsonl");
     insta::assert_snapshot!(modern, @r#"
     exit: 0
     ----- stdout -----
@@ -74,7 +74,7 @@ fn every_way_of_writing_is_understood_by_clients_of_every_version() {
     Hello Ada
     "#);
     let legacy = modern.replace("2026-07-28", "2024-11-05").replace("{\n  \"days\": 3\n}\n", "");
-    assert_eq!(said(&fixture, "2024-11-05", "-- rehearse replay -q seed.jsonl"), legacy);
+    assert_eq!(outputs(&fixture, "2024-11-05", "-- rehearse replay -q seed.jsonl"), legacy);
     rehearse!(fixture, "rehearse call weather city=Oslo --protocol 2025-11-25 -- rehearse replay -q log.jsonl", @"
     exit: 0
     ----- stdout -----
@@ -106,17 +106,17 @@ fn rounds_of_2026_07_28_are_replayed_verified_and_generated() {
 }
 
 #[test]
-fn a_trace_that_is_cut_while_it_is_served_is_told() {
+fn a_trace_that_is_truncated_while_it_is_served_is_reported() {
     let call = r#"{"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"t"}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"content":[]}},"duration_ms":1}"#;
-    // The first one is looked at when it is opened, because it came without a handshake.
+    // A recording without a handshake: its first call is read when the recording is opened.
     let later =
         call.replace(r#""seq":1"#, r#""seq":3"#).replace(r#""seq":0"#, r#""seq":2"#).replace(r#""id":1"#, r#""id":2"#);
     let trace = format!(
         r#"{{"format":1,"session_id":"s","server_info":{{}},"started_at":null,"metadata":{{}},"calls":[{call},{later}],"messages":[],"ended_at":null,"end":null}}"#
     );
-    let ask = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let served = format!(
-        "mkfifo in; rehearse replay trace.jsonl < in > out & exec 3>in; echo '{ask}' >&3; \
+        "mkfifo in; rehearse replay trace.jsonl < in > out & exec 3>in; echo '{ping}' >&3; \
          until [ -s out ]; do sleep 0.01; done; : > trace.jsonl; exec 3>&-; wait $!"
     );
     let fixture = Fixture::new().file("trace.jsonl", &trace);
@@ -127,8 +127,8 @@ fn a_trace_that_is_cut_while_it_is_served_is_told() {
     ");
 }
 
-/// What the models of `mcp` 2 write of a 2025-11-25 server that said less: they fill in what only 2026-07-28 has, and that nothing
-/// failed. An exception has only words.
+/// A session of a 2025-11-25 server as the models of the Python package `mcp` 2 write it: with the members of 2026-07-28 and
+/// `isError`, which the server did not send. An exception has only a message.
 const FILLED_IN: &str = r##"{"session_id": "a", "server_info": {}, "started_at": null, "metadata": {}, "calls": [
     {"request": {"method": "initialize", "args": [], "kwargs": {}}, "response": {"success": true, "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}, "resultType": "complete"}, "error": null}},
     {"request": {"method": "list_tools", "args": [], "kwargs": {}}, "response": {"success": true, "result": {"ttlMs": 0, "cacheScope": "private", "resultType": "complete", "tools": [{"name": "t", "inputSchema": {"type": "object"}}]}, "error": null}},
@@ -136,7 +136,7 @@ const FILLED_IN: &str = r##"{"session_id": "a", "server_info": {}, "started_at":
     {"request": {"method": "call_tool", "args": ["t", {"a": 2}], "kwargs": {}}, "response": {"success": false, "result": null, "error": "no such thing"}}
 ]}"##;
 
-const SAID_LESS: &str = r#"
+const WITHOUT_DEFAULTS: &str = r#"
 server: { name: s, version: "1" }
 capabilities: { tools: {} }
 tools:
@@ -149,9 +149,9 @@ tools:
 "#;
 
 #[test]
-fn what_only_the_models_of_python_say_was_not_said() {
+fn members_added_by_python_models_are_not_replayed() {
     let fixture =
-        Fixture::new().file("seed.jsonl", &(FILLED_IN.replace('\n', "") + "\n")).file("s.mock.yaml", SAID_LESS);
+        Fixture::new().file("seed.jsonl", &(FILLED_IN.replace('\n', "") + "\n")).file("s.mock.yaml", WITHOUT_DEFAULTS);
     rehearse!(fixture, "rehearse verify --protocol 2025-11-25 seed.jsonl -- rehearse mock s.mock.yaml", @"
     exit: 0
     ----- stderr -----
@@ -162,8 +162,8 @@ fn what_only_the_models_of_python_say_was_not_said() {
     ----- stdout -----
     {"content":[{"type":"text","text":"x"}],"isError":false}
     "#);
-    // What was written is written again.
+    // The conversion keeps the members.
     let both = "rehearse trace convert seed.jsonl t.jsonl && rehearse trace convert t.jsonl --to python";
-    let told = fixture.run(&format!("({both}) | grep -o 'cacheScope\\|resultType'"));
-    assert_eq!((told.matches("resultType").count(), told.matches("cacheScope").count()), (3, 1), "{told}");
+    let output = fixture.run(&format!("({both}) | grep -o 'cacheScope\\|resultType'"));
+    assert_eq!((output.matches("resultType").count(), output.matches("cacheScope").count()), (3, 1), "{output}");
 }

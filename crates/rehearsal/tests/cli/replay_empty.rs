@@ -7,7 +7,7 @@ const REQUESTS: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params"
 "#;
 
 #[test]
-fn a_recording_without_calls_is_served_and_says_so() {
+fn a_recording_without_calls_is_served_with_a_warning() {
     let fixture = Fixture::new().file("empty.jsonl", "").file("requests", REQUESTS);
     rehearse!(fixture, "rehearse replay empty.jsonl < requests", @r#"
     exit: 0
@@ -23,12 +23,13 @@ fn a_recording_without_calls_is_served_and_says_so() {
 }
 
 #[test]
-fn what_was_said_in_a_session_without_calls_is_counted() {
-    let said = r#"{"format":1,"session_id":"a","server_info":{},"started_at":null,"metadata":{},"calls":[],"messages":[
+fn messages_of_a_session_without_calls_are_counted() {
+    let notifications = r#"{"format":1,"session_id":"a","server_info":{},"started_at":null,"metadata":{},"calls":[],"messages":[
         {"type":"notification","seq":0,"at_ms":0,"from":"server","method":"notifications/message","params":{"level":"info","data":"x"}},
         {"type":"notification","seq":1,"at_ms":5,"from":"server","method":"notifications/tools/list_changed"}],"ended_at":null,"end":null}"#;
-    let fixture = Fixture::new().file("said.jsonl", &said.replace('\n', "")).file("requests", REQUESTS);
-    rehearse!(fixture, "rehearse replay said.jsonl --strict < requests", @r#"
+    let fixture =
+        Fixture::new().file("notifications.jsonl", &notifications.replace('\n', "")).file("requests", REQUESTS);
+    rehearse!(fixture, "rehearse replay notifications.jsonl --strict < requests", @r#"
     exit: 1
     ----- stdout -----
     {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"recorded","version":"0"}}}
@@ -42,7 +43,7 @@ fn what_was_said_in_a_session_without_calls_is_counted() {
 }
 
 #[test]
-fn a_server_that_let_nobody_in_lets_nobody_in() {
+fn a_recording_with_only_refused_handshakes_refuses_every_client() {
     let refused = r#"{"format":1,"session_id":"a","server_info":{},"started_at":null,"metadata":{},"calls":[
         {"request":{"seq":0,"at_ms":0,"id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}},
          "response":{"seq":1,"at_ms":1,"success":false,"error":{"code":-32000,"message":"go away","data":{"x":1}}},"duration_ms":1}],

@@ -8,7 +8,7 @@ const CALLED: &str = r#"{"format":1,"session_id":"a","server_info":{},"started_a
 "#;
 
 #[test]
-fn what_is_no_file_has_no_index_beside_it() {
+fn a_recording_that_is_no_regular_file_gets_no_index() {
     let fixture = Fixture::new().file("trace.jsonl", CALLED);
     let line = "mkfifo pipe; cat trace.jsonl > pipe & rehearse call rain -- rehearse replay -q pipe; ls -A";
     rehearse!(fixture, line, @"
@@ -21,7 +21,7 @@ fn what_is_no_file_has_no_index_beside_it() {
 }
 
 #[test]
-fn whoever_was_killed_while_it_wrote_leaves_nothing_behind_for_the_next() {
+fn files_of_a_killed_writer_are_removed_by_the_next() {
     // Long enough for a trace to be kept of it.
     let long = SESSION.repeat(5_000_000 / SESSION.len());
     let fixture = Fixture::new().file("long.jsonl", &long);

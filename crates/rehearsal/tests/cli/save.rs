@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A server of the handshake era that gives one answer to whatever it is asked after the handshake.
+/// A server of the handshake era that has one answer for every request after the handshake.
 fn server_that_answers(result: &str) -> Fixture {
     let initialize = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"odd"}}}"#;
     let answer = format!(r#"{{"jsonrpc":"2.0","id":2,"result":{result}}}"#);
@@ -11,7 +11,7 @@ fn server_that_answers(result: &str) -> Fixture {
 }
 
 #[test]
-fn what_is_not_text_is_written_to_files_that_were_not_there_before() {
+fn content_that_is_not_text_is_saved_to_new_files() {
     let fixture = Fixture::new();
     rehearse!(fixture, "rehearse call picture --save out -- tiny-server", @r"
 exit: 0
@@ -35,7 +35,7 @@ saved out/picture-2.png, 69 bytes
 }
 
 #[test]
-fn a_server_cannot_choose_where_files_go() {
+fn a_server_cannot_choose_the_path_of_saved_files() {
     let evil = r#"{"content":[
         {"type":"resource","resource":{"uri":"x:///../../../../tmp/../../etc/..","blob":"AAAA"}},
         {"type":"resource","resource":{"uri":"file:///home/.ssh/.authorized_keys","blob":"AAAA"}},
@@ -79,7 +79,7 @@ saved trap/up-2.bin, 3 bytes
 }
 
 #[test]
-fn bytes_that_cannot_be_read_are_a_fault_of_the_answer() {
+fn invalid_base64_in_a_result_is_a_failure() {
     let fixture = server_that_answers(r#"{"content":[{"type":"image","mimeType":"image/png","data":"%%"}]}"#);
     rehearse!(fixture, "rehearse call map --args '{}' --save out --protocol legacy -- sh server || echo status $?; ls", @r"
     exit: 0
@@ -95,7 +95,7 @@ fn bytes_that_cannot_be_read_are_a_fault_of_the_answer() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_to_is_refused() {
+fn an_unwritable_save_directory_is_refused() {
     let fixture = Fixture::new().file("taken", "");
     rehearse!(fixture, "rehearse call picture --save taken/out -- tiny-server", @r"
 exit: 2

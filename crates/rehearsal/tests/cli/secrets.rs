@@ -1,4 +1,4 @@
-//! Secrets in every place of a conversation: none of them reaches a file, or what any verb prints of one.
+//! Secrets at every place of a session: no file and no output of a verb contains one of them.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,12 +9,12 @@ use nix::sys::signal::Signal;
 use crate::fixture::Fixture;
 use crate::record_http::Recorder;
 
-/// A secret that is found by its name or its place alone, with what it stands for in it.
+/// A secret that is found only by its key or its location, with the name of its location in it.
 fn secret(place: &str) -> String {
     format!("q7Zr{place}X2kV9mTd4w")
 }
 
-/// Everything that any verb prints of the trace of a fixture, and everything that the files have in them after that.
+/// The output of every verb for the trace of a fixture, and the text of all files after that.
 fn everything(fixture: &Fixture, formats: &[&str]) -> String {
     let mut text = String::new();
     for verb in ["show", "show --json", "stats", "grep .", "check --notes", "split -d parts"] {
@@ -31,7 +31,7 @@ fn everything(fixture: &Fixture, formats: &[&str]) -> String {
     text
 }
 
-/// Reads the files of a folder, and of those in it.
+/// Reads all files of a folder and its subfolders.
 fn read_all(folder: &Path, text: &mut String) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -53,7 +53,7 @@ fn without_secrets(text: &str, places: &[&str]) {
     }
 }
 
-/// What the protocol needs looks like a secret here, and is there all the same.
+/// Values that look like secrets, and are kept because the protocol needs them.
 const KEPT: [&str; 4] = [
     "sk-progress0123456789abcdefghijklmnop",
     "sk-cursor0123456789abcdefghijklmnop",
@@ -63,7 +63,7 @@ const KEPT: [&str; 4] = [
 
 #[test]
 fn secrets_over_a_pipe_are_nowhere() {
-    let said = [
+    let messages = [
         format!(
             r#"{{"jsonrpc":"2.0","id":"{}","method":"tools/call","params":{{"name":"t","arguments":{{"password":"{}","text":"{{\"api_key\":\"{}\",\"more\":\"{{\\\"token\\\":\\\"{}\\\"}}\"}}","url":"postgres://me:{}@db/x?sslmode=on","maxTokens":4711}},"_meta":{{"progressToken":"{}","apiKey":"{}"}}}}}}"#,
             KEPT[3],
@@ -83,7 +83,7 @@ fn secrets_over_a_pipe_are_nowhere() {
         ),
         format!(
             r#"{{"jsonrpc":"2.0","id":2,"error":{{"code":-1,"message":"no entry with token {}","data":{{"cookie":"sid={}"}}}}}}"#,
-            secret("words"),
+            secret("message"),
             secret("data")
         ),
         format!(
@@ -92,13 +92,13 @@ fn secrets_over_a_pipe_are_nowhere() {
         ),
         format!("no message: api_key={}", secret("garbled")),
     ];
-    let fixture = Fixture::new().file("said.txt", &(said.join("\n") + "\n"));
+    let fixture = Fixture::new().file("messages.txt", &(messages.join("\n") + "\n"));
     let recorded = fixture.run(&format!(
-        "rehearse record -o trace.jsonl --log log.jsonl --metadata password={} --metadata note='Bearer {}' -- sh -c 'cat >&2 said.txt; cat' sh --api-key {} --token={} API_TOKEN={} < said.txt",
+        "rehearse record -o trace.jsonl --log log.jsonl --metadata password={} --metadata note='Bearer {}' -- sh -c 'cat >&2 messages.txt; cat' sh --api-key {} --token={} API_TOKEN={} < messages.txt",
         secret("metadata"), secret("note"), secret("flag"), secret("option"), secret("variable"),
     ));
     assert!(recorded.starts_with("exit: 0"), "{recorded}");
-    std::fs::remove_file(fixture.path().join("said.txt")).unwrap();
+    std::fs::remove_file(fixture.path().join("messages.txt")).unwrap();
     let formats = ["trace", "journal", "python", "python-log"];
     let text = everything(&fixture, &formats);
     let places = [
@@ -109,7 +109,7 @@ fn secrets_over_a_pipe_are_nowhere() {
         "meta",
         "text",
         "structured",
-        "words",
+        "message",
         "data",
         "batch",
         "garbled",
@@ -129,16 +129,16 @@ fn secrets_over_a_pipe_are_nowhere() {
 fn a_secret_over_several_lines_is_nowhere() {
     for log in ["", "--log log.jsonl"] {
         let key = format!("{}\n{}\n", secret("first"), secret("second"));
-        let said = format!(
+        let text = format!(
             "before\n-----BEGIN RSA PRIVATE KEY-----\n{key}-----END RSA PRIVATE KEY-----\nafter it\npassword:\n{}\n",
             secret("below")
         );
-        let fixture = Fixture::new().file("said.txt", &said);
+        let fixture = Fixture::new().file("messages.txt", &text);
         let slowly = "while read -r line; do echo \"$line\"; echo \"$line\" >&2; done";
-        let recorded = fixture.run(&format!("rehearse record -o trace.jsonl {log} -- sh -c '{slowly}' < said.txt"));
+        let recorded = fixture.run(&format!("rehearse record -o trace.jsonl {log} -- sh -c '{slowly}' < messages.txt"));
         assert!(recorded.starts_with("exit: 0"), "{recorded}");
-        assert!(recorded.contains(&secret("first")), "what passes is not changed: {recorded}");
-        std::fs::remove_file(fixture.path().join("said.txt")).unwrap();
+        assert!(recorded.contains(&secret("first")), "forwarded bytes are unchanged: {recorded}");
+        std::fs::remove_file(fixture.path().join("messages.txt")).unwrap();
         let text = everything(&fixture, &["trace", "journal"]);
         without_secrets(&text, &["first", "second", "below"]);
         assert!(text.contains("before") && text.contains("after it"), "{text}");
@@ -151,7 +151,7 @@ fn secrets_over_http_are_nowhere() {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let events = format!(
         "event: message\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{{\"data\":{{\"password\":\"{}\"}}}}}}\n\nevent: odd\ndata: {{\"api_key\":\"{}\"}}\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"secret\":\"{}\"}}}}\n\n",
-        secret("told"),
+        secret("notification"),
         secret("event"),
         secret("result"),
     );
@@ -165,11 +165,11 @@ fn secrets_over_http_are_nowhere() {
     let answered = answer.clone();
     let server = std::thread::spawn(move || {
         let (mut socket, _) = listener.accept().unwrap();
-        let mut asked = Vec::new();
-        while !asked.ends_with(b"}}}") {
-            let mut some = [0; 4096];
-            let count = socket.read(&mut some).unwrap();
-            asked.extend_from_slice(&some[..count]);
+        let mut received = Vec::new();
+        while !received.ends_with(b"}}}") {
+            let mut buffer = [0; 4096];
+            let count = socket.read(&mut buffer).unwrap();
+            received.extend_from_slice(&buffer[..count]);
         }
         socket.write_all(answered.as_bytes()).unwrap();
     });
@@ -192,9 +192,9 @@ fn secrets_over_http_are_nowhere() {
     );
     let mut socket = TcpStream::connect(host).unwrap();
     socket.write_all(format!("{head}{body}").as_bytes()).unwrap();
-    let mut heard = vec![0; answer.len()];
-    socket.read_exact(&mut heard).unwrap();
-    assert_eq!(String::from_utf8(heard).unwrap(), answer, "what passes is not changed");
+    let mut received = vec![0; answer.len()];
+    socket.read_exact(&mut received).unwrap();
+    assert_eq!(String::from_utf8(received).unwrap(), answer, "forwarded bytes are unchanged");
     server.join().unwrap();
     drop(socket);
     recorder.signal(Signal::SIGINT);
@@ -202,7 +202,7 @@ fn secrets_over_http_are_nowhere() {
     let formats = ["trace", "journal", "python", "python-log", "har"];
     let text = everything(&fixture, &formats);
     let places = [
-        "told",
+        "notification",
         "event",
         "result",
         "setcookie",
@@ -243,10 +243,10 @@ fn a_password_in_a_url_is_in_no_error_of_any_verb() {
             "record --listen 127.0.0.1:0",
         ] {
             let option = if verb == "logout" { "" } else { "--url" };
-            let said = fixture.run(&format!("HOME=$PWD rehearse {verb} {option} '{url}'"));
-            assert!(!said.contains("hunter2") && said.contains("***"), "{verb} {url}: {said}");
+            let output = fixture.run(&format!("HOME=$PWD rehearse {verb} {option} '{url}'"));
+            assert!(!output.contains("hunter2") && output.contains("***"), "{verb} {url}: {output}");
         }
     }
-    let said = fixture.run("rehearse list --config m.json --server a; rehearse wrap m.json");
-    assert!(!said.contains("hunter2") && said.contains("b: wrapped"), "{said}");
+    let output = fixture.run("rehearse list --config m.json --server a; rehearse wrap m.json");
+    assert!(!output.contains("hunter2") && output.contains("b: wrapped"), "{output}");
 }

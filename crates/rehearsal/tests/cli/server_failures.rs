@@ -3,7 +3,7 @@
 use crate::fixture::{Fixture, rehearse};
 
 #[test]
-fn a_program_that_is_not_there_is_looked_for_in_path() {
+fn a_missing_program_is_reported_with_the_searched_path() {
     rehearse!(Fixture::new(), "rehearse list -- no-such-server", @r#"
     exit: 3
     ----- stderr -----
@@ -19,7 +19,7 @@ fn a_program_that_is_not_there_is_looked_for_in_path() {
 }
 
 #[test]
-fn the_last_words_of_a_server_that_dies_are_shown() {
+fn the_stderr_of_a_server_that_exits_is_shown() {
     let traceback =
         "Traceback (most recent call last):\n  File \"server.py\", line 1, in <module>\nImportError: no mcp\n";
     let fixture = Fixture::new().file("traceback", traceback).file("server", "cat traceback >&2; exit 3");
@@ -36,7 +36,7 @@ error: the server exited with status 3 before it answered initialize
 }
 
 #[test]
-fn a_server_that_is_silent_is_not_waited_for_for_ever() {
+fn a_silent_server_runs_into_the_timeout() {
     rehearse!(Fixture::new(), "rehearse list --timeout 0.3 -- sleep 600", @r"
     exit: 3
     ----- stderr -----
@@ -46,7 +46,7 @@ fn a_server_that_is_silent_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn a_tool_that_takes_too_long_is_not_waited_for() {
+fn a_slow_tool_runs_into_the_timeout() {
     rehearse!(Fixture::new(), "rehearse call slow steps=100 delay_ms=10000 --timeout 2s -- tiny-server", @r"
 exit: 3
 ----- stderr -----
@@ -56,7 +56,7 @@ hint: `--timeout 60` waits longer
 }
 
 #[test]
-fn a_program_that_does_not_speak_mcp_is_found_out() {
+fn a_program_without_mcp_is_detected() {
     rehearse!(Fixture::new(), "rehearse list --timeout 1 -- sh -c 'echo Listening on port 3000; sleep 600'", @r"
     exit: 3
     ----- stderr -----
@@ -69,7 +69,7 @@ fn a_program_that_does_not_speak_mcp_is_found_out() {
 }
 
 #[test]
-fn a_server_that_dies_during_a_call_is_told_with_its_last_words() {
+fn a_server_that_exits_during_a_call_is_reported_with_its_stderr() {
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"frail"}}}"#;
     let server = "read line; cat answer; echo; read line; read line; echo out of memory >&2; exit 137";
     let fixture = Fixture::new().file("answer", answer).file("server", server);

@@ -80,9 +80,9 @@ fn the_files_of_all_clients_are_read_as_wrap_reads_them() {
     let opencode = r#"{"mcp":{"tiny":{"type":"local","command":["tiny-server"],"enabled":true}}}"#;
     let fixture = Fixture::new().file("settings.json", settings).file("opencode.json", opencode);
     for file in ["settings.json", "opencode.json"] {
-        let said = fixture.run(&format!("rehearse call add a=1 b=2 --config {file} --server tiny"));
-        assert_eq!(said, "exit: 0\n----- stdout -----\n3\n", "{file}");
+        let output = fixture.run(&format!("rehearse call add a=1 b=2 --config {file} --server tiny"));
+        assert_eq!(output, "exit: 0\n----- stdout -----\n3\n", "{file}");
     }
     let latin = fixture.run("printf '{\n \\351}' > latin.json; rehearse list --config latin.json --server a");
-    assert!(latin.contains("error: latin.json:2:2: not UTF-8: the byte 0xE9 begins no character; save"), "{latin}");
+    assert!(latin.contains("error: latin.json:2:2: not UTF-8: invalid byte 0xE9; save"), "{latin}");
 }

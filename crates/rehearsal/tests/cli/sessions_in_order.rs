@@ -1,20 +1,20 @@
-//! Sessions that stand in a trace in another order than that in which they began.
+//! Traces whose sessions are not in the order in which they started.
 
 use crate::fixture::{Fixture, rehearse};
 use crate::verify_match::{REQUESTS, SERVER};
 
-/// The session that began first ended last, as one of 2026-07-28 over HTTP does.
+/// A trace in which the session that started first is the second line.
 fn recorded() -> Fixture {
     let fixture = Fixture::new().file("server.sh", SERVER).file("requests", REQUESTS);
-    for said in ["first", "second", "third"] {
-        fixture.run(&format!("rehearse record -q -o {said}.jsonl -- sh server.sh ',\"text\":\"{said}\"' v < requests"));
+    for text in ["first", "second", "third"] {
+        fixture.run(&format!("rehearse record -q -o {text}.jsonl -- sh server.sh ',\"text\":\"{text}\"' v < requests"));
     }
     fixture.run("cat third.jsonl first.jsonl second.jsonl > trace.jsonl");
     fixture
 }
 
 #[test]
-fn they_are_replayed_and_generated_from_in_the_order_in_which_they_began() {
+fn sessions_are_replayed_and_generated_in_start_order() {
     let fixture = recorded();
     let again = "sleep 0.2; sed -n 4p requests";
     rehearse!(fixture, &format!("(cat requests; {again}; {again}) | rehearse replay -q trace.jsonl | grep -o 'text\":\"[a-z]*'"), @r#"
@@ -34,10 +34,10 @@ fn they_are_replayed_and_generated_from_in_the_order_in_which_they_began() {
 }
 
 #[test]
-fn an_update_leaves_them_where_they_stand() {
+fn an_update_keeps_the_order_of_sessions() {
     let fixture = recorded();
-    let said = "grep -o 'text\":\"[a-z]*' trace.jsonl";
-    rehearse!(fixture, &format!("rehearse verify trace.jsonl --update -- sh server.sh ',\"text\":\"first\"' v; {said}"), @r#"
+    let texts = "grep -o 'text\":\"[a-z]*' trace.jsonl";
+    rehearse!(fixture, &format!("rehearse verify trace.jsonl --update -- sh server.sh ',\"text\":\"first\"' v; {texts}"), @r#"
     exit: 0
     ----- stdout -----
     ~ session 3: tools/call a
@@ -55,7 +55,7 @@ fn an_update_leaves_them_where_they_stand() {
     "#);
     let session = "sed 's/.*session_id\":\"\\([^\"]*\\).*/\\1/'";
     rehearse!(fixture, &format!("cat third.jsonl first.jsonl second.jsonl | {session} > before; {session} trace.jsonl | cmp - before"), @"exit: 0");
-    // A bad line is told where it stands.
+    // A malformed line is reported with its number.
     rehearse!(fixture, "sed -i '3s/\"calls\":\\[/\"calls\":[7,/' trace.jsonl; rehearse verify trace.jsonl -- sh server.sh '' v 2>&1 | grep -o 'line [0-9]*'", @"
     exit: 0
     ----- stdout -----

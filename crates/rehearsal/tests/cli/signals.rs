@@ -1,4 +1,4 @@
-//! Being told to end.
+//! Signals, and the end of servers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
@@ -12,7 +12,7 @@ use rehearsal::core::trace::SessionEnd;
 use crate::fixture::Fixture;
 use crate::trace_contents::sessions;
 
-/// A run of `rehearse` with a server that holds a pipe open for as long as it lives.
+/// A run of `rehearse` with a server that keeps a pipe open until it exits.
 struct Run {
     child: Child,
     server_gone: mpsc::Receiver<()>,
@@ -62,7 +62,7 @@ fn a_signal_during_a_call_ends_the_server_too() {
 }
 
 #[test]
-fn a_signal_while_a_server_begins_ends_it_too() {
+fn a_signal_while_a_server_starts_ends_the_server_too() {
     let fixture = Fixture::new();
     let server = "echo ready >&2; sleep 600";
     let run = Run::until(&fixture, "rehearse list -v -- sh server", server, |line| line == "! ready");
@@ -86,7 +86,7 @@ fn a_signal_during_the_handshake_closes_the_stdin_of_the_server_first() {
 }
 
 #[test]
-fn a_signal_during_the_handshake_sends_sigterm_to_a_server_that_ignores_the_end_of_its_stdin() {
+fn a_signal_during_the_handshake_terminates_a_server_that_ignores_closed_stdin() {
     let fixture = Fixture::new();
     let server = format!("{SILENT}; while :; do sleep 0.1; done");
     let run = Run::until(&fixture, "rehearse list -v -- sh server", &server, |line| line == "! ready");
@@ -96,7 +96,7 @@ fn a_signal_during_the_handshake_sends_sigterm_to_a_server_that_ignores_the_end_
 }
 
 #[test]
-fn a_handshake_that_takes_too_long_closes_the_stdin_of_the_server_first() {
+fn a_handshake_timeout_closes_the_stdin_of_the_server_first() {
     let fixture = Fixture::new();
     let run = Run::until(&fixture, "rehearse list -v --timeout 300ms -- sh server", SILENT, |line| line == "! ready");
     assert_eq!(run.end(), Some(3));
@@ -113,12 +113,12 @@ fn a_signal_while_a_server_is_verified_ends_it_politely() {
         format!(r#"{{"format":1,"session_id":"a","calls":[{{"request":{request},"response":{response}}},{list}]}}"#);
     let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
     let fixture = Fixture::new().file("trace.jsonl", &(trace + "\n")).file("answer", &answer);
-    let server = "trap 'echo bye > farewell; exit' TERM; read line; cat answer; echo; while :; do sleep 0.1; done";
+    let server = "trap 'echo bye > on-sigterm; exit' TERM; read line; cat answer; echo; while :; do sleep 0.1; done";
     let listed = |line: &str| line.starts_with('>') && line.contains("tools/list");
     let run = Run::until(&fixture, "rehearse verify -v trace.jsonl -- sh server", server, listed);
     run.kill(Signal::SIGINT);
     assert_eq!(run.end(), Some(130));
-    assert_eq!(std::fs::read_to_string(fixture.path().join("farewell")).unwrap(), "bye\n");
+    assert_eq!(std::fs::read_to_string(fixture.path().join("on-sigterm")).unwrap(), "bye\n");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_second_signal_does_not_wait_for_a_stubborn_server() {
     let line = "rehearse list -v --protocol legacy -- sh server";
     let listed = |line: &str| line.starts_with('>') && line.contains("tools/list");
     let run = Run::until(&fixture, line, server, listed);
-    // Which of two signals is seen first is not told.
+    // The order of the two signals is not defined.
     run.kill(Signal::SIGINT);
     run.kill(Signal::SIGTERM);
     let code = run.end();
@@ -137,7 +137,7 @@ fn a_second_signal_does_not_wait_for_a_stubborn_server() {
 }
 
 #[test]
-fn what_a_server_started_does_not_outlive_a_rehearse_that_is_killed() {
+fn child_processes_of_a_server_do_not_outlive_a_killed_rehearse() {
     let fixture = Fixture::new();
     let server = "echo ready >&2; sh -c 'trap \"\" TERM HUP; sleep 600; true'; true";
     let run = Run::until(&fixture, "rehearse list -v -- sh server", server, |line| line == "! ready");
@@ -146,7 +146,7 @@ fn what_a_server_started_does_not_outlive_a_rehearse_that_is_killed() {
 }
 
 #[test]
-fn a_server_that_ignores_everything_does_not_outlive_a_rehearse_that_is_killed() {
+fn a_server_that_ignores_signals_does_not_outlive_a_killed_rehearse() {
     let fixture = Fixture::new();
     let server = "trap '' TERM HUP; echo ready >&2; exec sleep 600";
     let run = Run::until(&fixture, "rehearse list -v -- sh server", server, |line| line == "! ready");
@@ -155,7 +155,7 @@ fn a_server_that_ignores_everything_does_not_outlive_a_rehearse_that_is_killed()
 }
 
 #[test]
-fn a_signal_ends_a_server_that_is_recorded_and_the_session_is_kept() {
+fn a_signal_ends_a_recorded_server_and_keeps_the_session() {
     for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
         let fixture = Fixture::new();
         let server = "echo ready >&2; sleep 600";
@@ -190,7 +190,7 @@ fn a_recorded_server_does_not_outlive_a_recorder_that_is_killed() {
 #[test]
 fn a_recorded_server_does_not_outlive_its_client() {
     let fixture = Fixture::new();
-    // Neither the end of its stdin nor a signal ends this one.
+    // This server ignores the end of its stdin and all signals.
     let server = "trap '' TERM; echo ready >&2; while :; do sleep 1; done";
     let mut run = Run::until(&fixture, "rehearse record -- sh server", server, |line| line == "ready");
     drop(run.child.stdout.take());
@@ -198,7 +198,7 @@ fn a_recorded_server_does_not_outlive_its_client() {
 }
 
 #[test]
-fn a_server_that_nobody_can_hear_ends_though_somebody_could_still_speak() {
+fn record_stops_the_server_when_client_stdout_closes_with_stdin_open() {
     let fixture = Fixture::new();
     std::fs::write(fixture.path().join("a.mock.yaml"), "server: { name: a, version: '1' }\n").unwrap();
     let mut child = fixture.shell("exec rehearse mock a.mock.yaml").stdin(Stdio::piped()).spawn().unwrap();

@@ -24,7 +24,7 @@ fn fixture() -> Fixture {
 }
 
 #[test]
-fn scripted_answers_come_first_and_the_rest_from_the_live_server_in_both_eras() {
+fn scripted_answers_take_precedence_over_the_upstream_in_both_eras() {
     for protocol in ["2026-07-28", "2025-06-18"] {
         let calls = format!(
             "for c in 'call add a=2 b=40' 'call add a=1 b=2' 'call invented' 'call echo message=live' 'read tiny://greeting'; do \
@@ -37,7 +37,7 @@ fn scripted_answers_come_first_and_the_rest_from_the_live_server_in_both_eras() 
 }
 
 #[test]
-fn lists_are_merged_and_the_entry_of_an_overridden_tool_is_the_live_one() {
+fn merged_lists_contain_the_upstream_entry_of_an_overridden_tool() {
     for protocol in ["2026-07-28", "2025-06-18"] {
         let fixture = fixture();
         let spied = fixture.run(&format!("rehearse list --json --protocol {protocol} -- {SPIED}"));
@@ -100,7 +100,7 @@ fn a_live_server_over_http_gets_what_the_file_does_not_answer() {
 }
 
 #[test]
-fn a_live_server_that_cannot_be_started_is_an_error_of_the_request() {
+fn an_upstream_that_cannot_be_started_fails_the_request() {
     rehearse!(fixture(), "rehearse list -- rehearse mock spy.mock.yaml --upstream -- no-such-server", @r#"
     exit: 3
     ----- stderr -----

@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A session with a call, progress, a question of the server's, noise, an error, stderr and no answer.
+/// A session with a call, progress, a server request, a garbled line, an error, stderr and an unanswered call.
 const WEATHER: &str = concat!(
     r#"{"format":1,"session_id":"weather-1","server_info":{"command":"node","arguments":["server.js"],"name":"weather","version":"1.2"},"#,
     r#""started_at":"2026-07-28T12:00:00Z","metadata":{"client":"desktop"},"calls":["#,
@@ -37,7 +37,7 @@ fn fixture() -> Fixture {
 }
 
 #[test]
-fn a_session_is_shown_in_the_order_in_which_it_happened() {
+fn a_session_is_shown_in_recorded_order() {
     rehearse!(fixture(), "rehearse trace show", @r"
     exit: 0
     ----- stdout -----
@@ -157,7 +157,7 @@ fn an_empty_trace_has_no_sessions() {
 }
 
 #[test]
-fn a_file_that_is_no_recording_is_told() {
+fn a_file_that_is_no_recording_is_reported() {
     let fixture = Fixture::new().file("notes.md", "# Notes\n");
     rehearse!(fixture, "rehearse trace show notes.md", @r##"
     exit: 2
@@ -174,7 +174,7 @@ fn a_file_that_is_no_recording_is_told() {
 }
 
 #[test]
-fn a_bad_line_is_told_with_its_place() {
+fn a_malformed_line_is_reported_with_its_number() {
     let fixture = Fixture::new()
         .file("bad.jsonl", &format!("{SECOND}{{\"format\":1,\"session_id\":5}}\n{WEATHER}"))
         .file("cut.jsonl", &WEATHER[..700])
@@ -219,7 +219,7 @@ fn a_bad_line_is_told_with_its_place() {
 }
 
 #[test]
-fn calls_are_counted_and_their_times_told() {
+fn trace_stats_shows_counts_and_latencies() {
     let fixture = fixture().file("second.jsonl", SECOND);
     rehearse!(fixture, "rehearse trace stats trace.jsonl second.jsonl", @"
     exit: 0
@@ -324,7 +324,7 @@ fn two_recordings_are_compared_call_by_call() {
 }
 
 #[test]
-fn sessions_are_merged_in_the_order_in_which_they_began_and_split_again() {
+fn sessions_are_merged_in_start_order_and_split_again() {
     let fixture = fixture().file("second.jsonl", SECOND);
     rehearse!(fixture, "rehearse trace merge trace.jsonl second.jsonl trace.jsonl -o all.jsonl", @r"
     exit: 0
@@ -357,7 +357,7 @@ fn sessions_are_merged_in_the_order_in_which_they_began_and_split_again() {
 }
 
 #[test]
-fn secrets_are_taken_out_of_a_recording() {
+fn trace_redact_removes_the_secrets_of_a_recording() {
     let fixture = Fixture::new()
         .file("trace.jsonl", &WEATHER.replace("\"city\":\"Oslo\"", "\"password\":\"hunter2!\",\"city\":\"Oslo\""));
     rehearse!(fixture, "rehearse trace redact -o safe.jsonl; grep -c hunter2 safe.jsonl; rehearse trace grep . --tool get_forecast --values safe.jsonl | grep -o 'password.*redacted:[a-z_]*'", @r#"
@@ -375,7 +375,7 @@ fn secrets_are_taken_out_of_a_recording() {
     ");
 }
 
-/// What a recorder leaves that is killed.
+/// The files of a killed recorder.
 const ORPHAN: &str = concat!(
     r#"{"type":"start","format":1,"session_id":"a","server_info":{},"started_at":"2026-07-28T12:00:00Z","metadata":{}}"#,
     "\n",
@@ -383,11 +383,11 @@ const ORPHAN: &str = concat!(
     "\n",
 );
 
-/// Nobody can write more than nothing to any file, whoever he is.
+/// A shell in which every file has a size limit of 0 bytes, for root too.
 const FULL: &str = "trap '' XFSZ; ulimit -f 0; ";
 
 #[test]
-fn a_journal_that_cannot_be_put_into_its_trace_is_read_where_it_stands() {
+fn a_journal_that_cannot_be_merged_into_its_trace_is_still_read() {
     let fixture = fixture().file("trace.jsonl.a.journal", ORPHAN).file("trace.jsonl.b.journal", "");
     rehearse!(fixture, &format!("{FULL} rehearse trace show --session a; ls"), @r"
     exit: 0
@@ -405,7 +405,7 @@ fn a_journal_that_cannot_be_put_into_its_trace_is_read_where_it_stands() {
     session b had no messages; removed trace.jsonl.b.journal
     reading trace.jsonl.a.journal instead
     ");
-    // Killed while it was written to the trace: what stands there is half of what the journal has.
+    // The recorder was killed while it wrote the trace, which has a part of the session in the journal.
     let half = format!("{WEATHER}{}", r#"{"format":1,"session_id":"a","server_info":{},"started_at":"2026"#);
     let fixture = fixture.file("trace.jsonl", &half);
     rehearse!(fixture, &format!("{FULL} rehearse trace grep ping"), @r"
@@ -430,7 +430,7 @@ fn a_trace_that_may_only_be_read_is_read_with_its_journals() {
     }
     let show = format!("unshare -rm sh -c '{closed} rehearse trace show'");
     let whole = r#"{"format":1,"session_id":"a","server_info":{},"started_at":"2026-07-28T12:00:00Z","metadata":{},"calls":[],"messages":[],"ended_at":null,"end":null}"#;
-    // Killed while it wrote to the trace.
+    // The recorder was killed while it wrote the trace.
     let fixture = Fixture::new().file("trace.jsonl.a.journal", ORPHAN).file("trace.jsonl", &whole[..60]);
     rehearse!(fixture, &show, @r"
     exit: 0
@@ -445,7 +445,7 @@ fn a_trace_that_may_only_be_read_is_read_with_its_journals() {
     cannot recover the journals of trace.jsonl: Read-only file system (os error 30)
     reading trace.jsonl.a.journal instead
     ");
-    // Killed after that, and before the journal was removed.
+    // The recorder was killed after that, before it removed the journal.
     let fixture = fixture.file("trace.jsonl", &format!("{whole}\n"));
     rehearse!(fixture, &show, @r"
     exit: 0
@@ -461,7 +461,7 @@ fn a_trace_that_may_only_be_read_is_read_with_its_journals() {
 }
 
 #[test]
-fn sessions_of_a_killed_recorder_are_put_into_their_trace() {
+fn sessions_of_a_killed_recorder_are_recovered_into_their_trace() {
     let journal = ORPHAN;
     let fixture = Fixture::new().file("trace.jsonl.a.journal", journal);
     rehearse!(fixture, "rehearse trace recover; ls", @r"

@@ -29,7 +29,7 @@ fn fixture() -> Fixture {
 }
 
 #[test]
-fn each_finding_says_which_message_where_in_it_and_what_was_expected() {
+fn each_finding_names_its_message_path_and_expectation() {
     rehearse!(fixture(), "rehearse trace check", @r#"
     exit: 1
     ----- stdout -----
@@ -45,8 +45,8 @@ fn each_finding_says_which_message_where_in_it_and_what_was_expected() {
         $.params.progress: expected a number, got "2"
         hint: write it without quotes
     session 2  stateless
-      error: wrong headers of tools/list in 2026-07-28: header Mcp-Method says "tools/call", the body "tools/list" (message 0)
-        hint: headers repeat what the body says; servers refuse what disagrees
+      error: wrong headers of tools/list in 2026-07-28: header Mcp-Method is "tools/call", the body has "tools/list" (message 0)
+        hint: headers repeat values of the body; servers reject a request whose headers differ
       error: wrong result of tools/list in 2026-07-28 (message 3)
         $.result.ttlMs: missing, expected an integer from 0
         hint: `ttlMs` is required in 2026-07-28
@@ -59,7 +59,7 @@ fn each_finding_says_which_message_where_in_it_and_what_was_expected() {
       error: 2026-07-28 has no request ping (message 5)
         hint: `ping` is of versions up to 2025-11-25
       error: wrong headers of ping in 2026-07-28: header MCP-Protocol-Version is missing (message 4)
-        hint: every POST says `MCP-Protocol-Version: 2026-07-28`
+        hint: every POST has the header `MCP-Protocol-Version: 2026-07-28`
       error: wrong status 200 for error -32601 of ping in 2026-07-28 (message 6)
         hint: -32601 comes with status 404
     ----- stderr -----
@@ -69,7 +69,7 @@ fn each_finding_says_which_message_where_in_it_and_what_was_expected() {
 }
 
 #[test]
-fn only_one_side_may_be_wanted_and_notes_too() {
+fn findings_are_filtered_by_side_and_include_notes_on_demand() {
     rehearse!(fixture(), "rehearse trace check --from server --notes | head -4", @r#"
     exit: 0
     ----- stdout -----
@@ -116,7 +116,7 @@ fn messages_of_a_mock_and_of_the_client_conform_to_every_version() {
 }
 
 #[test]
-fn a_file_that_is_no_recording_and_a_line_that_cannot_be_read_are_told() {
+fn an_invalid_file_and_a_malformed_line_are_reported() {
     rehearse!(Fixture::new().file("a.txt", "hello\n"), "rehearse trace check a.txt", @r#"
     exit: 2
     ----- stderr -----
@@ -135,12 +135,12 @@ fn a_file_that_is_no_recording_and_a_line_that_cannot_be_read_are_told() {
     exit: 1
     ----- stdout -----
     session 2  stateless
-      error: wrong headers of tools/list in 2026-07-28: header Mcp-Method says "tools/call", the body "tools/list" (message 0)
-        hint: headers repeat what the body says; servers refuse what disagrees
+      error: wrong headers of tools/list in 2026-07-28: header Mcp-Method is "tools/call", the body has "tools/list" (message 0)
+        hint: headers repeat values of the body; servers reject a request whose headers differ
       error: 2026-07-28 has no request ping (message 5)
         hint: `ping` is of versions up to 2025-11-25
       error: wrong headers of ping in 2026-07-28: header MCP-Protocol-Version is missing (message 4)
-        hint: every POST says `MCP-Protocol-Version: 2026-07-28`
+        hint: every POST has the header `MCP-Protocol-Version: 2026-07-28`
     ----- stderr -----
     skipped: trace.jsonl, line 1, column 26: invalid type: integer `5`, expected a string
     2 sessions, 13 messages: 3 errors, no warnings, no notes

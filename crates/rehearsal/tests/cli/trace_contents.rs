@@ -1,4 +1,4 @@
-//! What a trace says that was said.
+//! Reads the sessions and messages of a trace.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -10,21 +10,21 @@ use rehearsal::core::trace::{EntryBody, Part, PlacedMessage, SessionEnd, Session
 
 /// One session of a trace.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct SessionContents {
     pub(crate) start: SessionStart,
     pub(crate) end: Option<SessionEnd>,
     pub(crate) calls: usize,
     pub(crate) stderr: Vec<String>,
-    said: Vec<(u64, Side, Message)>,
+    messages: Vec<(u64, Side, Message)>,
 }
 
 /// The sessions of a trace, in order.
-pub(crate) fn sessions(path: &Path) -> Vec<Session> {
-    let mut sessions: Vec<Session> = Vec::new();
+pub(crate) fn sessions(path: &Path) -> Vec<SessionContents> {
+    let mut sessions: Vec<SessionContents> = Vec::new();
     for part in TraceReader::new(BufReader::new(File::open(path).unwrap())) {
         let part = part.unwrap();
         if let Part::Start(start) = part {
-            sessions.push(Session { start, end: None, calls: 0, stderr: Vec::new(), said: Vec::new() });
+            sessions.push(SessionContents { start, end: None, calls: 0, stderr: Vec::new(), messages: Vec::new() });
             continue;
         }
         let session = sessions.last_mut().unwrap();
@@ -33,14 +33,14 @@ pub(crate) fn sessions(path: &Path) -> Vec<Session> {
             Part::Call(call) => {
                 session.calls += 1;
                 let answerer = call.asker.other();
-                let mut keep = |from, PlacedMessage { seq, message, .. }| session.said.push((seq, from, message));
+                let mut keep = |from, PlacedMessage { seq, message, .. }| session.messages.push((seq, from, message));
                 keep(call.asker, call.request);
                 call.response.into_iter().for_each(|response| keep(answerer, response));
             }
             Part::Entry(entry) => match entry.what {
                 EntryBody::Message { from, message, channel, .. } => {
                     assert_eq!(channel, Channel::MAIN);
-                    session.said.push((entry.seq, from, message));
+                    session.messages.push((entry.seq, from, message));
                 }
                 EntryBody::Stderr { line } => session.stderr.push(line),
                 other => panic!("{other:?}"),
@@ -48,15 +48,15 @@ pub(crate) fn sessions(path: &Path) -> Vec<Session> {
             Part::Finish { end, .. } => session.end = end,
         }
     }
-    sessions.iter_mut().for_each(|session| session.said.sort_by_key(|(seq, ..)| *seq));
+    sessions.iter_mut().for_each(|session| session.messages.sort_by_key(|(seq, ..)| *seq));
     sessions
 }
 
-impl Session {
-    /// The bytes that one side said, with the line ends that belong to the transport.
+impl SessionContents {
+    /// The bytes that one side sent, with the line ends of the transport.
     pub(crate) fn stream(&self, side: Side) -> Vec<u8> {
         let mut stream = Vec::new();
-        for (_, _, message) in self.said.iter().filter(|(_, from, _)| *from == side) {
+        for (_, _, message) in self.messages.iter().filter(|(_, from, _)| *from == side) {
             stream.extend_from_slice(message.raw());
             let half = message.as_garbled().is_some_and(|garbled| garbled.reason == GarbledReason::PartialLine);
             if !half {

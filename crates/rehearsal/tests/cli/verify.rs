@@ -59,7 +59,7 @@ fn a_server_that_answers_as_recorded_passes_in_both_eras() {
 }
 
 #[test]
-fn what_differs_is_told_by_what_it_is() {
+fn each_difference_is_reported_with_its_kind() {
     let fixture = recorded();
     rehearse!(fixture, "rehearse verify trace.jsonl -- rehearse mock after.mock.yaml", @r#"
     exit: 1
@@ -123,7 +123,7 @@ fn what_differs_is_told_by_what_it_is() {
 }
 
 #[test]
-fn what_is_ignored_does_not_count() {
+fn ignored_paths_do_not_count() {
     let fixture = recorded();
     let ignored = "--ignore '$.result..at' --ignore '$.result.tools' --ignore '$.result.content' --ignore '$.result.structuredContent'";
     rehearse!(fixture, &format!("rehearse verify trace.jsonl {ignored} -- rehearse mock after.mock.yaml"), @r#"
@@ -150,7 +150,7 @@ fn what_is_ignored_does_not_count() {
 }
 
 #[test]
-fn the_live_answers_are_written_into_the_recording() {
+fn an_update_writes_the_live_responses_into_the_recording() {
     let fixture = recorded();
     rehearse!(fixture, "rehearse verify trace.jsonl --update -- rehearse mock after.mock.yaml | tail -1", @r#"
     exit: 0
@@ -175,7 +175,7 @@ fn the_live_answers_are_written_into_the_recording() {
 }
 
 #[test]
-fn secrets_are_taken_out_before_answers_are_compared_and_written() {
+fn secrets_are_redacted_before_responses_are_compared_and_written() {
     let mock = |key: &str, place: &str| {
         let answer = format!("{{ structured_content: {{ api_key: {key}, place: {place} }} }}");
         format!("server: {{ name: keys }}\ntools:\n  - {{ name: get_key, answers: [{answer}] }}\n")
@@ -212,7 +212,7 @@ fn secrets_are_taken_out_before_answers_are_compared_and_written() {
 }
 
 #[test]
-fn programs_get_the_whole_report() {
+fn the_json_report_is_complete() {
     let fixture = recorded();
     let json = r#"rehearse verify trace.jsonl --json -- rehearse mock after.mock.yaml | sed 's/"duration_ms": .*/"duration_ms": 0/' | head -30"#;
     rehearse!(fixture, json, @r#"
@@ -267,7 +267,7 @@ fn a_server_over_http_is_verified_like_one_over_stdio() {
 }
 
 #[test]
-fn a_server_that_dies_is_not_waited_for() {
+fn verify_does_not_wait_for_a_server_that_exited() {
     let fixture = recorded();
     rehearse!(fixture, "rehearse verify trace.jsonl -- sh -c 'exit 3'", @"
     exit: 3
@@ -284,11 +284,11 @@ fn a_server_that_dies_is_not_waited_for() {
 }
 
 #[test]
-fn a_server_that_stops_answering_failed() {
+fn a_server_that_stops_answering_fails_verification() {
     let fixture = recorded();
-    // It reads the second request, and is gone.
-    let dies = r#"sh -c 'read one; echo "$one" | rehearse replay -q trace.jsonl; read two'"#;
-    rehearse!(fixture, &format!("rehearse verify trace.jsonl -- {dies}"), @"
+    // The server exits after the second request.
+    let exits = r#"sh -c 'read one; echo "$one" | rehearse replay -q trace.jsonl; read two'"#;
+    rehearse!(fixture, &format!("rehearse verify trace.jsonl -- {exits}"), @"
     exit: 3
     ----- stdout -----
     ~ tools/list
@@ -310,7 +310,7 @@ fn a_server_that_stops_answering_failed() {
     ----- stderr -----
     4 as recorded, 4 different, 4 skipped
     ");
-    rehearse!(fixture, &format!("rehearse verify trace.jsonl --update -- {dies} > /dev/null"), @"
+    rehearse!(fixture, &format!("rehearse verify trace.jsonl --update -- {exits} > /dev/null"), @"
     exit: 3
     ----- stderr -----
     4 as recorded, 4 different, 4 skipped
@@ -319,7 +319,7 @@ fn a_server_that_stops_answering_failed() {
 }
 
 #[test]
-fn what_is_wrong_with_the_words_is_told_first() {
+fn verify_reports_flag_errors_before_it_starts_the_server() {
     let fixture = recorded().file("notes.txt", "hello").file("log.jsonl", "");
     rehearse!(fixture, "rehearse verify trace.jsonl", @r"
     exit: 2
@@ -363,7 +363,7 @@ fn what_is_wrong_with_the_words_is_told_first() {
 }
 
 #[test]
-fn what_another_tool_recorded_is_not_written_over() {
+fn an_update_does_not_overwrite_recordings_of_other_tools() {
     let python = include_str!("../../../../fixtures/traces/python.jsonl");
     let fixture = Fixture::new().file("python.jsonl", python);
     rehearse!(fixture, "rehearse verify python.jsonl --update -- tiny-server", @r"
@@ -374,20 +374,20 @@ fn what_another_tool_recorded_is_not_written_over() {
     ");
 }
 
-/// A server that asks for the roots when it likes, and says whether it was told.
-const ASKS_FOR_ROOTS: &str = r#"read initialize
+/// A server that requests the roots before the first call, and returns whether it received them.
+const REQUESTS_ROOTS: &str = r#"read initialize
 echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'
 read initialized
 echo '{"jsonrpc":"2.0","id":"r","method":"roots/list"}'
 read one
 read other
-case "$one$other" in *file:///here*) told=here ;; *) told=nothing ;; esac
-echo '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"'$told'"}]}}'
+case "$one$other" in *file:///here*) roots=here ;; *) roots=nothing ;; esac
+echo '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"'$roots'"}]}}'
 cat
 "#;
 
 #[test]
-fn what_a_server_asks_at_any_time_is_answered_whenever_it_asks() {
+fn a_server_request_at_any_time_gets_its_recorded_answer() {
     let calls = r#"{"request":{"seq":0,"at_ms":0,"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}},"duration_ms":1},
         {"request":{"seq":3,"at_ms":3,"id":2,"method":"tools/call","params":{"name":"where","arguments":{}}},"response":{"seq":4,"at_ms":4,"success":true,"result":{"content":[{"type":"text","text":"here"}]}},"duration_ms":1},
         {"request":{"seq":5,"at_ms":5,"from":"server","id":7,"method":"roots/list"},"response":{"seq":6,"at_ms":6,"success":true,"result":{"roots":[{"uri":"file:///here"}]}},"duration_ms":1}"#;
@@ -395,7 +395,7 @@ fn what_a_server_asks_at_any_time_is_answered_whenever_it_asks() {
         r#"{{"format":1,"session_id":"s","server_info":{{}},"started_at":null,"metadata":{{}},"calls":[{calls}],"messages":[],"ended_at":null,"end":null}}"#
     );
     let trace = trace.replace('\n', "");
-    let fixture = Fixture::new().file("trace.jsonl", &trace).file("server.sh", ASKS_FOR_ROOTS);
+    let fixture = Fixture::new().file("trace.jsonl", &trace).file("server.sh", REQUESTS_ROOTS);
     rehearse!(fixture, "rehearse verify trace.jsonl -- sh server.sh", @"
     exit: 0
     ----- stderr -----
@@ -431,7 +431,7 @@ cat > /dev/null
 "#;
 
 #[test]
-fn an_update_keeps_what_is_as_recorded_and_what_is_ignored() {
+fn an_update_keeps_unchanged_and_ignored_values() {
     let fixture = Fixture::new().file("server.sh", SPACED);
     fixture.run("rehearse call now --protocol legacy -- rehearse record -q -o trace.jsonl -- sh server.sh 1 a old");
     fixture.run("cp trace.jsonl before.jsonl");
@@ -489,7 +489,7 @@ fn an_update_keeps_what_is_as_recorded_and_what_is_ignored() {
 }
 
 #[test]
-fn what_stands_in_the_place_of_a_secret_is_not_sent() {
+fn the_replacement_of_a_secret_is_not_sent() {
     let mock = "server: { name: door, version: '1' }\ntools: [{ name: login, answers: [{ when: { password: hunter2 }, text: in }, { text: wrong }] }]\n";
     let fixture = Fixture::new().file("door.mock.yaml", mock);
     let call = "rehearse call login password=hunter2 -- rehearse record -q";
@@ -509,7 +509,7 @@ fn what_stands_in_the_place_of_a_secret_is_not_sent() {
     ");
 }
 
-/// A recording of a handshake and of one page of tools, and a server of a few lines that says this.
+/// A recording of a handshake and of one page of tools, and a server that sends the same.
 fn against(recorded: &str, info: &str, listed: &str) -> Fixture {
     let opening = |info: &str| {
         format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{info}}}"#)
@@ -523,14 +523,17 @@ fn against(recorded: &str, info: &str, listed: &str) -> Fixture {
     let first = call(0, begin, &opening(r#"{"name":"s","version":"1"}"#));
     let second = call(2, r#""method":"tools/list""#, recorded);
     let trace = format!(r#"{{"format":1,"session_id":"a","calls":[{first},{second}]}}"#);
-    let says = |id: u8, result: &str| format!("echo '{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}'");
-    let server =
-        format!("read a; {}; read b; read c; {}; while read d; do :; done", says(1, &opening(info)), says(2, listed));
+    let respond = |id: u8, result: &str| format!("echo '{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}'");
+    let server = format!(
+        "read a; {}; read b; read c; {}; while read d; do :; done",
+        respond(1, &opening(info)),
+        respond(2, listed)
+    );
     Fixture::new().file("trace.jsonl", &(trace + "\n")).file("server", &server)
 }
 
 #[test]
-fn a_server_that_is_no_object_is_another() {
+fn a_server_info_that_is_no_object_is_a_difference() {
     let fixture = against(r#"{"tools":[]}"#, "[]", r#"{"tools":[]}"#);
     rehearse!(fixture, "rehearse verify trace.jsonl -- sh server", @r#"
     exit: 1
@@ -546,7 +549,7 @@ fn a_server_that_is_no_object_is_another() {
 }
 
 #[test]
-fn pages_that_the_recorded_client_did_not_request_are_not_missed() {
+fn unrequested_list_pages_are_not_reported_as_missing() {
     let tool = r#"{"name":"a","inputSchema":{"type":"object","maximum":123456789012345678901234567890}}"#;
     let page = format!(r#"{{"tools":[{tool}],"nextCursor":"2"}}"#);
     let all = format!(r#"{{"tools":[{tool},{{"name":"b","inputSchema":{{}}}}]}}"#);

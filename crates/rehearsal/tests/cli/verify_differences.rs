@@ -1,4 +1,4 @@
-//! `rehearse verify`, where the surface of a server or its questions have changed.
+//! `rehearse verify` of a server whose lists or server requests have changed.
 
 use crate::fixture::{Fixture, rehearse};
 
@@ -82,7 +82,7 @@ fn several_elements_come_go_and_change_in_one_array() {
     2 as recorded, 1 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
-    // Everything that was told can be passed over by its place.
+    // Each reported difference can be ignored by its path.
     let ignore = ["notes[0]", "notes[2]", "notes[*].text"].map(|at| format!("--ignore '$..{at}'")).join(" ");
     rehearse!(fixture, &format!("rehearse verify trace.jsonl {ignore} -- rehearse mock after.mock.yaml"), @"
     exit: 0
@@ -91,14 +91,14 @@ fn several_elements_come_go_and_change_in_one_array() {
     ");
 }
 
-/// A server that asks these questions before it answers.
-fn asking(questions: &[&str]) -> String {
-    let ask = |(at, message): (usize, &&str)| {
+/// A mock that sends these elicitations before it answers.
+fn elicitation_mock(messages: &[&str]) -> String {
+    let step = |(at, message): (usize, &&str)| {
         format!(
             "{{ ask: {{ q{at}: {{ elicitation: {{ message: '{message}', requested_schema: {{ type: object, properties: {{}} }} }} }} }} }}"
         )
     };
-    let steps: Vec<String> = questions.iter().enumerate().map(ask).collect();
+    let steps: Vec<String> = messages.iter().enumerate().map(step).collect();
     let steps = steps.join(", ");
     format!(
         "server: {{ name: asks, version: '1' }}\ntools: [{{ name: book, answers: [{{ steps: [{steps}], text: booked }}] }}]\n"
@@ -108,15 +108,17 @@ fn asking(questions: &[&str]) -> String {
 const ANSWER: &str = r#"--answer 'elicitation/create={"action":"accept","content":{}}'"#;
 
 #[test]
-fn a_question_in_other_words_is_updated_in_both_eras() {
+fn a_changed_input_request_text_is_updated_in_both_eras() {
     for protocol in ["modern", "legacy"] {
         let fixture = Fixture::new();
-        let fixture = fixture.file("one.mock.yaml", &asking(&["How?"])).file("two.mock.yaml", &asking(&["How then?"]));
+        let fixture = fixture
+            .file("one.mock.yaml", &elicitation_mock(&["How?"]))
+            .file("two.mock.yaml", &elicitation_mock(&["How then?"]));
         let record = "rehearse record -q -o trace.jsonl -- rehearse mock one.mock.yaml";
         fixture.run(&format!("rehearse call book {ANSWER} --protocol {protocol} -- {record}"));
         insta::allow_duplicates! {
-            for passed_over in ["--ignore '$.params.message'", "--match '$..message={\"matches\":\"^How\"}'"] {
-                rehearse!(fixture, &format!("rehearse verify trace.jsonl {passed_over} -- rehearse mock two.mock.yaml"), @"
+            for option in ["--ignore '$.params.message'", "--match '$..message={\"matches\":\"^How\"}'"] {
+                rehearse!(fixture, &format!("rehearse verify trace.jsonl {option} -- rehearse mock two.mock.yaml"), @"
                 exit: 0
                 ----- stderr -----
                 3 as recorded, 0 different, 0 skipped
@@ -137,22 +139,22 @@ fn a_question_in_other_words_is_updated_in_both_eras() {
             ----- stderr -----
             3 as recorded, 0 different, 0 skipped
             ");
-            // What is replayed asks the new question.
+            // The replay sends the new message.
             let replay = format!("rehearse call book {ANSWER} -v -- rehearse replay -q trace.jsonl 2>&1 | grep -c 'How then?'");
             rehearse!(fixture, &replay, @"
             exit: 0
             ----- stdout -----
             1
             ");
-            // And it is what the protocol wants.
+            // The updated trace conforms to the protocol.
             rehearse!(fixture, "rehearse trace check trace.jsonl 2>/dev/null", @"exit: 0");
         }
     }
 }
 
 #[test]
-fn a_question_that_came_or_went_has_to_be_recorded_again() {
-    let (one, two) = (asking(&["How?"]), asking(&["How?", "When?"]));
+fn an_added_or_removed_input_request_must_be_recorded_again() {
+    let (one, two) = (elicitation_mock(&["How?"]), elicitation_mock(&["How?", "When?"]));
     let fixture = Fixture::new().file("one.mock.yaml", &one).file("two.mock.yaml", &two);
     for (file, trace) in [("one", "one.jsonl"), ("two", "two.jsonl")] {
         let record = format!("rehearse record -q -o {trace} -- rehearse mock {file}.mock.yaml");
@@ -188,10 +190,10 @@ fn a_question_that_came_or_went_has_to_be_recorded_again() {
 }
 
 #[test]
-fn what_comes_of_a_question_that_nobody_can_answer_is_not_kept() {
-    let silent = asking(&[]);
+fn the_result_after_an_unanswerable_server_request_is_not_recorded() {
+    let silent = elicitation_mock(&[]);
     for protocol in ["modern", "legacy"] {
-        let fixture = Fixture::new().file("one.mock.yaml", &silent).file("two.mock.yaml", &asking(&["How?"]));
+        let fixture = Fixture::new().file("one.mock.yaml", &silent).file("two.mock.yaml", &elicitation_mock(&["How?"]));
         let record = "rehearse record -q -o one.jsonl -- rehearse mock one.mock.yaml";
         fixture
             .run(&format!("rehearse call book {ANSWER} --protocol {protocol} -- {record}; cp one.jsonl before.jsonl"));
@@ -207,7 +209,7 @@ fn what_comes_of_a_question_that_nobody_can_answer_is_not_kept() {
 }
 
 #[test]
-fn an_element_that_came_or_went_is_told_with_its_place() {
+fn an_added_or_removed_element_is_reported_with_its_path() {
     let mock = |texts: &str, list: &str| {
         let answer = format!("{{ content: [{texts}], structured_content: {{ list: {list} }} }}");
         format!("server: {{ name: lists, version: '1' }}\ntools: [{{ name: get, answers: [{answer}] }}]\n")
@@ -237,8 +239,8 @@ fn an_element_that_came_or_went_is_told_with_its_place() {
     ");
 }
 
-/// A server that speaks this version and lists these tools.
-fn speaking(version: &str, tools: &str) -> String {
+/// A server that uses this version and lists these tools.
+fn legacy_server(version: &str, tools: &str) -> String {
     format!(
         r#"read initialize
 echo '{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}}}'
@@ -253,8 +255,8 @@ cat > /dev/null
 const TOOL: &str = r#"{"name":"a","inputSchema":{"type":"object"}}"#;
 
 #[test]
-fn a_tool_that_is_listed_twice_is_told() {
-    let (once, twice) = (speaking("2025-11-25", TOOL), speaking("2025-11-25", &format!("{TOOL},{TOOL}")));
+fn a_tool_that_is_listed_twice_is_reported() {
+    let (once, twice) = (legacy_server("2025-11-25", TOOL), legacy_server("2025-11-25", &format!("{TOOL},{TOOL}")));
     let fixture = Fixture::new().file("once.sh", &once).file("twice.sh", &twice);
     fixture.run("rehearse list --protocol legacy -- rehearse record -q -o trace.jsonl -- sh once.sh");
     rehearse!(fixture, "rehearse verify trace.jsonl -- sh twice.sh", @r"
@@ -270,12 +272,12 @@ fn a_tool_that_is_listed_twice_is_told() {
 }
 
 #[test]
-fn a_version_that_a_server_no_longer_speaks_is_told() {
+fn a_version_that_the_server_dropped_is_reported() {
     let tool = r#"{"name":"a","inputSchema":{"type":"object"},"icons":[{"src":"https://example.com/a.png"}]}"#;
-    let fixture = Fixture::new().file("new.sh", &speaking("2025-11-25", tool));
-    let fixture = fixture.file("old.sh", &speaking("2025-06-18", TOOL));
+    let fixture = Fixture::new().file("new.sh", &legacy_server("2025-11-25", tool));
+    let fixture = fixture.file("old.sh", &legacy_server("2025-06-18", TOOL));
     fixture.run("rehearse list --protocol legacy -- rehearse record -q -o trace.jsonl -- sh new.sh");
-    // Whoever asks for the older version compares what both know.
+    // A requested older version limits the comparison to members that it has.
     rehearse!(fixture, "rehearse verify trace.jsonl --protocol 2025-06-18 -- sh old.sh", @"
     exit: 0
     ----- stderr -----
@@ -301,7 +303,7 @@ fn a_version_that_a_server_no_longer_speaks_is_told() {
     ");
 }
 
-/// A server of 2026-07-28: `again` asks until it is told `k`, and each call of `chain` has a number.
+/// A server of 2026-07-28: `again` requests the input `k` until it gets it, and each call of `chain` has a number.
 const IN_ROUNDS: &str = r#"n=0
 about='"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}'
 ask='"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"form","message":"name?","requestedSchema":{"type":"object","properties":{}}}}}'
@@ -310,7 +312,7 @@ while read line; do
   state=$(echo "$line" | sed -n 's/.*"requestState":"\([a-z0-9]*\)".*/\1/p')
   case "$line" in
     *server/discover*) result='"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private"' ;;
-    *again*'"k":'*) result='"content":[{"type":"text","text":"told"}],"resultType":"complete"' ;;
+    *again*'"k":'*) result='"content":[{"type":"text","text":"done"}],"resultType":"complete"' ;;
     *again*) result="$ask,\"requestState\":\"g\"" ;;
     *chain*requestState*) result="\"content\":[{\"type\":\"text\",\"text\":\"$state\"}],\"resultType\":\"complete\"" ;;
     *) n=$((n+1)); result="$ask,\"requestState\":\"c$n\"" ;;
@@ -334,7 +336,7 @@ fn in_rounds(requests: &[(&str, &str)]) -> Fixture {
 }
 
 #[test]
-fn a_question_that_was_asked_again_for_want_of_an_answer_is_one_question() {
+fn an_input_request_repeated_in_an_empty_round_counts_once() {
     let wrong = r#","requestState":"g","inputResponses":{"wrong":{"action":"accept","content":{}}}"#;
     let right = r#","requestState":"g","inputResponses":{"k":{"action":"accept","content":{}}}"#;
     let fixture = in_rounds(&[("again", ""), ("again", wrong), ("again", right)]);

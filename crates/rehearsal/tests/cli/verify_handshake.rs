@@ -1,8 +1,8 @@
-//! `rehearse verify`, where the recorded client had to find out which version is spoken.
+//! `rehearse verify` of sessions whose client had to find the version of the server.
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A server that answers `server/discover` with its first word, and everything else whatever was said before.
+/// A server that answers `server/discover` with its first argument, and accepts every other request at any time.
 const SERVER: &str = r#"while read line; do
   id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   case "$line" in
@@ -17,13 +17,13 @@ done
 
 const REFUSES: &str = r#"'"error":{"code":-32601,"message":"no such method"}'"#;
 
-/// What a client of 2026-07-28 asks, whatever the first answer is.
+/// The requests of a client that starts with `server/discover`.
 const STATELESS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}
 {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}
 "#;
 
 #[test]
-fn a_session_that_began_with_a_refused_discover_begins_with_the_handshake() {
+fn a_session_with_a_refused_discover_starts_with_the_handshake() {
     let fixture = Fixture::new().file("server.sh", SERVER).file("requests", STATELESS);
     fixture.run(&format!("rehearse list -- rehearse record -q -o trace.jsonl -- sh server.sh {REFUSES}"));
     rehearse!(fixture, &format!("rehearse verify trace.jsonl -- sh server.sh {REFUSES}"), @"

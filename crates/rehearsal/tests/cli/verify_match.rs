@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A server whose answers have its words in them.
+/// A server whose responses contain its arguments.
 pub(crate) const SERVER: &str = r#"while read -r line; do
   id=$(echo "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
@@ -30,7 +30,7 @@ fn recorded() -> Fixture {
 }
 
 #[test]
-fn what_fits_is_as_good_as_what_was_recorded() {
+fn a_value_that_fits_its_matcher_counts_as_equal() {
     let fixture = recorded();
     rehearse!(fixture, &format!(r#"{VERIFY} -- sh server.sh ',"text":"at 2"' v2"#), @"
     exit: 0
@@ -66,7 +66,7 @@ fn what_fits_is_as_good_as_what_was_recorded() {
 }
 
 #[test]
-fn a_path_that_leads_nowhere_is_told() {
+fn a_path_that_matches_nothing_is_reported() {
     let fixture = recorded();
     let server = r#"-- sh server.sh ',"text":"at 1"' v1"#;
     rehearse!(fixture, &format!("rehearse verify trace.jsonl --ignore '$.result.serverinfo' --ignore '$.result.content[0].text' --match '$.result.tool[0]=x' {server}"), @"
@@ -77,7 +77,7 @@ fn a_path_that_leads_nowhere_is_told() {
     ----- stderr -----
     3 as recorded, 0 different, 0 skipped
     ");
-    // A server that adds something has it in no recorded answer.
+    // A path may match only the live response.
     rehearse!(fixture, r#"rehearse verify trace.jsonl --ignore '$.result.content[0].new' -- sh server.sh ',"text":"at 1","new":1' v1"#, @"
     exit: 0
     ----- stderr -----
@@ -86,7 +86,7 @@ fn a_path_that_leads_nowhere_is_told() {
 }
 
 #[test]
-fn an_update_keeps_what_fits() {
+fn an_update_keeps_values_that_fit_their_matcher() {
     let fixture = recorded();
     rehearse!(fixture, &format!(r#"{VERIFY} --update -- sh server.sh ',"text":"at 2","new":1' w; grep -o '"text":"at 1"[^}}]*\|"description":"[^"]*"' trace.jsonl"#), @r#"
     exit: 0
@@ -112,12 +112,12 @@ fn a_secret_that_does_not_fit_is_not_shown() {
     fixture.run(&format!(
         r#"rehearse record -q -o trace.jsonl {redact} -- sh server.sh ',"text":"hidden1"' hidden2 < requests"#
     ));
-    let told = fixture.run(&format!(r#"{VERIFY} -- sh server.sh ',"text":"hidden3"' hidden4"#));
-    assert!(told.contains("string matching") && !told.contains("hidden"), "{told}");
+    let output = fixture.run(&format!(r#"{VERIFY} -- sh server.sh ',"text":"hidden3"' hidden4"#));
+    assert!(output.contains("string matching") && !output.contains("hidden"), "{output}");
 }
 
 #[test]
-fn what_is_no_matcher_is_told_first() {
+fn verify_reports_an_invalid_matcher_before_it_starts_the_server() {
     let fixture = recorded();
     rehearse!(fixture, "rehearse verify trace.jsonl --match now -- sh server.sh", @r#"
     exit: 2

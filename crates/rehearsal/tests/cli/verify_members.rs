@@ -1,8 +1,8 @@
-//! `rehearse verify`, where an answer says more than it must, or something else in the place of a list.
+//! `rehearse verify` of responses with additional members, or with another value in place of a list.
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A server whose answers are in files that begin with its first word.
+/// A server that reads its responses from files; its first argument is the prefix of their names.
 const SERVER: &str = r#"while read line; do
   id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   case "$line" in
@@ -14,8 +14,8 @@ const SERVER: &str = r#"while read line; do
 done
 "#;
 
-/// A recording of what the server of 2026-07-28 says before, and what it says after.
-fn said(before: [&str; 3], after: [&str; 3]) -> Fixture {
+/// A recording of a server of 2026-07-28 with the responses `before`, and files with the responses `after`.
+fn recorded(before: [&str; 3], after: [&str; 3]) -> Fixture {
     let about = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     let request = |id: u8, method: &str, name: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{name}{about}}}}}"#)
@@ -43,12 +43,12 @@ const LISTED: &str = r#""result":{"tools":[{"name":"a","inputSchema":{"type":"ob
 const REFUSED: &str = r#""error":{"code":-1,"message":"no","data":{"a":1},"hint":"later"}"#;
 
 #[test]
-fn whatever_an_answer_says_is_compared() {
+fn every_member_of_a_response_is_compared() {
     let discovered = DISCOVERED.replace(r#""ttlMs":1"#, r#""ttlMs":2,"motd":"hello""#);
     let discovered = discovered.replace(r#""name":"s""#, r#""name":"s","title":"S""#);
     let listed = LISTED.replace(r#","cacheScope":"public""#, r#","total":1"#).replace("complete", "whole");
     let refused = REFUSED.replace("later", "never").replace(r#""hint""#, r#""kind":4,"hint""#);
-    let fixture = said([DISCOVERED, LISTED, REFUSED], [&discovered, &listed, &refused]);
+    let fixture = recorded([DISCOVERED, LISTED, REFUSED], [&discovered, &listed, &refused]);
     rehearse!(fixture, "rehearse verify trace.jsonl -- sh server.sh before", @"
     exit: 0
     ----- stderr -----
@@ -94,11 +94,11 @@ fn whatever_an_answer_says_is_compared() {
 }
 
 #[test]
-fn what_has_nothing_but_what_is_ignored_may_be_missing_from_an_answer_and_from_a_tool() {
+fn an_object_with_only_ignored_members_may_be_missing() {
     let listed = LISTED.replace(r#""name":"a""#, r#""name":"a","annotations":{"n":1}"#);
     let called = r#""result":{"content":[],"structuredContent":{"n":1},"resultType":"complete"}"#;
     let after = called.replace(r#""structuredContent":{"n":1},"#, "");
-    let fixture = said([DISCOVERED, &listed, called], [DISCOVERED, LISTED, &after]);
+    let fixture = recorded([DISCOVERED, &listed, called], [DISCOVERED, LISTED, &after]);
     rehearse!(fixture, "rehearse verify trace.jsonl --ignore '$..n' -- sh server.sh after", @"
     exit: 0
     ----- stderr -----
@@ -113,10 +113,10 @@ fn what_has_nothing_but_what_is_ignored_may_be_missing_from_an_answer_and_from_a
 }
 
 #[test]
-fn something_else_in_the_place_of_a_list_has_changed_its_type() {
+fn a_list_that_became_another_value_has_changed_its_type() {
     let wrong = r#""result":{"tools":{},"resultType":"complete","ttlMs":1,"cacheScope":"public"}"#;
     let none = r#""result":{"resultType":"complete","ttlMs":1,"cacheScope":"public"}"#;
-    let fixture = said([DISCOVERED, LISTED, REFUSED], [DISCOVERED, wrong, REFUSED]).file("none-list", none);
+    let fixture = recorded([DISCOVERED, LISTED, REFUSED], [DISCOVERED, wrong, REFUSED]).file("none-list", none);
     rehearse!(fixture, "rehearse verify trace.jsonl -- sh server.sh after", @r#"
     exit: 1
     ----- stdout -----
@@ -151,25 +151,25 @@ fn something_else_in_the_place_of_a_list_has_changed_its_type() {
 }
 
 #[test]
-fn where_nobody_knows_the_recorded_version_its_envelope_does_not_count() {
+fn envelope_members_are_ignored_if_the_recorded_version_is_unknown() {
     let python = include_str!("../../../../fixtures/traces/python.jsonl");
     let fixture = Fixture::new().file("python.jsonl", python);
-    let told = fixture.run("rehearse verify python.jsonl --protocol modern -- tiny-server");
-    assert!(told.contains("different") && !told.contains("resultType"), "{told}");
+    let output = fixture.run("rehearse verify python.jsonl --protocol modern -- tiny-server");
+    assert!(output.contains("different") && !output.contains("resultType"), "{output}");
 }
 
 #[test]
-fn a_code_that_nobody_recorded_is_not_compared() {
+fn an_unrecorded_error_code_is_not_compared() {
     let call = |error: &str| {
         format!(
             r#"{{"session_id":"s","server_info":{{}},"calls":[{{"request":{{"method":"call_tool","args":["boom"],"kwargs":{{"arguments":{{}}}}}},"response":{{"success":false,"result":null,"error":{error}}}}}],"started_at":"2025-10-30T10:30:45","ended_at":null,"metadata":{{}}}}"#
         )
     };
-    let words = r#""unknown tool \"boom\"""#;
-    let fixture = Fixture::new().file("words.jsonl", &call(words));
-    let fixture = fixture.file("code.jsonl", &call(&format!(r#"{{"code":-32603,"message":{words}}}"#)));
-    fixture.run("rehearse trace convert words.jsonl > trace.jsonl");
-    for trace in ["words.jsonl", "trace.jsonl"] {
+    let message = r#""unknown tool \"boom\"""#;
+    let fixture = Fixture::new().file("message.jsonl", &call(message));
+    let fixture = fixture.file("code.jsonl", &call(&format!(r#"{{"code":-32603,"message":{message}}}"#)));
+    fixture.run("rehearse trace convert message.jsonl > trace.jsonl");
+    for trace in ["message.jsonl", "trace.jsonl"] {
         insta::allow_duplicates! {
             rehearse!(fixture, &format!("rehearse verify {trace} -- tiny-server"), @"
             exit: 0
@@ -188,7 +188,7 @@ fn a_code_that_nobody_recorded_is_not_compared() {
 }
 
 #[test]
-fn a_lone_surrogate_is_compared_as_the_replacement_character_and_recorded_unchanged() {
+fn a_lone_surrogate_is_compared_as_u_fffd_and_recorded_unchanged() {
     let server = r#"while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   [ "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"
@@ -210,7 +210,7 @@ done
 }
 
 #[test]
-fn a_session_without_a_list_of_calls_is_told() {
+fn a_session_without_calls_member_is_reported() {
     let call = r#"{"request":{"method":"list_prompts","args":[],"kwargs":{}},"response":{"success":true,"result":{"prompts":[]}}}"#;
     let sessions = format!(
         r#"{{"session_id":"one","calls":[{call}]}}
@@ -229,7 +229,7 @@ fn a_session_without_a_list_of_calls_is_told() {
 }
 
 #[test]
-fn programs_are_told_the_kind_of_a_difference_its_whole_values_and_how_many_there_are() {
+fn the_json_report_has_the_kind_values_and_count_of_differences() {
     let server = r#"while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   [ "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"result":{"text":"%0100d","n":1%s}}\n' "$id" "$1" "$2"
@@ -239,9 +239,9 @@ done
 "#;
     let fixture = Fixture::new().file("server.sh", server).file("requests", requests);
     fixture.run("rehearse record -q -o trace.jsonl -- sh server.sh 1 0 < requests");
-    let told = fixture.run("rehearse verify trace.jsonl --json -- sh server.sh 2 1");
-    let json = told.split("----- stderr").next().and_then(|told| told.split_once("stdout -----\n"));
-    let (_, json) = json.unwrap_or_else(|| panic!("{told}"));
+    let output = fixture.run("rehearse verify trace.jsonl --json -- sh server.sh 2 1");
+    let json = output.split("----- stderr").next().and_then(|text| text.split_once("stdout -----\n"));
+    let (_, json) = json.unwrap_or_else(|| panic!("{output}"));
     let long = |last: u8| format!(r#""{:0>99}{last}""#, "");
     for line in [
         r#""kind": "changed","#.to_owned(),

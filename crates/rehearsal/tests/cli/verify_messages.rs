@@ -1,8 +1,8 @@
-//! `rehearse verify`: what is said about what went wrong, and what to do about it.
+//! `rehearse verify`: errors and hints.
 
 use crate::fixture::{Fixture, rehearse};
 
-/// A server that lists no tools, or does what its first word says; `other` lists one.
+/// A server that lists no tools; its first argument selects another behaviour, `other` lists one tool.
 const SERVER: &str = r#"while read line; do
   id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   answer='"result":{"tools":[]}'
@@ -27,7 +27,7 @@ fn recorded() -> Fixture {
 }
 
 #[test]
-fn evidence_and_log_lines_have_no_secrets() {
+fn stderr_and_log_lines_have_no_secrets() {
     let fixture = recorded();
     rehearse!(fixture, "rehearse verify trace.jsonl -- sh server.sh dies", @"
     exit: 3
@@ -55,7 +55,7 @@ fn evidence_and_log_lines_have_no_secrets() {
     [info] {"api_key":"[redacted:bfc4c1d5]"}
     2 as recorded, 0 different, 0 skipped
     "#);
-    // Not even where nothing can be compared, and not where the wire is shown.
+    // Also if there is nothing to compare, and with the messages shown.
     let gone = "sh -c 'echo login as ghp_0123456789abcdefghijABCDEFGHIJ012345 >&2; exit 3'";
     rehearse!(fixture, &format!("rehearse verify trace.jsonl -- {gone}"), @"
     exit: 3
@@ -77,7 +77,7 @@ fn evidence_and_log_lines_have_no_secrets() {
 }
 
 #[test]
-fn only_who_is_silent_is_waited_for_longer() {
+fn the_timeout_is_extended_only_for_a_silent_server() {
     let fixture = recorded();
     rehearse!(fixture, "rehearse verify trace.jsonl --timeout 0.3 -- sh server.sh silent", @r"
     exit: 3
@@ -93,7 +93,7 @@ fn only_who_is_silent_is_waited_for_longer() {
 }
 
 #[test]
-fn an_update_is_proposed_where_it_can_be_made() {
+fn an_update_is_suggested_if_it_is_possible() {
     let fixture = recorded();
     let piped = "bash -c 'rehearse verify <(cat trace.jsonl) -- sh server.sh other 2>&1'";
     for line in ["rehearse verify - -- sh server.sh other 2>&1 < trace.jsonl", piped] {
@@ -123,7 +123,7 @@ fn an_update_is_proposed_where_it_can_be_made() {
 }
 
 #[test]
-fn a_read_only_recording_is_told_before_the_server_is_called() {
+fn a_read_only_recording_is_reported_before_the_server_is_called() {
     let fixture = recorded();
     fixture.run("chmod 444 trace.jsonl");
     rehearse!(fixture, "rehearse verify trace.jsonl --update -- sh -c 'touch called; exec sh server.sh other'; ls -A", @"
@@ -134,7 +134,7 @@ fn a_read_only_recording_is_told_before_the_server_is_called() {
     ----- stderr -----
     error: cannot write trace.jsonl: the file is read-only
     ");
-    // Another name of the file keeps what was recorded.
+    // A hard link to the recording keeps the old contents.
     fixture.run("chmod 644 trace.jsonl; ln trace.jsonl other.jsonl");
     fixture.run("rehearse verify trace.jsonl --update -- sh server.sh other");
     rehearse!(fixture, "rehearse verify other.jsonl -- sh server.sh && rehearse verify trace.jsonl -- sh server.sh other", @"
@@ -146,7 +146,7 @@ fn a_read_only_recording_is_told_before_the_server_is_called() {
 }
 
 #[test]
-fn a_tool_without_a_name_is_told_as_such() {
+fn a_tool_without_a_name_is_reported() {
     rehearse!(recorded(), "rehearse verify trace.jsonl -- sh server.sh nameless 2>&1 | head -2", @"
     exit: 0
     ----- stdout -----

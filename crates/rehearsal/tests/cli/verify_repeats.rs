@@ -1,25 +1,25 @@
-//! `rehearse verify`, where something goes on: further pages, questions that are asked more than once, and the next session.
+//! `rehearse verify` of repetitions: list pages, repeated server requests, and several sessions.
 
 use crate::fixture::{Fixture, rehearse};
 
 /// A session of these calls after its handshake.
 fn trace(calls: &str) -> String {
-    let hello = r#"{"request":{"seq":0,"at_ms":0,"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}},"duration_ms":1}"#;
+    let handshake = r#"{"request":{"seq":0,"at_ms":0,"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}},"duration_ms":1}"#;
     let trace = format!(
-        r#"{{"format":1,"session_id":"s","server_info":{{}},"started_at":null,"metadata":{{}},"calls":[{hello},{calls}],"messages":[],"ended_at":null,"end":null}}"#
+        r#"{{"format":1,"session_id":"s","server_info":{{}},"started_at":null,"metadata":{{}},"calls":[{handshake},{calls}],"messages":[],"ended_at":null,"end":null}}"#
     );
     trace.replace('\n', "")
 }
 
-/// A server that makes its answers of what it hears.
+/// A server whose responses depend on the request, by the `cases` of a shell script.
 fn server(cases: &str) -> String {
-    let hello = r#"*initialize\"*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}' ;;"#;
+    let handshake = r#"*initialize\"*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}' ;;"#;
     format!(
         r#"say() {{ echo '{{"jsonrpc":"2.0","id":'"$id,$1"'}}'; }}
 while read -r line; do
   id=$(echo "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
-    {hello}
+    {handshake}
     *notifications/*) ;;
     {cases}
   esac
@@ -68,35 +68,37 @@ fn an_update_leaves_every_page_where_it_was() {
     ");
 }
 
-/// A call of a tool within which this is asked.
-fn asking(seq: u64, method: &str, answer: &str, said: &str) -> String {
+/// A recorded tool call with a server request in it.
+fn recorded_call(seq: u64, method: &str, answer: &str, text: &str) -> String {
     let (second, third, last, id) = (seq + 1, seq + 2, seq + 3, seq);
     format!(
-        r#"{{"request":{{"seq":{seq},"at_ms":{seq},"id":{id},"method":"tools/call","params":{{"name":"ask","arguments":{{}}}}}},"response":{{"seq":{last},"at_ms":{last},"success":true,"result":{{"content":[{{"type":"text","text":"{said}"}}]}}}},"duration_ms":3}},
+        r#"{{"request":{{"seq":{seq},"at_ms":{seq},"id":{id},"method":"tools/call","params":{{"name":"ask","arguments":{{}}}}}},"response":{{"seq":{last},"at_ms":{last},"success":true,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}},"duration_ms":3}},
 {{"request":{{"seq":{second},"at_ms":{second},"from":"server","id":"q{id}","method":"{method}"}},"response":{{"seq":{third},"at_ms":{third},{answer}}},"duration_ms":1}}"#
     )
 }
 
-/// Asks within each call, and tells what it heard.
-fn asks(method: &str) -> String {
-    let ask = format!(r#"echo '{{"jsonrpc":"2.0","id":"q","method":"{method}"}}'"#);
+/// A server that sends a request in each call, and returns the response to it as text.
+fn requesting_server(method: &str) -> String {
+    let request = format!(r#"echo '{{"jsonrpc":"2.0","id":"q","method":"{method}"}}'"#);
     server(&format!(
-        r#"*tools/call*) {ask}; read -r heard; case "$heard" in
+        r#"*tools/call*) {request}; read -r response; case "$response" in
       *one*) text=one ;; *two*) text=two ;; *'no roots'*) text=refused ;; *) text=other ;;
     esac; say '"result":{{"content":[{{"type":"text","text":"'$text'"}}]}}' ;;"#
     ))
 }
 
 #[test]
-fn roots_are_answered_as_they_were_one_after_the_other() {
+fn roots_requests_get_the_recorded_answers_in_order() {
     let roots = |uri: &str| format!(r#""success":true,"result":{{"roots":[{{"uri":"file:///{uri}"}}]}}"#);
     let refused = r#""success":false,"error":{"code":-32000,"message":"no roots"}"#;
     let calls = [
-        asking(3, "roots/list", &roots("one"), "one"),
-        asking(7, "roots/list", &roots("two"), "two"),
-        asking(11, "roots/list", refused, "refused"),
+        recorded_call(3, "roots/list", &roots("one"), "one"),
+        recorded_call(7, "roots/list", &roots("two"), "two"),
+        recorded_call(11, "roots/list", refused, "refused"),
     ];
-    let fixture = Fixture::new().file("trace.jsonl", &trace(&calls.join(","))).file("server.sh", &asks("roots/list"));
+    let fixture = Fixture::new()
+        .file("trace.jsonl", &trace(&calls.join(",")))
+        .file("server.sh", &requesting_server("roots/list"));
     rehearse!(fixture, "rehearse verify trace.jsonl -- sh server.sh", @"
     exit: 0
     ----- stderr -----
@@ -105,10 +107,13 @@ fn roots_are_answered_as_they_were_one_after_the_other() {
 }
 
 #[test]
-fn a_question_of_any_method_is_answered_as_it_was() {
-    let answer = |text: &str| format!(r#""success":true,"result":{{"said":"{text}"}}"#);
-    let calls = [asking(3, "custom/ask", &answer("one"), "one"), asking(7, "custom/ask", &answer("two"), "two")];
-    let fixture = Fixture::new().file("trace.jsonl", &trace(&calls.join(","))).file("server.sh", &asks("custom/ask"));
+fn a_server_request_of_any_method_gets_its_recorded_answer() {
+    let answer = |text: &str| format!(r#""success":true,"result":{{"text":"{text}"}}"#);
+    let calls =
+        [recorded_call(3, "custom/ask", &answer("one"), "one"), recorded_call(7, "custom/ask", &answer("two"), "two")];
+    let fixture = Fixture::new()
+        .file("trace.jsonl", &trace(&calls.join(",")))
+        .file("server.sh", &requesting_server("custom/ask"));
     rehearse!(fixture, "rehearse verify trace.jsonl -- sh server.sh", @"
     exit: 0
     ----- stderr -----
@@ -117,7 +122,7 @@ fn a_question_of_any_method_is_answered_as_it_was() {
 }
 
 #[test]
-fn a_list_that_was_begun_anew_is_compared_both_times() {
+fn a_list_that_was_requested_twice_is_compared_twice() {
     let calls = r#"{"request":{"seq":3,"at_ms":3,"id":2,"method":"tools/list"},"response":{"seq":4,"at_ms":4,"success":true,"result":{"tools":[{"name":"a","description":"old"}],"nextCursor":"c2"}},"duration_ms":1},
 {"request":{"seq":5,"at_ms":5,"id":3,"method":"tools/list"},"response":{"seq":6,"at_ms":6,"success":true,"result":{"tools":[{"name":"a","description":"new"}],"nextCursor":"c2"}},"duration_ms":1},
 {"request":{"seq":7,"at_ms":7,"id":4,"method":"tools/list","params":{"cursor":"c2"}},"response":{"seq":8,"at_ms":8,"success":true,"result":{"tools":[{"name":"b"}]}},"duration_ms":1}"#;
@@ -137,15 +142,15 @@ fn a_list_that_was_begun_anew_is_compared_both_times() {
 }
 
 #[test]
-fn a_session_that_cannot_begin_takes_nothing_away_from_the_others() {
+fn a_session_that_cannot_start_does_not_affect_the_others() {
     let list = r#"{"request":{"seq":3,"at_ms":3,"id":2,"method":"tools/list"},"response":{"seq":4,"at_ms":4,"success":true,"result":{"tools":[{"name":"a"}]}},"duration_ms":1}"#;
-    let ask = |id: u8| {
+    let call = |id: u8| {
         format!(
             r#"{{"request":{{"seq":{id},"at_ms":1,"id":{id},"method":"tools/call","params":{{"name":"a","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}}}},"response":{{"seq":9,"at_ms":4,"success":true,"result":{{}}}},"duration_ms":1}}"#
         )
     };
     let stateless =
-        |id: u8| format!(r#"{{"format":1,"session_id":"{id}","calls":[{},{}],"messages":[]}}"#, ask(id), ask(id + 1));
+        |id: u8| format!(r#"{{"format":1,"session_id":"{id}","calls":[{},{}],"messages":[]}}"#, call(id), call(id + 1));
     let sessions = [trace(list), trace(list), stateless(1), trace(list)].join("\n");
     let tools = r#"*tools/list*) say '"result":{"tools":[{"name":"b"}]}' ;;"#;
     let starts = r#"n=$(cat starts); echo "$n+" > starts; [ "$n" = + ] || [ "$n" = ++ ] && exit 1"#;

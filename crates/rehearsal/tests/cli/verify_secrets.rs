@@ -1,4 +1,4 @@
-//! `rehearse verify`, where secrets were taken out of the recording.
+//! `rehearse verify` of recordings with redacted secrets.
 
 use crate::fixture::{Fixture, rehearse};
 
@@ -11,7 +11,7 @@ tools:
 "#;
 
 #[test]
-fn what_stands_in_the_place_of_a_secret_number_is_not_sent() {
+fn the_replacement_of_a_secret_number_is_not_sent() {
     let fixture = Fixture::new().file("door.mock.yaml", DOOR);
     fixture.run("rehearse call open pin=4711 -- rehearse record -q -o trace.jsonl -- rehearse mock door.mock.yaml");
     let trace = std::fs::read_to_string(fixture.path().join("trace.jsonl")).unwrap();
@@ -31,7 +31,7 @@ fn bank(balance: &str, owner: &str) -> String {
 }
 
 #[test]
-fn what_a_rule_took_out_is_known_again_without_the_rule() {
+fn a_value_redacted_by_a_rule_is_recognized_without_the_rule() {
     let fixture =
         Fixture::new().file("bank.mock.yaml", &bank("120.5", "Ada")).file("other.mock.yaml", &bank("7", "Bob"));
     let rule = "--redact '$.result.structuredContent'";
@@ -47,7 +47,7 @@ fn what_a_rule_took_out_is_known_again_without_the_rule() {
             ----- stderr -----
             3 as recorded, 0 different, 0 skipped
             ");
-            // Another secret is another one, and not shown.
+            // Another secret is a difference, and its value is not shown.
             rehearse!(fixture, &format!("rehearse verify trace.jsonl {rule} -- rehearse mock other.mock.yaml"), @r#"
             exit: 1
             ----- stdout -----
@@ -63,11 +63,11 @@ fn what_a_rule_took_out_is_known_again_without_the_rule() {
     }
     let updated = fixture.run("rehearse verify trace.jsonl --update -- rehearse mock other.mock.yaml");
     assert!(updated.starts_with("exit: 0"), "{updated}");
-    assert!(!read().contains("Bob"), "what was taken out is not written: {}", read());
+    assert!(!read().contains("Bob"), "a redacted value is not written: {}", read());
 }
 
 #[test]
-fn secrets_are_taken_out_of_lists_introductions_and_questions() {
+fn secrets_are_redacted_from_lists_handshakes_and_server_requests() {
     let mock = |secret: &str| {
         let ask = format!(
             "{{ elicitation: {{ message: 'Use {secret}?', requested_schema: {{ type: object, properties: {{}} }} }} }}"
@@ -94,16 +94,15 @@ fn secrets_are_taken_out_of_lists_introductions_and_questions() {
 }
 
 #[test]
-fn a_secret_is_taken_out_before_anything_is_cut() {
+fn secrets_are_redacted_before_text_is_shortened() {
     let (token, long) = ("ghp_0123456789abcdefghijABCDEFGHIJ012345", "x ".repeat(140));
     let fixture =
         Fixture::new().file("door.mock.yaml", DOOR).file("noisy.sh", &format!("echo '{long}{token}'\nexec \"$@\"\n"));
-    // What is asked is in the recording as it was, and the server returns something else.
-    let question = format!("rehearse call open --args '{{\"pin\":4711,\"for\":\"{}{token}\"}}'", "y ".repeat(75));
-    fixture
-        .run(&format!("{question} -- rehearse record -q --no-redact -o trace.jsonl -- rehearse mock door.mock.yaml"));
+    // The recording has the unredacted request, and the server returns another response.
+    let call = format!("rehearse call open --args '{{\"pin\":4711,\"for\":\"{}{token}\"}}'", "y ".repeat(75));
+    fixture.run(&format!("{call} -- rehearse record -q --no-redact -o trace.jsonl -- rehearse mock door.mock.yaml"));
     fixture.run("sed -i s/open/shut/ door.mock.yaml");
-    let said = fixture.run("rehearse verify trace.jsonl -- sh noisy.sh rehearse mock door.mock.yaml");
-    assert!(said.contains("asked with"), "{said}");
-    assert!(!said.contains("ghp_0123"), "{said}");
+    let output = fixture.run("rehearse verify trace.jsonl -- sh noisy.sh rehearse mock door.mock.yaml");
+    assert!(output.contains("asked with"), "{output}");
+    assert!(!output.contains("ghp_0123"), "{output}");
 }

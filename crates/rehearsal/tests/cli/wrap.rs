@@ -97,7 +97,7 @@ fn one_server_is_wrapped_in_a_file_with_comments() {
 }
 
 #[test]
-fn what_was_edited_since_is_not_lost() {
+fn edits_after_wrap_survive_unwrap() {
     let fixture = Fixture::new().file("mcp.json", CONFIG);
     fixture.run("rehearse wrap mcp.json");
     edit(&fixture.path().join("mcp.json"), "What I use", "What I like");
@@ -134,7 +134,7 @@ fn edit(path: &Path, from: &str, to: &str) {
 }
 
 #[test]
-fn every_common_shape_comes_back_byte_by_byte() {
+fn every_common_config_is_restored_byte_by_byte() {
     let shapes = [
         "\u{feff}{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": { \"command\": \"tiny-server\", \"args\": [\r\n\t\t\t\"--stdio\"\r\n\t\t] }\r\n\t}\r\n}",
         r#"{"inputs":[{"id":"k"}],"servers":{"a":{"type":"stdio","command":"${workspaceFolder}/x","args":["${input:k}"],"envFile":".env"}}}"#,
@@ -146,12 +146,12 @@ fn every_common_shape_comes_back_byte_by_byte() {
     for (number, shape) in shapes.iter().enumerate() {
         let fixture = Fixture::new().file("mcp.json", shape);
         let path = fixture.path().join("mcp.json");
-        let said = fixture.run("rehearse wrap mcp.json");
-        assert!(said.starts_with("exit: 0\n"), "{number}: {said}");
+        let output = fixture.run("rehearse wrap mcp.json");
+        assert!(output.starts_with("exit: 0\n"), "{number}: {output}");
         let wrapped = std::fs::read_to_string(&path).unwrap();
         assert!(wrapped.contains("\"record\", \"--quiet\""), "{number}: {wrapped}");
-        let said = fixture.run("rehearse wrap mcp.json && rehearse unwrap mcp.json");
-        assert!(said.starts_with("exit: 0\n") && said.contains("restored mcp.json"), "{number}: {said}");
+        let output = fixture.run("rehearse wrap mcp.json && rehearse unwrap mcp.json");
+        assert!(output.starts_with("exit: 0\n") && output.contains("restored mcp.json"), "{number}: {output}");
         assert_eq!(std::fs::read(&path).unwrap(), shape.as_bytes(), "{number}");
         assert_eq!(std::fs::read_dir(fixture.path()).unwrap().count(), 1, "{number}: the backup is gone");
     }

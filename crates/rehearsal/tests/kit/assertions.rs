@@ -1,4 +1,4 @@
-//! Each assertion passes where it should, and explains itself where it does not.
+//! Assertions pass or fail as documented, and explain their failures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,8 +14,8 @@ use crate::mock_client;
 
 const GREETING: ContentMatcher = ContentMatcher::all(&["HELLO", "world"]);
 
-/// What a failing assertion says, without the response at its end.
-fn said(assertion: impl FnOnce()) -> String {
+/// The message of a failing assertion, without the response at its end.
+fn failure(assertion: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(assertion)).expect_err("the assertion should have failed");
     let text = panic.downcast_ref::<String>().unwrap().clone();
     text.split("\nresponse: ").next().unwrap().to_owned()
@@ -27,7 +27,7 @@ async fn echo(text: &str) -> ServerResponse {
 }
 
 #[tokio::test]
-async fn a_success_passes_and_what_it_says_is_looked_into() {
+async fn a_success_passes_and_its_content_is_checked() {
     let response = echo("hello world").await;
     assert_success(&response);
     assert_contains(&response, "hello");
@@ -41,53 +41,53 @@ async fn a_success_passes_and_what_it_says_is_looked_into() {
 
 #[tokio::test]
 async fn a_failed_assertion_shows_expected_got_and_the_response() {
-    let response = echo("good bye").await;
+    let response = echo("so long").await;
     assert_eq!(
-        said(|| assert_contains(&response, "hello")),
-        "expected: a success whose text contains \"hello\"\n     got: the text \"good bye\""
+        failure(|| assert_contains(&response, "hello")),
+        "expected: a success whose text contains \"hello\"\n     got: the text \"so long\""
     );
-    assert_eq!(said(|| assert_failure(&response)), "expected: a failure\n     got: a success");
+    assert_eq!(failure(|| assert_failure(&response)), "expected: a failure\n     got: a success");
     assert_eq!(
-        said(|| assert_failure_contains(&response, "bye")),
-        "expected: a failure that says \"bye\"\n     got: a success"
+        failure(|| assert_failure_contains(&response, "long")),
+        "expected: a failure that says \"long\"\n     got: a success"
     );
     assert_eq!(
-        said(|| assert_error_code(&response, -32602)),
+        failure(|| assert_error_code(&response, -32602)),
         "expected: the protocol error -32602\n     got: a success"
     );
-    let matched = said(|| GREETING.assert_matches(&response));
+    let matched = failure(|| GREETING.assert_matches(&response));
     assert!(matched.starts_with("expected: text that is "), "{matched}");
-    assert!(matched.contains("HELLO") && matched.contains("good bye"), "{matched}");
+    assert!(matched.contains("HELLO") && matched.contains("so long"), "{matched}");
     let matcher = Matcher::parse(&json!({"content": [{"text": "hello"}]})).unwrap();
-    let matched = said(|| assert_matches(&response, &matcher));
-    assert!(matched.ends_with("$.content[0].text: expected \"hello\", got \"good bye\""), "{matched}");
+    let matched = failure(|| assert_matches(&response, &matcher));
+    assert!(matched.ends_with("$.content[0].text: expected \"hello\", got \"so long\""), "{matched}");
 }
 
 #[tokio::test]
-async fn the_two_kinds_of_failure_are_told_apart() {
+async fn tool_errors_and_protocol_errors_are_distinguished() {
     let client = mock_client().connect().await.unwrap();
     let failed = client.call_tool("fail", json!({"message": "no"})).await.unwrap();
     assert_failure(&failed);
     assert_failure_contains(&failed, "no");
     assert_eq!(
-        said(|| assert_failure_contains(&failed, "yes")),
+        failure(|| assert_failure_contains(&failed, "yes")),
         "expected: a failure that says \"yes\"\n     got: a tool that failed: no"
     );
-    assert_eq!(said(|| assert_success(&failed)), "expected: a success\n     got: a tool that failed: no");
+    assert_eq!(failure(|| assert_success(&failed)), "expected: a success\n     got: a tool that failed: no");
     let unknown = client.call_tool("no_such_tool", json!({})).await.unwrap();
     assert_error_code(&unknown, -32602);
     assert_failure_contains(&unknown, "no_such_tool");
-    let told = said(|| assert_success(&unknown));
-    assert!(told.starts_with("expected: a success\n     got: the protocol error -32602: "), "{told}");
+    let failure_text = failure(|| assert_success(&unknown));
+    assert!(failure_text.starts_with("expected: a success\n     got: the protocol error -32602: "), "{failure_text}");
     assert!(!GREETING.matches(&unknown));
 }
 
 #[tokio::test]
-async fn a_tool_that_is_missing_is_named_with_the_one_that_was_meant() {
+async fn a_missing_tool_is_named_with_a_suggestion() {
     let client = mock_client().connect().await.unwrap();
     let tools = client.list_tools().await.unwrap();
     assert_tool_exists(&tools, "echo");
-    let told = said(|| assert_tool_exists(&tools, "ecoh"));
-    assert!(told.starts_with("expected: a tool named \"ecoh\"\n     got: echo, add, "), "{told}");
-    assert!(told.ends_with("hint: did you mean \"echo\"?"), "{told}");
+    let failure_text = failure(|| assert_tool_exists(&tools, "ecoh"));
+    assert!(failure_text.starts_with("expected: a tool named \"ecoh\"\n     got: echo, add, "), "{failure_text}");
+    assert!(failure_text.ends_with("hint: did you mean \"echo\"?"), "{failure_text}");
 }

@@ -21,7 +21,7 @@ async fn replayed(replay: &Replay, revision: Revision) -> String {
 }
 
 #[tokio::test]
-async fn a_replay_in_the_recorded_version_keeps_every_digit_and_in_another_loses_no_answer() {
+async fn exact_numbers_are_replayed_verbatim_in_the_recorded_version() {
     let call = format!(
         r#"{{"request":{{"seq":2,"at_ms":0,"id":1,"method":"tools/call","params":{{"name":"odd","arguments":{ARGUMENTS}}}}},"response":{{"seq":3,"at_ms":0,"success":true,"result":{{"content":[],"structuredContent":{RESULT}}}}}}}"#
     );

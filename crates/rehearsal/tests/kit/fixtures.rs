@@ -34,7 +34,7 @@ fn sample() -> tempfile::TempDir {
 }
 
 #[tokio::test]
-async fn a_server_runs_in_a_folder_with_sample_data_and_both_are_gone_afterwards() {
+async fn a_fixture_removes_its_server_and_sample_data_when_it_ends() {
     let sample = sample();
     let project = Project::new().copy(sample.path(), "data").file("config/extra.txt", "extra");
     let path = project.path().to_owned();
@@ -104,7 +104,7 @@ async fn one_server_is_shared_by_this_test() {
 }
 
 #[test]
-fn and_by_tests_with_runtimes_of_their_own() {
+fn one_server_is_shared_by_tests_with_other_runtimes() {
     let one = tokio::runtime::Runtime::new().unwrap().block_on(shared_process());
     let other = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(shared_process());
     assert_eq!(one, other);

@@ -1,4 +1,4 @@
-//! Replays with a real server behind them.
+//! Replays that forward unrecorded requests to an upstream.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,9 +18,9 @@ use rehearsal::wire::memory;
 use serde_json::{Map, json};
 use tokio::sync::Notify;
 
-/// A server that asks.
-const ASKING: &str = "
-server: { name: asking, version: '1' }
+/// A mock with progress, change notices and input requests.
+const MOCK: &str = "
+server: { name: upstream, version: '1' }
 tools:
   - { name: plain, answers: [{ text: here }] }
   - { name: go, answers: [{ steps: [{ progress: { progress: 1, total: 2 } }, { wait: 5ms }], text: gone }] }
@@ -35,13 +35,13 @@ tools:
         text: asked
 ";
 
-/// A recording of nothing but the beginning.
+/// A recording of a discovery without calls.
 const TRACE: &str = r#"{"format":1,"session_id":"a","calls":[{"request":{"seq":0,"at_ms":0,"id":1,"method":"server/discover","params":{}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"resultType":"complete"}}}]}
 "#;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A replay of that recording, and where it lies.
+/// A replay of a recording, and the directory of the recording.
 struct Forwarding {
     replay: Replay,
     directory: tempfile::TempDir,
@@ -61,9 +61,9 @@ fn forwarding_of(recorded: &str, server: impl Fn() -> ClientBuilder + Send + Syn
     Forwarding { replay, directory }
 }
 
-/// The same, before a mock that is spoken to in the way of the handshake era.
+/// A replay in front of a mock, which gets a client of the handshake era.
 fn before_mock() -> Forwarding {
-    before(Arc::new(MockServer::from_text(ASKING).unwrap()))
+    before(Arc::new(MockServer::from_text(MOCK).unwrap()))
 }
 
 fn before(mock: Arc<MockServer>) -> Forwarding {
@@ -88,42 +88,42 @@ impl Forwarding {
 }
 
 #[tokio::test]
-async fn clients_that_never_come_back_do_not_keep_the_server_from_answering() {
+async fn abandoned_input_rounds_do_not_block_the_upstream() {
     let forwarding = before_mock();
     let client = forwarding.client().capabilities(json!({"elicitation": {}})).connect().await.unwrap();
     for _ in 0..300 {
-        let sent_away = client.call_tool("ask", json!({})).await.unwrap();
-        assert!(sent_away.is_input_required(), "{sent_away:?}");
+        let response = client.call_tool("ask", json!({})).await.unwrap();
+        assert!(response.is_input_required(), "{response:?}");
     }
     assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
     forwarding.replay.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn progress_is_passed_on_as_the_server_said_it() {
+async fn progress_is_forwarded_verbatim() {
     let forwarding = before_mock();
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let hears = Arc::clone(&heard);
+    let updates = Arc::new(Mutex::new(Vec::new()));
+    let observed = Arc::clone(&updates);
     let client = forwarding.client().on_message(move |_, message| {
-        let told = message.as_notification().filter(|told| told.method == Method::PROGRESS);
-        hears.lock().unwrap().extend(told.map(|told| told.params.clone().unwrap()));
+        let progress = message.as_notification().filter(|notification| notification.method == Method::PROGRESS);
+        observed.lock().unwrap().extend(progress.map(|notification| notification.params.clone().unwrap()));
     });
     let client = client.connect().await.unwrap();
     client.call("go").with_progress().await.unwrap();
-    let said = heard.lock().unwrap().clone();
-    let [heard] = &said[..] else { panic!("{said:?}") };
-    assert_eq!((heard.field("progress").unwrap().as_str(), heard.field("total").unwrap().as_str()), ("1", "2"));
+    let updates = updates.lock().unwrap().clone();
+    let [update] = &updates[..] else { panic!("{updates:?}") };
+    assert_eq!((update.field("progress").unwrap().as_str(), update.field("total").unwrap().as_str()), ("1", "2"));
     forwarding.replay.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_server_that_could_not_be_started_or_has_exited_is_started_again() {
-    let mock = MockServer::from_text(ASKING).unwrap();
+async fn an_upstream_that_exited_or_failed_to_start_is_restarted() {
+    let mock = MockServer::from_text(MOCK).unwrap();
     let starts = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&starts);
     let forwarding = forwarding(move || match count.fetch_add(1, Ordering::Relaxed) {
         0 => Client::command("no-such-server"),
-        // It answers the handshake and is gone.
+        // Answers the handshake and exits at the next request.
         1 => Client::command("sh").arguments(["-c", EXITS]).legacy(Revision::V2025_11_25).timeout(TIMEOUT),
         _ => Client::connection(mock.connection()).timeout(TIMEOUT),
     });
@@ -142,7 +142,7 @@ async fn a_server_that_could_not_be_started_or_has_exited_is_started_again() {
     assert!(recorded.contains("here"), "{recorded}");
 }
 
-/// A server that exits when it is first asked for something.
+/// A server that exits when it receives the first request after the handshake.
 const EXITS: &str = r#"
 read -r initialize
 echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"exits","version":"1"}}}'
@@ -151,20 +151,20 @@ read -r call
 "#;
 
 #[tokio::test]
-async fn a_client_over_http_is_not_asked_what_the_server_asks_another() {
+async fn a_server_request_reaches_only_the_http_client_of_its_call() {
     let forwarding = before_mock();
     let url = forwarding.over_http().await;
-    let (held, asked) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
+    let (is_held, messages) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
     let client = |name: &'static str| {
-        let (held, asked) = (Arc::clone(&held), Arc::clone(&asked));
-        let answers = ClientHandlers::new().on_async(Method::ELICITATION, move |question| {
-            asked.lock().unwrap().push(format!("{name}: {}", question.params["message"].as_str().unwrap()));
-            let held = Arc::clone(&held);
-            // Not before the server works for the other, too.
-            let is_first = question.params["message"] == "First?";
+        let (is_held, messages) = (Arc::clone(&is_held), Arc::clone(&messages));
+        let answers = ClientHandlers::new().on_async(Method::ELICITATION, move |request| {
+            messages.lock().unwrap().push(format!("{name}: {}", request.params["message"].as_str().unwrap()));
+            let is_held = Arc::clone(&is_held);
+            // Answers only when the call of the other client is active, too.
+            let is_first = request.params["message"] == "First?";
             async move {
                 if is_first {
-                    held.notified().await;
+                    is_held.notified().await;
                 }
                 Ok(json!({"action": "accept", "content": {}}))
             }
@@ -172,21 +172,21 @@ async fn a_client_over_http_is_not_asked_what_the_server_asks_another() {
         Client::url(url.as_str()).modern().timeout(TIMEOUT).handlers(answers)
     };
     let (asks, holds) = (client("asks").connect().await.unwrap(), client("holds").connect().await.unwrap());
-    let asking = tokio::spawn(async move { asks.call_tool("ask", json!({})).await.unwrap().content() });
-    while asked.lock().unwrap().is_empty() {
+    let call = tokio::spawn(async move { asks.call_tool("ask", json!({})).await.unwrap().content() });
+    while messages.lock().unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    let going_on = Arc::clone(&held);
-    let holding = holds.call("hold").on_progress(move |_| going_on.notify_one()).start().await.unwrap();
-    assert_eq!(asking.await.unwrap(), "asked");
-    assert_eq!(*asked.lock().unwrap(), ["asks: First?", "asks: Second?"]);
+    let observed = Arc::clone(&is_held);
+    let holding = holds.call("hold").on_progress(move |_| observed.notify_one()).start().await.unwrap();
+    assert_eq!(call.await.unwrap(), "asked");
+    assert_eq!(*messages.lock().unwrap(), ["asks: First?", "asks: Second?"]);
     holding.cancel("enough").await;
     forwarding.replay.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn what_changes_between_calls_is_told_to_clients_of_2026_that_listen() {
-    let mock = Arc::new(MockServer::from_text(ASKING).unwrap());
+async fn change_notices_between_calls_reach_subscribed_modern_clients() {
+    let mock = Arc::new(MockServer::from_text(MOCK).unwrap());
     let forwarding = before(Arc::clone(&mock));
     let client = forwarding.client().connect().await.unwrap();
     let _listening = client.listen(ListenFilter { tools: true, ..ListenFilter::default() }).await.unwrap();
@@ -198,10 +198,10 @@ async fn what_changes_between_calls_is_told_to_clients_of_2026_that_listen() {
 }
 
 #[tokio::test]
-async fn what_was_never_answered_is_asked_of_the_real_server() {
+async fn a_recorded_request_without_a_response_is_forwarded_to_the_upstream() {
     let unanswered = r#"{"request":{"seq":2,"at_ms":2,"id":2,"method":"tools/call","params":{"name":"plain"}},"response":null,"duration_ms":null}]}"#;
     let trace = TRACE.trim_end().strip_suffix("]}").unwrap().to_owned() + "," + unanswered + "\n";
-    let mock = MockServer::from_text(ASKING).unwrap();
+    let mock = MockServer::from_text(MOCK).unwrap();
     let forwarding = forwarding_of(&trace, move || Client::connection(mock.connection()).timeout(TIMEOUT));
     let client = forwarding.client().connect().await.unwrap();
     assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
@@ -209,7 +209,7 @@ async fn what_was_never_answered_is_asked_of_the_real_server() {
 }
 
 #[tokio::test]
-async fn the_real_server_is_told_no_level_of_log_messages_but_that_of_the_client() {
+async fn the_upstream_gets_only_the_log_level_of_the_client() {
     let logging = "
 server: { name: logging, version: '1' }
 tools: [{ name: plain, answers: [{ steps: [{ log: { level: info, data: x } }], text: here }] }]

@@ -1,4 +1,4 @@
-//! Tools that a handler carries out, beside those that a chain answers.
+//! Tools of a handler, in addition to those of an answer chain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use rehearsal::serve::{Handler, RequestHandle, Server, ServerOptions};
 use rehearsal::wire::{BoxFuture, memory};
 use serde_json::json;
 
-/// A tool that sends progress, and then waits as long as its argument tells.
+/// A tool that sends progress, and then waits for the time in its argument.
 struct Waiter;
 
 impl Handler for Waiter {
@@ -42,7 +42,7 @@ impl Handler for Waiter {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_offers_its_tools_beside_a_mock_sends_progress_and_can_be_cancelled() {
+async fn a_handler_adds_tools_to_a_mock_sends_progress_and_is_cancelled() {
     let chain = chain_of("m.yaml", "tools: [{ name: hello, answers: [{ text: hi }] }]").unwrap();
     let server =
         Server::with_options(chain, ServerOptions { handlers: vec![Arc::new(Waiter)], ..ServerOptions::default() });

@@ -10,7 +10,7 @@ fn script(script: &str) -> ClientBuilder {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_before_it_listens_is_shown_with_its_last_words() {
+async fn a_server_that_exits_before_it_listens_is_reported_with_its_stderr() {
     let builder = script("echo starting; echo 'port 80 is taken' >&2; exit 98").timeout(Duration::from_secs(30));
     let error = builder.connect().await.unwrap_err();
     let text = "the server exited with status 98 before it could be reached\n  \
@@ -20,15 +20,15 @@ async fn a_server_that_ends_before_it_listens_is_shown_with_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_say_where_it_listens_is_not_waited_for_for_ever() {
+async fn a_server_that_prints_no_address_runs_into_the_timeout() {
     let error = script("echo hello; exec sleep 1000").connect().await.unwrap_err();
     let text = "the server did not say within 0.3 s where it listens\n  on its stdout, but not a message:\n    hello";
     assert_eq!(error.to_string(), text);
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_listen_where_it_says_is_told_so() {
-    // A port that was free a moment ago, and that nobody listens on.
+async fn a_server_that_does_not_listen_at_its_printed_address_is_reported() {
+    // A port that was free just before, without a listener.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let error = script(&format!("echo listening on port {port} >&2; exec sleep 1000")).connect().await.unwrap_err();
     let text = format!("the server says that it listens at http://127.0.0.1:{port}/mcp, but nobody answers there");
@@ -36,7 +36,7 @@ async fn a_server_that_does_not_listen_where_it_says_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_named() {
+async fn a_missing_program_is_named() {
     let error = Client::listening("no-such-server").connect().await.unwrap_err();
     assert!(matches!(error, ClientError::Start(_)), "{error}");
 }

@@ -1,6 +1,6 @@
-//! The library, used as a tester uses it.
+//! Tests of the library's public API.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod assertions;
 mod client;
@@ -38,7 +38,7 @@ use rehearsal::mock::MockFiles;
 use rehearsal::serve::Server;
 use rehearsal::wire::memory;
 
-/// A mock that offers one of everything.
+/// A mock with all kinds of offers.
 const MOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/tiny.mock.yaml");
 
 /// A client of that mock, in memory.

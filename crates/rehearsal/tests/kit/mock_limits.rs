@@ -22,7 +22,7 @@ async fn every_tool_fails_with(mock: &str, names: &[&str], expected: &str) {
 }
 
 #[tokio::test]
-async fn a_template_above_a_limit_is_an_internal_error_and_the_mock_continues() {
+async fn a_template_above_a_limit_is_an_internal_error() {
     let doubling = "{% set x = x ~ x %}".repeat(34);
     let mock = format!(
         "tools:
@@ -39,7 +39,7 @@ async fn a_template_above_a_limit_is_an_internal_error_and_the_mock_continues() 
 }
 
 #[tokio::test]
-async fn an_answer_above_the_limit_for_messages_is_an_internal_error() {
+async fn an_answer_above_the_message_limit_is_an_internal_error() {
     let mut mock = "tools:".to_owned();
     let long = |megabytes: usize| "x".repeat(megabytes << 20);
     let answers = [

@@ -1,4 +1,4 @@
-//! Mocks as fixtures.
+//! Mocks in tests: `MockServer`.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 const WEATHER: &str = r#"
 server: { name: weather, version: "1.0" }
-state: { asked: [] }
+state: { cities: [] }
 tools:
   - name: get_forecast
     input_schema: { type: object, properties: { city: { type: string } }, required: [city] }
@@ -21,12 +21,12 @@ tools:
       - when: { city: Oslo }
         name: rain in Oslo
         text: Rain in Oslo
-      - steps: [{ append: { asked: "{{ arguments.city }}" } }]
-        text: "Sun in {{ state.asked | join(', ') }}"
+      - steps: [{ append: { cities: "{{ arguments.city }}" } }]
+        text: "Sun in {{ state.cities | join(', ') }}"
 "#;
 
 #[tokio::test]
-async fn a_mock_serves_every_transport_and_tells_what_was_called() {
+async fn a_mock_serves_every_transport_and_returns_its_calls() {
     let weather = MockServer::from_text(WEATHER).unwrap();
     assert_eq!(weather.health_url(), weather.url().replace("/mcp", "/health"));
     weather.expect_tool("get_forecast", 4).expect_tool("other", ..1);
@@ -39,8 +39,8 @@ async fn a_mock_serves_every_transport_and_tells_what_was_called() {
     for client in clients {
         let client = client.connect().await.unwrap();
         assert_eq!(client.server_info()["name"], "weather");
-        let said = client.call_tool("get_forecast", json!({"city": "Oslo"})).await.unwrap();
-        assert_eq!(said.content(), "Rain in Oslo");
+        let response = client.call_tool("get_forecast", json!({"city": "Oslo"})).await.unwrap();
+        assert_eq!(response.content(), "Rain in Oslo");
         client.close().await;
     }
     assert_eq!(weather.calls_of("get_forecast"), vec![json!({"city": "Oslo"}); 4]);
@@ -51,7 +51,7 @@ async fn a_mock_serves_every_transport_and_tells_what_was_called() {
 }
 
 #[tokio::test]
-async fn a_test_case_begins_anew() {
+async fn a_new_test_case_restarts_counters_and_state() {
     let weather = MockServer::from_text(WEATHER).unwrap();
     let client = Client::url(weather.url()).connect().await.unwrap();
     let forecast =
@@ -65,13 +65,13 @@ async fn a_test_case_begins_anew() {
 }
 
 #[test]
-fn what_was_expected_and_did_not_happen_is_told_when_the_mock_is_dropped() {
-    let told = std::panic::catch_unwind(AssertUnwindSafe(|| {
+fn unmet_expectations_fail_the_test_when_the_mock_is_dropped() {
+    let message = std::panic::catch_unwind(AssertUnwindSafe(|| {
         let weather = MockServer::from_text(WEATHER).unwrap();
         weather.expect_tool("get_forecast", 1..=2);
     }));
-    let told = told.unwrap_err().downcast::<String>().unwrap();
-    assert_eq!(*told, "the tool get_forecast was expected 1 to 2 times, and was called 0 times; no tool was");
+    let message = message.unwrap_err().downcast::<String>().unwrap();
+    assert_eq!(*message, "the tool get_forecast was expected 1 to 2 times, and was called 0 times; no tool was");
 }
 
 #[test]
@@ -89,14 +89,14 @@ fn a_test_that_panics_leaves_no_server_behind() {
 }
 
 #[test]
-fn a_broken_file_is_told_with_its_places() {
+fn errors_in_a_mock_file_are_reported_with_their_locations() {
     let error = MockServer::from_text("tools: [{ nme: x }]").unwrap_err();
     assert!(matches!(error, MockError::Load(_)));
     assert_eq!(error.to_string(), "mock:1:11: unknown key `nme`; did you mean `name`?");
 }
 
 #[test]
-fn each_stream_that_is_closed_says_for_itself_when_to_come_back() {
+fn each_closed_stream_has_its_own_retry_delay() {
     let mock = MockServer::from_text(
         "tools:\n  - name: t\n    answers:\n      \
          - { when: { n: 1 }, steps: [{ close_stream: { retry: 10ms } }], text: one }\n      \
@@ -137,15 +137,15 @@ fn each_stream_that_is_closed_says_for_itself_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn answers_depend_on_headers_and_a_closed_stream_goes_on_elsewhere() {
+async fn answers_depend_on_headers_and_a_closed_stream_is_resumed() {
     let mock = MockServer::from_text(
         r#"
 tools:
   - name: who
     answers:
       - given: { headers: { authorization: { matches: "^Bearer " } } }
-        text: "somebody with {{ headers['x-team'] }}"
-      - text: nobody
+        text: "user with {{ headers['x-team'] }}"
+      - text: anonymous
   - name: away
     answers:
       - steps: [{ close_stream: { retry: 10ms } }, { wait: 20ms }]
@@ -154,19 +154,19 @@ tools:
     )
     .unwrap();
     for protocol in [Protocol::Modern, Protocol::Legacy(Revision::V2025_11_25)] {
-        let stranger = Client::url(mock.url()).protocol(protocol).connect().await.unwrap();
-        assert_eq!(stranger.call_tool("who", json!({})).await.unwrap().content(), "nobody");
-        assert_eq!(stranger.call_tool("away", json!({})).await.unwrap().content(), "back again");
-        stranger.close().await;
-        let friend = Client::url(mock.url()).header("authorization", "Bearer x").header("x-team", "blue");
-        let friend = friend.protocol(protocol).connect().await.unwrap();
-        assert_eq!(friend.call_tool("who", json!({})).await.unwrap().content(), "somebody with blue");
-        friend.close().await;
+        let anonymous = Client::url(mock.url()).protocol(protocol).connect().await.unwrap();
+        assert_eq!(anonymous.call_tool("who", json!({})).await.unwrap().content(), "anonymous");
+        assert_eq!(anonymous.call_tool("away", json!({})).await.unwrap().content(), "back again");
+        anonymous.close().await;
+        let user = Client::url(mock.url()).header("authorization", "Bearer x").header("x-team", "blue");
+        let user = user.protocol(protocol).connect().await.unwrap();
+        assert_eq!(user.call_tool("who", json!({})).await.unwrap().content(), "user with blue");
+        user.close().await;
     }
 }
 
 #[tokio::test]
-async fn a_mock_without_answers_may_make_them_up() {
+async fn a_mock_without_answers_may_generate_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sums.mock.yaml");
     let output = "{ type: object, properties: { sum: { type: integer, minimum: 7 } }, required: [sum] }";
@@ -175,8 +175,8 @@ async fn a_mock_without_answers_may_make_them_up() {
     assert!(refused.ends_with("1:17: the tool `add` has no answer; add `answers: [{ text: … }]`, or have answers made up with --schema-fill"), "{refused}");
     let mock = MockServer::start_files(MockFiles::new([&path]).schema_fill()).unwrap();
     let client = Client::url(mock.url()).connect().await.unwrap();
-    let said = client.call_tool("add", json!({})).await.unwrap();
-    assert_eq!(said.structured_content(), Some(&json!({"sum": 7})));
+    let response = client.call_tool("add", json!({})).await.unwrap();
+    assert_eq!(response.structured_content(), Some(&json!({"sum": 7})));
     assert!(matches!(mock.calls().last().unwrap().provenance, Provenance::Schema { .. }));
     assert_eq!(
         mock.stdio("rehearse").args,
@@ -185,7 +185,7 @@ async fn a_mock_without_answers_may_make_them_up() {
     client.close().await;
 }
 
-/// Keys of the protocol are in snake_case in a file and in camelCase on the wire; what belongs to the user is as it was.
+/// Keys of the protocol are in snake_case in a file and in camelCase on the wire; keys of the user are unchanged.
 #[tokio::test]
 async fn only_keys_of_the_protocol_change_their_case() {
     let mock = MockServer::from_text(
@@ -218,8 +218,8 @@ tools:
         "_meta": {"example.com/some_key": {"mime_type": "a", "mimeType": "b"}},
     });
     assert_eq!(tool.raw, listed);
-    let said = client.call_tool("snake_case_tool", json!({"user_name": "Ada_L", "userId": 1})).await.unwrap();
-    let result = said.result();
+    let response = client.call_tool("snake_case_tool", json!({"user_name": "Ada_L", "userId": 1})).await.unwrap();
+    let result = response.result();
     let blocks = json!([
         {"type": "image", "data": "AAAA", "mimeType": "image/png", "_meta": {"a_b": 1, "aB": 2}},
         {"type": "text", "text": "mime_type of Ada_L"},

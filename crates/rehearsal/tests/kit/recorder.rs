@@ -1,4 +1,4 @@
-//! Recording from a program.
+//! Recording in a program: `Recorder`.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -12,14 +12,14 @@ use rehearsal::core::trace::{EntryBody, Part, SessionEnd, TraceReader};
 use rehearsal::record::{Notice, Recorder};
 use serde_json::Map;
 
-fn said(from: Side, text: &str) -> EntryBody {
+fn message(from: Side, text: &str) -> EntryBody {
     EntryBody::Message { from, channel: Channel::MAIN, message: Message::parse(text.to_owned()), event_id: None }
 }
 
 fn call() -> [EntryBody; 2] {
     let params = r#"{"name":"echo","arguments":{"message":"hello"}}"#;
     let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-    [said(Side::Client, &request), said(Side::Server, r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)]
+    [message(Side::Client, &request), message(Side::Server, r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)]
 }
 
 fn parts(trace: &Path) -> Vec<Part> {
@@ -27,7 +27,7 @@ fn parts(trace: &Path) -> Vec<Part> {
 }
 
 #[test]
-fn what_is_recorded_is_readable_by_its_owner_only() {
+fn recordings_are_readable_by_their_owner_only() {
     let directory = tempfile::tempdir().unwrap();
     let [trace, log] = ["trace.jsonl", "all.log"].map(|name| directory.path().join(name));
     let recorder = Recorder::builder().trace(&trace).log(&log).build();
@@ -37,28 +37,28 @@ fn what_is_recorded_is_readable_by_its_owner_only() {
         let files = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
         files.map(|metadata| metadata.permissions().mode() & 0o777).collect()
     };
-    // The trace, the log, and the journal of the session that is open.
+    // The trace, the log, and the journal of the running session.
     assert_eq!(modes(), [0o600; 3]);
     tape.end(SessionEnd::Stopped);
     assert_eq!(modes(), [0o600; 2]);
 }
 
 #[test]
-fn hooks_see_requests_and_answers_and_one_that_panics_disturbs_nobody() {
+fn hooks_get_requests_and_responses_and_a_panicking_hook_affects_no_other() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.jsonl");
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let (asked, answered, heard) = (seen.clone(), seen.clone(), seen.clone());
+    let (requests, responses, notices) = (seen.clone(), seen.clone(), seen.clone());
     let recorder = Recorder::builder()
         .trace(&trace)
         .metadata("purpose", "test")
         .on_request(|_, _| panic!("on purpose"))
-        .on_request(move |method, params| asked.lock().unwrap().push(format!("{method} {}", params.unwrap())))
+        .on_request(move |method, params| requests.lock().unwrap().push(format!("{method} {}", params.unwrap())))
         .on_response(move |method, reply| {
             let Reply::Result(result) = reply else { panic!("{reply:?}") };
-            answered.lock().unwrap().push(format!("{method}: {result}"));
+            responses.lock().unwrap().push(format!("{method}: {result}"));
         })
-        .on_notice(move |notice| heard.lock().unwrap().push(notice.to_string()))
+        .on_notice(move |notice| notices.lock().unwrap().push(notice.to_string()))
         .build();
     let tape = recorder.start(Map::new());
     tape.put(call());
@@ -83,9 +83,11 @@ fn a_session_that_was_never_started_gives_one_warning_and_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.jsonl");
     let notices = Arc::new(Mutex::new(Vec::new()));
-    let heard = notices.clone();
-    let recorder =
-        Recorder::builder().trace(&trace).on_notice(move |notice| heard.lock().unwrap().push(notice.clone())).build();
+    let observed = notices.clone();
+    let recorder = Recorder::builder()
+        .trace(&trace)
+        .on_notice(move |notice| observed.lock().unwrap().push(notice.clone()))
+        .build();
     let tape = recorder.tape();
     tape.put(call());
     tape.put(call());
@@ -95,11 +97,11 @@ fn a_session_that_was_never_started_gives_one_warning_and_writes_nothing() {
     tape.start(Map::new());
     tape.put(call());
     drop(tape);
-    assert_eq!(parts(&trace).len(), 3, "what was put before the start is not there");
+    assert_eq!(parts(&trace).len(), 3, "messages before the start are not recorded");
 }
 
 #[test]
-fn a_session_that_nobody_ends_is_ended_with_its_last_tape() {
+fn a_session_without_an_explicit_end_ends_when_it_is_dropped() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.jsonl");
     let recorder = Recorder::builder().trace(&trace).build();
@@ -107,7 +109,7 @@ fn a_session_that_nobody_ends_is_ended_with_its_last_tape() {
     let other = tape.clone();
     other.put(call());
     drop(tape);
-    assert_eq!(std::fs::read(&trace).unwrap(), b"", "somebody still holds it");
+    assert_eq!(std::fs::read(&trace).unwrap(), b"", "another tape of the session exists");
     drop(other);
     assert!(matches!(parts(&trace)[..], [_, Part::Call(_), Part::Finish { end: Some(SessionEnd::Stopped), .. }]));
 }

@@ -1,4 +1,4 @@
-//! Replays whose index is damaged: the right answer, or none and why.
+//! Replays whose index is damaged: a response is the recorded one, or an error with the reason.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::transcript::Peer;
 
-/// Two sessions in which the same is asked and answered differently, with progress, rounds and a task.
+/// Two sessions with equal requests and different responses, with progress and input rounds.
 fn trace() -> String {
     let session = |id: &str, word: &str| {
         let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -22,16 +22,16 @@ fn trace() -> String {
             calls.push(json!({"request": request, "response": response}));
         };
         for name in ["one", "two", "three"] {
-            let said =
+            let result =
                 json!({"resultType": "complete", "content": [{"type": "text", "text": format!("{name} {word}")}]});
-            call("tools/call", json!({"name": name}), said.clone());
-            call("tools/call", json!({"name": name, "arguments": {"again": word}}), said);
+            call("tools/call", json!({"name": name}), result.clone());
+            call("tools/call", json!({"name": name, "arguments": {"again": word}}), result);
         }
-        let asks = json!({"method": "elicitation/create", "params": {"message": "Where?", "requestedSchema": {"type": "object", "properties": {}}}});
+        let input_request = json!({"method": "elicitation/create", "params": {"message": "Where?", "requestedSchema": {"type": "object", "properties": {}}}});
         call(
             "tools/call",
             json!({"name": "ask"}),
-            json!({"resultType": "input_required", "inputRequests": {"q": asks}, "requestState": "x"}),
+            json!({"resultType": "input_required", "inputRequests": {"q": input_request}, "requestState": "x"}),
         );
         call(
             "tools/call",
@@ -48,38 +48,38 @@ fn trace() -> String {
     session("a", "gold") + &session("b", "iron")
 }
 
-/// Everything that a client hears that asks for everything, in order.
-async fn heard(replay: &Replay) -> Vec<Value> {
+/// All messages that a client receives for all calls, in order.
+async fn messages(replay: &Replay) -> Vec<Value> {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}, "progressToken": 1});
     let mut peer = Peer::of(replay);
-    let mut heard = Vec::new();
-    let mut asks: Vec<Value> = Vec::new();
+    let mut received = Vec::new();
+    let mut requests: Vec<Value> = Vec::new();
     for name in ["one", "two", "three", "ask"] {
-        asks.extend([
+        requests.extend([
             json!({"name": name}),
             json!({"name": name, "arguments": {"again": "iron"}}),
             json!({"name": name}),
         ]);
     }
-    asks.push(json!({"name": "unknown"}));
-    for (id, mut params) in asks.into_iter().enumerate() {
+    requests.push(json!({"name": "unknown"}));
+    for (id, mut params) in requests.into_iter().enumerate() {
         params["_meta"] = meta.clone();
-        peer.say(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
+        peer.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
         loop {
-            let mut message: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+            let mut message: Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
             let is_answer = message.get("id").is_some();
-            // It is sealed with another key every time.
+            // Each replay signs the state with another key.
             if let Some(state) = message.pointer_mut("/result/requestState") {
-                *state = "sealed".into();
+                *state = "[STATE]".into();
             }
-            heard.push(message);
+            received.push(message);
             if is_answer {
                 break;
             }
         }
     }
-    heard
+    received
 }
 
 fn open(trace: &Path) -> Result<Replay, ReplayError> {
@@ -87,39 +87,39 @@ fn open(trace: &Path) -> Result<Replay, ReplayError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_damaged_index_gives_the_right_answer_or_none_and_says_why() {
+async fn a_damaged_index_gives_the_recorded_answer_or_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.jsonl");
     std::fs::write(&path, trace()).unwrap();
-    let expected = heard(&open(&path).unwrap()).await;
+    let expected = messages(&open(&path).unwrap()).await;
     assert!(expected.iter().any(|it| it["method"] == "notifications/progress"), "{expected:?}");
     let index = folder.path().join("trace.jsonl.index");
-    let whole = std::fs::read(&index).unwrap();
-    let (mut told, mut rebuilt) = (0, 0);
-    // Each part of each kind of record comes up, and every bit of a byte.
-    for (nth, at) in (0..whole.len()).step_by(7).enumerate() {
-        let mut damaged = whole.clone();
+    let intact = std::fs::read(&index).unwrap();
+    let (mut refused, mut rebuilt) = (0, 0);
+    // Covers each part of each kind of record, and every bit of a byte.
+    for (nth, at) in (0..intact.len()).step_by(7).enumerate() {
+        let mut damaged = intact.clone();
         damaged[at] ^= 1 << (nth % 8);
         std::fs::write(&index, &damaged).unwrap();
         let replay = open(&path).unwrap_or_else(|error| panic!("byte {at}: {error}"));
         rebuilt += usize::from(std::fs::read(&index).unwrap() != damaged);
-        let heard = heard(&replay).await;
-        let is_told = |message: &Value| {
+        let received = messages(&replay).await;
+        let is_refusal = |message: &Value| {
             let why = message["error"]["message"].as_str().unwrap_or_default();
             why.contains("the index of the trace is damaged; delete the file that ends in .index and start again")
         };
-        if heard.iter().any(is_told) {
-            told += 1;
-            // What comes after it is refused as well: it would depend on what was not given.
-            let first = heard.iter().position(is_told).unwrap();
-            assert!(heard[first..].iter().all(is_told), "byte {at}: {heard:?}");
+        if received.iter().any(is_refusal) {
+            refused += 1;
+            // Later requests are refused as well: their answers would depend on the refused one.
+            let first = received.iter().position(is_refusal).unwrap();
+            assert!(received[first..].iter().all(is_refusal), "byte {at}: {received:?}");
             let answers = |all: &[Value]| all.iter().filter(|it| it.get("id").is_some()).cloned().collect::<Vec<_>>();
-            for (heard, expected) in answers(&heard).iter().zip(answers(&expected)) {
-                assert!(is_told(heard) || *heard == expected, "byte {at}: {heard} instead of {expected}");
+            for (received, expected) in answers(&received).iter().zip(answers(&expected)) {
+                assert!(is_refusal(received) || *received == expected, "byte {at}: {received} instead of {expected}");
             }
         } else {
-            assert_eq!(heard, expected, "byte {at}");
+            assert_eq!(received, expected, "byte {at}");
         }
     }
-    assert!(told > 20 && rebuilt > 10, "{told} were told, {rebuilt} built again");
+    assert!(refused > 20 && rebuilt > 10, "{refused} refused, {rebuilt} rebuilt");
 }

@@ -1,4 +1,4 @@
-//! What was said before anything was asked, and servers that let nobody in.
+//! Messages before the first request, and recordings with refused handshakes.
 
 use rehearsal::replay::ReplayOptions;
 
@@ -9,7 +9,7 @@ const CALL: &str = r#"
 < {"id":1,"result":{"content":[]}}
 "#;
 
-const SAID: &str = r#"
+const NOTIFICATIONS: &str = r#"
 < {"method":"notifications/message","params":{"level":"info","data":"up"}}
 < {"method":"notifications/tools/list_changed"}
 "#;
@@ -23,67 +23,67 @@ const DISCOVER: &str = r#"
 > {"id":0,"method":"server/discover","params":{META}}
 "#;
 
-async fn hears(recorded: &[&str], transcript: &[&str]) {
+async fn assert_replayed(recorded: &[&str], transcript: &[&str]) {
     let replay = replay(&[session("a", &recorded.concat())], ReplayOptions::default());
-    // Each client hears it anew.
+    // Each client gets the recording from the start.
     for _ in 0..2 {
         Peer::of(&replay).play(&transcript.concat()).await;
     }
 }
 
 #[tokio::test]
-async fn what_was_said_before_the_handshake_is_said_after_it() {
-    hears(&[SAID, HANDSHAKE, CALL], &[HANDSHAKE, SAID, CALL]).await;
+async fn messages_recorded_before_the_handshake_are_replayed_after_it() {
+    assert_replayed(&[NOTIFICATIONS, HANDSHAKE, CALL], &[HANDSHAKE, NOTIFICATIONS, CALL]).await;
 }
 
 #[tokio::test]
-async fn what_was_said_before_the_first_call_is_said_before_its_answer() {
+async fn messages_recorded_before_the_first_call_are_replayed_before_its_response() {
     let (call, answer) = CALL.split_at(CALL.find('<').unwrap());
-    hears(&[SAID, CALL], &[&unnamed(), call, SAID, answer]).await;
+    assert_replayed(&[NOTIFICATIONS, CALL], &[&unnamed(), call, NOTIFICATIONS, answer]).await;
 }
 
 #[tokio::test]
-async fn a_server_that_refused_every_client_refuses_again() {
-    hears(&[REFUSED, CALL], &[REFUSED]).await;
+async fn a_replay_with_only_refused_handshakes_refuses_every_client() {
+    assert_replayed(&[REFUSED, CALL], &[REFUSED]).await;
     let refusal = REFUSED.lines().last().unwrap();
-    hears(&[REFUSED], &[DISCOVER, refusal]).await;
+    assert_replayed(&[REFUSED], &[DISCOVER, refusal]).await;
     let unknown = r#"< {"id":0,"error":{"code":-32601,"message":"what?"}}"#;
-    hears(&[DISCOVER, unknown], &[DISCOVER, unknown]).await;
+    assert_replayed(&[DISCOVER, unknown], &[DISCOVER, unknown]).await;
 }
 
 #[tokio::test]
-async fn a_server_that_refused_a_client_once_lets_others_in() {
-    hears(&[REFUSED, HANDSHAKE, CALL], &[HANDSHAKE, CALL]).await;
-    // Since 2026-07-28 nobody needs to be let in.
+async fn a_replay_with_one_refused_handshake_accepts_other_clients() {
+    assert_replayed(&[REFUSED, HANDSHAKE, CALL], &[HANDSHAKE, CALL]).await;
+    // Clients of 2026-07-28 send no handshake.
     let modern = r#"
     > {"id":1,"method":"tools/call","params":{"name":"dig",META}}
     < {"id":1,"result":{"resultType":"complete","content":[]}}
     "#;
-    hears(&[REFUSED, modern], &[&unnamed(), CALL]).await;
+    assert_replayed(&[REFUSED, modern], &[&unnamed(), CALL]).await;
     let unknown = r#"< {"id":0,"error":{"code":-32601,"message":"what?"}}"#;
-    hears(&[DISCOVER, unknown, modern], &[DISCOVER, unknown, modern]).await;
-    hears(&[DISCOVER, unknown, modern], &[&unnamed(), CALL]).await;
+    assert_replayed(&[DISCOVER, unknown, modern], &[DISCOVER, unknown, modern]).await;
+    assert_replayed(&[DISCOVER, unknown, modern], &[&unnamed(), CALL]).await;
 }
 
 #[tokio::test]
-async fn whoever_asks_for_the_recorded_version_is_given_the_one_that_was_chosen() {
-    let wants = |version: &str| HANDSHAKE.replacen("2025-11-25", version, 1);
-    let older = wants("2025-11-25").replacen(
+async fn a_client_that_requests_the_recorded_version_gets_the_negotiated_one() {
+    let requesting = |version: &str| HANDSHAKE.replacen("2025-11-25", version, 1);
+    let older = requesting("2025-11-25").replacen(
         r#""result":{"protocolVersion":"2025-11-25""#,
         r#""result":{"protocolVersion":"2024-11-05""#,
         1,
     );
-    hears(&[&older, CALL], &[&older, CALL]).await;
-    // A version that nobody knows is answered as it was, too.
+    assert_replayed(&[&older, CALL], &[&older, CALL]).await;
+    // An unknown version gets its recorded answer, too.
     let unknown = older.replacen("2025-11-25", "2031-01-01", 1);
-    hears(&[&unknown, CALL], &[&unknown, CALL]).await;
-    // Whoever asks for another one gets it.
-    hears(&[&older, CALL], &[&HANDSHAKE.replace("2025-11-25", "2025-06-18"), CALL]).await;
+    assert_replayed(&[&unknown, CALL], &[&unknown, CALL]).await;
+    // A client that requests another version gets that one.
+    assert_replayed(&[&older, CALL], &[&HANDSHAKE.replace("2025-11-25", "2025-06-18"), CALL]).await;
 }
 
 #[tokio::test]
-async fn what_nobody_can_hear_again_is_counted() {
-    let replay = replay(&[session("a", SAID)], ReplayOptions::default());
+async fn messages_that_cannot_be_replayed_are_counted() {
+    let replay = replay(&[session("a", NOTIFICATIONS)], ReplayOptions::default());
     Peer::of(&replay)
         .play(
             r#"> {"id":1,"method":"ping"}
@@ -96,7 +96,7 @@ async fn what_nobody_can_hear_again_is_counted() {
 }
 
 #[tokio::test]
-async fn whoever_was_subscribed_to_says_that_it_can_be() {
+async fn a_recorded_subscription_declares_the_subscribe_capability() {
     let subscribed = r#"
     > {"id":1,"method":"resources/subscribe","params":{"uri":"mem://a"}}
     < {"id":1,"result":{}}
@@ -104,16 +104,17 @@ async fn whoever_was_subscribed_to_says_that_it_can_be() {
     < {"id":2,"result":{"contents":[]}}
     "#;
     let opening = unnamed().replace(r#"{"tools":{}}"#, r#"{"resources":{"subscribe":true}}"#);
-    hears(&[subscribed], &[&opening, subscribed]).await;
+    assert_replayed(&[subscribed], &[&opening, subscribed]).await;
 }
 
 #[tokio::test]
-async fn what_was_said_while_hands_were_shaken_is_said_before_the_answer() {
-    let (asked, answered) = HANDSHAKE.split_at(HANDSHAKE.find('<').unwrap());
-    let note = r#"< {"method":"notifications/message","params":{"level":"info","data":"up"}}
+async fn messages_recorded_during_the_handshake_are_replayed_before_its_response() {
+    let (request, response) = HANDSHAKE.split_at(HANDSHAKE.find('<').unwrap());
+    let notification = r#"< {"method":"notifications/message","params":{"level":"info","data":"up"}}
 "#;
-    hears(&[asked, note, answered, CALL], &[asked, note, answered, CALL]).await;
-    // In another version it is the answer of that.
+    assert_replayed(&[request, notification, response, CALL], &[request, notification, response, CALL]).await;
+    // A client of another version gets its own version.
     let other = |text: &str| text.replace("2025-11-25", "2025-06-18");
-    hears(&[asked, note, answered, CALL], &[&other(asked), note, &other(answered), CALL]).await;
+    assert_replayed(&[request, notification, response, CALL], &[&other(request), notification, &other(response), CALL])
+        .await;
 }

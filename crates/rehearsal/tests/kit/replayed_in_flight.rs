@@ -1,4 +1,4 @@
-//! What was said and asked while several calls were in flight comes again with the call that it belongs to.
+//! Messages during several concurrent calls are replayed with the call that they belong to.
 
 use rehearsal::core::answer::ReplayPace;
 use rehearsal::replay::{Replay, ReplayOptions};
@@ -8,7 +8,7 @@ use crate::replays::client;
 use crate::transcript::{META, Peer, replay, session};
 
 #[tokio::test]
-async fn what_was_sent_while_a_call_and_a_ping_were_open_belongs_to_the_call() {
+async fn messages_during_a_call_and_a_ping_belong_to_the_call() {
     let call = r#"> {"id":"a","method":"tools/call","params":{"name":"a"}}"#;
     let log = r#"< {"method":"notifications/message","params":{"level":"error","data":"x"}}"#;
     let answer = r#"< {"id":"a","result":{"content":[]}}"#;
@@ -21,7 +21,7 @@ async fn what_was_sent_while_a_call_and_a_ping_were_open_belongs_to_the_call() {
 }
 
 #[tokio::test]
-async fn a_question_that_names_its_task_is_of_that_task() {
+async fn a_server_request_that_names_a_task_belongs_to_it() {
     let recorded = r#"
     > {"id":1,"method":"tools/call","params":{"name":"a"}}
     > {"id":2,"method":"tools/call","params":{"name":"dig","task":{}}}
@@ -45,24 +45,24 @@ async fn a_question_that_names_its_task_is_of_that_task() {
     Peer::of(&replay).play(&[&handshake, replayed].concat()).await;
 }
 
-/// Over a pipe nothing says which call a log message is of, but who asked for none has none.
+/// Over stdio a log message names no call, but a call without a log level gets none.
 #[tokio::test]
-async fn a_log_message_is_of_a_call_that_asked_for_it() {
-    let asks = r#""_meta":{"io.modelcontextprotocol/logLevel":"debug","#;
+async fn a_log_message_belongs_to_a_call_that_requested_logs() {
+    let logs = r#""_meta":{"io.modelcontextprotocol/logLevel":"debug","#;
     let logging = |name: &str| {
         let call = r#"> {"id":"NAME","method":"tools/call","params":{"name":"NAME",META}}"#.replace("NAME", name);
-        call.replace("META", &META.replace(r#""_meta":{"#, asks))
+        call.replace("META", &META.replace(r#""_meta":{"#, logs))
     };
     let log = r#"< {"method":"notifications/message","params":{"level":"error","data":"x"}}"#;
     let answer =
         |name: &str| r#"< {"id":"NAME","result":{"resultType":"complete","content":[]}}"#.replace("NAME", name);
-    let deaf = r#"> {"id":"a","method":"tools/call","params":{"name":"a",META}}"#;
-    let two = [deaf, &logging("b"), log, &answer("a"), &answer("b")].join("\n");
-    let three = [deaf, &logging("b"), &logging("c"), log, &answer("a"), &answer("c"), &answer("b")].join("\n");
+    let without_logs = r#"> {"id":"a","method":"tools/call","params":{"name":"a",META}}"#;
+    let two = [without_logs, &logging("b"), log, &answer("a"), &answer("b")].join("\n");
+    let three = [without_logs, &logging("b"), &logging("c"), log, &answer("a"), &answer("c"), &answer("b")].join("\n");
     for (recorded, logs, other) in [(two, "b", "b"), (three, "c", "b")] {
         let replay = replay(&[session("a", &recorded)], ReplayOptions::default());
         let mut peer = Peer::of(&replay);
-        peer.play(&[deaf, &answer("a"), &logging(logs), log, &answer(logs)].join("\n")).await;
+        peer.play(&[without_logs, &answer("a"), &logging(logs), log, &answer(logs)].join("\n")).await;
         if other != logs {
             peer.play(&[logging(other), answer(other)].join("\n")).await;
         }
@@ -70,7 +70,7 @@ async fn a_log_message_is_of_a_call_that_asked_for_it() {
 }
 
 #[tokio::test]
-async fn progress_of_two_clients_with_one_token_comes_with_the_call_of_its_stream() {
+async fn progress_with_equal_tokens_belongs_to_the_call_of_its_stream() {
     let recorded = session(
         "a",
         r#"
@@ -100,28 +100,28 @@ const HANDSHAKE: &str = r#"
 > {"method":"notifications/initialized"}
 "#;
 
-/// What a client of 2026-07-28 is asked when it uses a tool.
-async fn asked(replay: &Replay, name: &str, arguments: Value) -> Vec<Value> {
+/// The messages of the input request that a client of 2026-07-28 gets for a tool.
+async fn input_requests(replay: &Replay, name: &str, arguments: Value) -> Vec<Value> {
     let client = client(replay).modern().capabilities(json!({"elicitation": {}, "roots": {}})).connect().await.unwrap();
     let mut params = json!({"name": name, "arguments": arguments});
-    let mut asked = Vec::new();
+    let mut received = Vec::new();
     loop {
         let mut result = client.request("tools/call", params.clone()).await.unwrap().into_result().unwrap();
         if result["resultType"] != "input_required" {
-            return asked;
+            return received;
         }
-        let questions = result["inputRequests"].as_object().unwrap();
-        asked.extend(questions.values().map(|question| match &question["params"]["message"] {
-            Value::Null => question["method"].clone(),
+        let requests = result["inputRequests"].as_object().unwrap();
+        received.extend(requests.values().map(|request| match &request["params"]["message"] {
+            Value::Null => request["method"].clone(),
             message => message.clone(),
         }));
-        params["inputResponses"] = questions.keys().map(|key| (key.clone(), json!({"action": "cancel"}))).collect();
+        params["inputResponses"] = requests.keys().map(|key| (key.clone(), json!({"action": "cancel"}))).collect();
         params["requestState"] = result["requestState"].take();
     }
 }
 
 #[tokio::test]
-async fn a_server_request_comes_with_the_latest_call_that_was_open() {
+async fn a_server_request_belongs_to_the_latest_pending_call() {
     let talk = r#"
 > {"id":1,"method":"tools/call","params":{"name":"slow","arguments":{"n":3}}}
 > {"id":2,"method":"tools/call","params":{"name":"ask","arguments":{"question":"u0?"}}}
@@ -133,13 +133,13 @@ async fn a_server_request_comes_with_the_latest_call_that_was_open() {
 < {"id":2,"result":{"content":[{"type":"text","text":"accept: A:u0?"}]}}
 "#;
     let replay = replay(&[session("a", &[HANDSHAKE, talk].concat())], ReplayOptions::default());
-    assert_eq!(asked(&replay, "other", json!({})).await, [] as [&str; 0]);
-    assert_eq!(asked(&replay, "slow", json!({"n": 3})).await, [] as [&str; 0]);
-    assert_eq!(asked(&replay, "ask", json!({"question": "u0?"})).await, ["u0?"]);
+    assert_eq!(input_requests(&replay, "other", json!({})).await, [] as [&str; 0]);
+    assert_eq!(input_requests(&replay, "slow", json!({"n": 3})).await, [] as [&str; 0]);
+    assert_eq!(input_requests(&replay, "ask", json!({"question": "u0?"})).await, ["u0?"]);
 }
 
 #[tokio::test]
-async fn the_second_question_of_a_call_comes_after_its_first() {
+async fn the_second_server_request_of_a_call_follows_its_first() {
     let talk = r#"
 > {"id":1,"method":"tools/call","params":{"name":"work","arguments":{"id":"c0"},"_meta":{"progressToken":"T0"}}}
 > {"id":2,"method":"tools/call","params":{"name":"work","arguments":{"id":"c1"},"_meta":{"progressToken":"T1"}}}
@@ -153,11 +153,11 @@ async fn the_second_question_of_a_call_comes_after_its_first() {
 "#;
     let talk = [HANDSHAKE, talk].concat();
     let replay = replay(&[session("a", &talk)], ReplayOptions::default());
-    assert_eq!(asked(&replay, "work", json!({"id": "c0"})).await, [] as [&str; 0]);
-    assert_eq!(asked(&replay, "work", json!({"id": "c1"})).await, ["c1-q0", "c1-q2"]);
+    assert_eq!(input_requests(&replay, "work", json!({"id": "c0"})).await, [] as [&str; 0]);
+    assert_eq!(input_requests(&replay, "work", json!({"id": "c1"})).await, ["c1-q0", "c1-q2"]);
 }
 
-/// The answer to the first call took 300 ms longer than that to the second.
+/// The first call takes 300 ms longer than the second.
 #[tokio::test(start_paused = true)]
 async fn calls_in_flight_are_answered_when_ready_or_at_their_recorded_times() {
     let calls = r#"

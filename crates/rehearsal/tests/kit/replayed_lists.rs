@@ -11,8 +11,8 @@ const HANDSHAKE: &str = r#"
 > {"method":"notifications/initialized"}
 "#;
 
-/// What was recorded, word by word: `list:a` and `page:b` for the pages of a list, the names of tools that were called, and `!` where
-/// the list was changed.
+/// A recorded session from words: `list:a` and `page:b` are the pages of a list with one tool, `!` is a change notice, and every
+/// other word is a call of that tool.
 fn recorded(words: &str) -> String {
     let mut transcript = HANDSHAKE.to_owned();
     for (at, word) in (1..).zip(words.split_whitespace()) {
@@ -42,64 +42,64 @@ fn recorded(words: &str) -> String {
     session("a", &transcript)
 }
 
-/// What another client hears that says these words: the tools that it is told of, and `!` for each change.
-async fn heard(replay: &Replay, words: &str) -> String {
+/// Sends the requests of these words; returns the received tools, and `!` for each change notice.
+async fn responses(replay: &Replay, words: &str) -> String {
     let mut peer = Peer::of(replay);
     peer.play(HANDSHAKE).await;
-    let mut heard = Vec::new();
+    let mut responses = Vec::new();
     for (at, word) in (1..).zip(words.split_whitespace()) {
         let (method, params) = match word {
             "list" => ("tools/list", json!({})),
             "page" => ("tools/list", json!({"cursor": "2"})),
             "!" => {
-                let told = peer.hear().await;
-                assert_eq!(told.method().unwrap().as_str(), "notifications/tools/list_changed");
-                heard.push("!".to_owned());
+                let notification = peer.receive().await;
+                assert_eq!(notification.method().unwrap().as_str(), "notifications/tools/list_changed");
+                responses.push("!".to_owned());
                 continue;
             }
             tool => ("tools/call", json!({"name": tool})),
         };
-        peer.say(json!({"jsonrpc": "2.0", "id": at, "method": method, "params": params})).await;
-        let answer: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+        peer.send(json!({"jsonrpc": "2.0", "id": at, "method": method, "params": params})).await;
+        let answer: Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
         assert_eq!(answer["id"], at, "{answer}");
-        heard.push(answer["result"]["tools"][0]["name"].as_str().unwrap_or(word).to_owned());
+        responses.push(answer["result"]["tools"][0]["name"].as_str().unwrap_or(word).to_owned());
     }
-    heard.join(" ")
+    responses.join(" ")
 }
 
-async fn hears(words: &str, says: &str, expected: &str) {
+async fn assert_replayed(words: &str, requests: &str, expected: &str) {
     let replay = replay(&[recorded(words)], ReplayOptions::default());
-    // Each client hears it anew.
+    // Each client gets the recording from the start.
     for _ in 0..2 {
-        assert_eq!(heard(&replay, says).await, expected, "recorded: {words}");
+        assert_eq!(responses(&replay, requests).await, expected, "recorded: {words}");
     }
 }
 
 #[tokio::test]
-async fn the_nth_list_request_gets_the_nth_recorded_list_and_then_the_last() {
-    hears("list:a enable ! list:b", "list enable ! list list", "a enable ! b b").await;
-    hears("list:a list:b one list:c", "list list list one list", "a b c one c").await;
+async fn repeated_list_requests_get_the_recorded_lists_in_order() {
+    assert_replayed("list:a enable ! list:b", "list enable ! list list", "a enable ! b b").await;
+    assert_replayed("list:a list:b one list:c", "list list list one list", "a b c one c").await;
 }
 
 #[tokio::test]
 async fn the_pages_of_a_list_stay_together() {
     let words = "list:old page:old2 enable ! list:new page:new2";
-    hears(words, "list page enable ! list page", "old old2 enable ! new new2").await;
-    hears(words, "list list page page list page", "old new new2 new2 new new2").await;
+    assert_replayed(words, "list page enable ! list page", "old old2 enable ! new new2").await;
+    assert_replayed(words, "list list page page list page", "old new new2 new2 new new2").await;
 }
 
 #[tokio::test]
-async fn a_list_that_is_given_again_comes_without_its_notifications() {
-    // Otherwise a client that lists whenever a list has changed would never stop.
-    hears("list:a !", "list ! list list one", "a ! a a one").await;
-    hears("list:a page:b ! one", "list page ! list page one", "a b ! a b one").await;
+async fn a_repeated_list_is_replayed_without_its_notifications() {
+    // Otherwise a client that requests the list after each change notice would never stop.
+    assert_replayed("list:a !", "list ! list list one", "a ! a a one").await;
+    assert_replayed("list:a page:b ! one", "list page ! list page one", "a b ! a b one").await;
 }
 
 #[tokio::test]
-async fn a_list_that_the_session_of_a_client_does_not_have_is_that_of_another() {
+async fn a_list_missing_from_the_clients_session_comes_from_another() {
     let replay = replay(
         &[recorded("one"), recorded("list:old enable ! list:new").replace("\"a\"", "\"b\"")],
         ReplayOptions::default(),
     );
-    assert_eq!(heard(&replay, "one list enable ! list").await, "one old enable ! new");
+    assert_eq!(responses(&replay, "one list enable ! list").await, "one old enable ! new");
 }

@@ -1,4 +1,4 @@
-//! Requests that are refused for other reasons than that they were not recorded: they count too.
+//! Requests that are refused although they were recorded count as unmatched.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ fn unmatched(ledger: &Ledger) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_the_protocol_refuses_is_unmatched() {
+async fn a_request_that_the_protocol_refuses_is_unmatched() {
     let replay = replay(&[session("a", &[HANDSHAKE, CALL].concat())], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
@@ -30,9 +30,9 @@ async fn what_the_protocol_refuses_is_unmatched() {
         (json!("no params"), -32600),
     ] {
         let text = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
-        peer.say_text(text.replace("\"DEEP\"", &deep)).await;
-        let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
-        assert_eq!(heard["error"]["code"], code, "{heard}");
+        peer.send_text(text.replace("\"DEEP\"", &deep)).await;
+        let response: serde_json::Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
+        assert_eq!(response["error"]["code"], code, "{response}");
     }
     peer.play(&[HANDSHAKE, CALL].concat()).await;
     let ledger = replay.ledger().unwrap();
@@ -41,7 +41,7 @@ async fn what_the_protocol_refuses_is_unmatched() {
 }
 
 #[tokio::test]
-async fn the_closest_is_found_among_many() {
+async fn the_closest_recording_is_found_among_many() {
     let call = |number: u32| {
         format!(
             "> {}\n< {}\n",
@@ -57,17 +57,17 @@ async fn the_closest_is_found_among_many() {
         [("dig", vec!["$.params.arguments.y"]), ("Dig", vec!["$.params.name", "$.params.arguments.y"])]
     {
         let params = json!({"name": name, "arguments": {"x": 150, "y": 0}});
-        peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await;
-        let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
-        let closest = &heard["error"]["data"]["closest"];
+        peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await;
+        let response: serde_json::Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
+        let closest = &response["error"]["data"]["closest"];
         let paths = closest["mismatches"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap());
-        assert_eq!(paths.collect::<Vec<_>>(), differs, "{heard}");
+        assert_eq!(paths.collect::<Vec<_>>(), differs, "{response}");
         assert_eq!(closest["recording"], "session a, call 152");
     }
 }
 
 #[tokio::test]
-async fn a_refusal_names_the_first_of_very_many_places() {
+async fn a_refusal_names_the_first_of_very_many_differences() {
     let call = CALL.replace(r#""dig""#, r#""dig","arguments":{"key":1}"#);
     let replay = replay(&[session("a", &[HANDSHAKE, &call].concat())], ReplayOptions::default());
     let remarks = Arc::new(Mutex::new(Vec::new()));
@@ -79,8 +79,8 @@ async fn a_refusal_names_the_first_of_very_many_places() {
     peer.play(HANDSHAKE).await;
     let many: serde_json::Map<_, _> = (0..5_000).map(|key| (format!("key-{key}"), json!(key))).collect();
     let params = json!({"name": "dig", "arguments": many});
-    peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await;
-    let refusal = peer.hear().await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await;
+    let refusal = peer.receive().await;
     assert!(refusal.raw().len() < 30_000, "{}", refusal.raw().len());
     let refusal: serde_json::Value = serde_json::from_slice(refusal.raw()).unwrap();
     let closest = &refusal["error"]["data"]["closest"];
@@ -91,7 +91,7 @@ async fn a_refusal_names_the_first_of_very_many_places() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_any_more_is_unmatched_and_told() {
+async fn an_unreadable_recording_is_unmatched_and_reported() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.jsonl");
     let call = |at: usize, name: &str| {
@@ -101,9 +101,9 @@ async fn what_cannot_be_read_any_more_is_unmatched_and_told() {
     let calls = [call(0, "dig"), call(1, "fill")];
     std::fs::write(&trace, json!({"format": 1, "session_id": "a", "calls": calls}).to_string() + "\n").unwrap();
     let replay = Replay::open(&Input::File(trace.clone()), ReplayOptions::default()).unwrap();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, remarks) = std::sync::mpsc::channel();
     let observer = move |_: &LoggedRequest, answer: &Answer| {
-        answer.remarks.iter().for_each(|it| tell.send(it.clone()).unwrap());
+        answer.remarks.iter().for_each(|it| sender.send(it.clone()).unwrap());
     };
     let server = replay.observed_server(vec![Arc::new(observer)]);
     let mut peer = Peer::with(&server);
@@ -118,7 +118,7 @@ async fn what_cannot_be_read_any_more_is_unmatched_and_told() {
             "#
         ))
         .await;
-        assert_eq!(told.try_recv().unwrap(), format!("tools/call: {why}"));
+        assert_eq!(remarks.try_recv().unwrap(), format!("tools/call: {why}"));
     }
     let ledger = replay.ledger().unwrap();
     assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (1, 2, 0));
@@ -126,7 +126,7 @@ async fn what_cannot_be_read_any_more_is_unmatched_and_told() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_not_understood_is_none() {
+async fn a_garbled_recorded_response_does_not_answer() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.jsonl");
     let request = json!({"seq": 0, "at_ms": 0, "id": 0, "method": "tools/call", "params": {"name": "dig"}});
@@ -145,7 +145,7 @@ async fn an_answer_that_was_not_understood_is_none() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_refused_in_a_call_of_the_handshake_era_is_refused_again() {
+async fn a_version_refused_in_a_legacy_call_is_refused_in_replay() {
     let refused = r#"
     > {"id":1,"method":"tools/call","params":{"name":"dig"}}
     < {"id":1,"error":{"code":-32022,"message":"unsupported","data":{"supported":["2026-07-28"],"requested":"x"}}}
@@ -155,40 +155,40 @@ async fn a_version_that_is_refused_in_a_call_of_the_handshake_era_is_refused_aga
     Peer::of(&replay).play(&transcript).await;
     let ledger = replay.ledger().unwrap();
     assert!(ledger.is_complete() && ledger.matched == 1, "{ledger}");
-    // To others it would say something about theirs.
+    // A client of another version would read it as a refusal of its own version.
     let modern = refused.replace(r#""name":"dig""#, r#""name":"dig",META"#).replace("-32022", "-32603");
     Peer::of(&replay).play(&modern).await;
 }
 
-/// A server that does not speak 2026-07-28, to a client that does.
+/// A server without 2026-07-28 refuses a client that uses it.
 const TOO_NEW: &str = r#"
 > {"id":1,"method":"tools/call","params":{"name":"dig",META}}
 < {"id":1,"error":{"code":-32022,"message":"not here","data":{"supported":["2025-11-25"],"requested":"2026-07-28"}}}
 "#;
 
 #[tokio::test]
-async fn a_version_that_is_refused_in_a_call_of_2026_is_refused_again() {
+async fn a_version_refused_in_a_modern_call_is_refused_in_replay() {
     let alone = replay(&[session("a", TOO_NEW)], ReplayOptions::default());
     Peer::of(&alone).play(TOO_NEW).await;
     let ledger = alone.ledger().unwrap();
     assert!(ledger.is_complete() && ledger.matched == 1, "{ledger}");
-    // An older client has no such code.
+    // Older versions do not have this error code.
     let older = TOO_NEW.replace(",META", "").replace("-32022", "-32603");
     Peer::of(&alone).play(&[unnamed(), older].concat()).await;
 }
 
 #[tokio::test]
-async fn who_was_not_let_in_for_its_version_is_not_again() {
+async fn a_subscription_with_a_refused_version_is_refused_in_replay() {
     let refused = r#"
     > {"id":0,"method":"server/discover","params":{META}}
     < {"id":0,"error":{"code":-32022,"message":"not here","data":{"supported":[],"requested":"2026-07-28"}}}
     "#;
     let alone = replay(&[session("a", refused)], ReplayOptions::default());
     Peer::of(&alone).play(refused).await;
-    // Where it was let in otherwise, everybody is.
+    // With an accepted handshake in the recording, every client is accepted.
     let replay = replay(&[session("a", &[refused, HANDSHAKE, CALL].concat())], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     peer.play(refused.lines().nth(1).unwrap()).await;
-    let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
-    assert_eq!(heard["result"]["capabilities"], json!({"tools": {}}), "{heard}");
+    let response: serde_json::Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
+    assert_eq!(response["result"]["capabilities"], json!({"tools": {}}), "{response}");
 }

@@ -1,4 +1,4 @@
-//! What a server asks while it works, asked again.
+//! Server requests during a call are replayed.
 
 use rehearsal::replay::ReplayOptions;
 use serde_json::{Value, json};
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::replays::client;
 use crate::transcript::{Peer, replay, session};
 
-/// Two questions at once; the second is answered first, and each answer has its consequence. A third needs no answer.
-const TALK: &str = r#"
+/// Two concurrent server requests: the second is answered first, and each response is followed by a log message. Then a ping.
+const TRANSCRIPT: &str = r#"
 > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
 < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"s","version":"1"}}}
 > {"id":1,"method":"tools/call","params":{"name":"dig"}}
@@ -22,52 +22,52 @@ const TALK: &str = r#"
 < {"id":1,"result":{"content":[]}}
 "#;
 
-async fn begin() -> Peer {
-    begin_with(TALK).await
+async fn start_call() -> Peer {
+    start_call_of(TRANSCRIPT).await
 }
 
-async fn begin_with(talk: &str) -> Peer {
-    let mut peer = Peer::of(&replay(&[session("a", talk)], ReplayOptions::default()));
+async fn start_call_of(transcript: &str) -> Peer {
+    let mut peer = Peer::of(&replay(&[session("a", transcript)], ReplayOptions::default()));
     let capabilities = json!({"sampling": {}, "roots": {}});
-    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"}});
-    peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})).await;
-    peer.hear().await;
-    peer.say(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "dig"}})).await;
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"}});
+    peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})).await;
+    peer.receive().await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "dig"}})).await;
     peer
 }
 
-async fn heard(peer: &mut Peer) -> Value {
-    serde_json::from_slice(peer.hear().await.raw()).unwrap()
+async fn receive(peer: &mut Peer) -> Value {
+    serde_json::from_slice(peer.receive().await.raw()).unwrap()
 }
 
 #[tokio::test]
-async fn what_follows_an_answer_waits_for_no_other() {
-    let mut peer = begin().await;
-    let sampling = heard(&mut peer).await;
-    let roots = heard(&mut peer).await;
+async fn messages_after_a_client_response_do_not_wait_for_other_responses() {
+    let mut peer = start_call().await;
+    let sampling = receive(&mut peer).await;
+    let roots = receive(&mut peer).await;
     assert_eq!([&sampling["method"], &roots["method"]], ["sampling/createMessage", "roots/list"]);
-    assert_eq!(heard(&mut peer).await["params"]["data"], "asked");
-    peer.say(json!({"jsonrpc": "2.0", "id": roots["id"], "result": {"roots": []}})).await;
-    assert_eq!(heard(&mut peer).await["params"]["data"], "has roots");
-    peer.say(json!({"jsonrpc": "2.0", "id": sampling["id"], "result": {}})).await;
-    assert_eq!(heard(&mut peer).await["params"]["data"], "has text");
-    assert_eq!(heard(&mut peer).await["method"], "ping");
-    assert_eq!(heard(&mut peer).await["result"], json!({"content": []}));
+    assert_eq!(receive(&mut peer).await["params"]["data"], "asked");
+    peer.send(json!({"jsonrpc": "2.0", "id": roots["id"], "result": {"roots": []}})).await;
+    assert_eq!(receive(&mut peer).await["params"]["data"], "has roots");
+    peer.send(json!({"jsonrpc": "2.0", "id": sampling["id"], "result": {}})).await;
+    assert_eq!(receive(&mut peer).await["params"]["data"], "has text");
+    assert_eq!(receive(&mut peer).await["method"], "ping");
+    assert_eq!(receive(&mut peer).await["result"], json!({"content": []}));
 }
 
 #[tokio::test]
-async fn a_client_that_gives_up_is_told_that_nobody_waits_for_its_answers() {
-    let mut peer = begin().await;
-    let ids = [heard(&mut peer).await["id"].clone(), heard(&mut peer).await["id"].clone()];
-    heard(&mut peer).await;
-    peer.say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}})).await;
+async fn a_client_that_cancels_a_call_gets_its_server_requests_cancelled() {
+    let mut peer = start_call().await;
+    let ids = [receive(&mut peer).await["id"].clone(), receive(&mut peer).await["id"].clone()];
+    receive(&mut peer).await;
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}})).await;
     for id in ids {
-        let told = heard(&mut peer).await;
-        assert_eq!((&told["method"], &told["params"]["requestId"]), (&json!("notifications/cancelled"), &id));
+        let cancelled = receive(&mut peer).await;
+        assert_eq!((&cancelled["method"], &cancelled["params"]["requestId"]), (&json!("notifications/cancelled"), &id));
     }
 }
 
-/// A question that took its client too long.
+/// A server request that the server cancels, because its client did not answer in time.
 const TOO_LONG: &str = r#"
 > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
 < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
@@ -78,17 +78,17 @@ const TOO_LONG: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_question_that_nobody_answered_holds_nobody_up() {
-    let mut peer = begin_with(TOO_LONG).await;
-    let roots = heard(&mut peer).await;
+async fn an_unanswered_server_request_does_not_block_the_call() {
+    let mut peer = start_call_of(TOO_LONG).await;
+    let roots = receive(&mut peer).await;
     assert_eq!(roots["method"], "roots/list");
-    let withdrawn = heard(&mut peer).await;
+    let withdrawn = receive(&mut peer).await;
     assert_eq!(
         (&withdrawn["method"], &withdrawn["params"]["requestId"]),
         (&json!("notifications/cancelled"), &roots["id"])
     );
-    assert_eq!(heard(&mut peer).await["result"]["content"][0]["text"], "without");
-    // Who could only be sent away is not.
+    assert_eq!(receive(&mut peer).await["result"]["content"][0]["text"], "without");
+    // A modern client gets no input round for it.
     let modern = client(&replay(&[session("a", TOO_LONG)], ReplayOptions::default())).modern();
     let modern = modern.map_handlers(|answers| answers.roots([("file:///", "all")])).connect().await.unwrap();
     let response = modern.call("dig").max_input_rounds(0).await.unwrap();

@@ -1,4 +1,4 @@
-//! What subscribers were sent.
+//! Subscriptions and change notices in replays.
 
 use rehearsal::replay::ReplayOptions;
 
@@ -10,7 +10,7 @@ const HANDSHAKE: &str = r#"
 > {"method":"notifications/initialized"}
 "#;
 
-/// A client of 2026-07-28 listens, and hears something before, between and after its calls.
+/// A client of 2026-07-28 with a subscription gets change notices before, between and after its calls.
 const LISTENED: &str = r#"
 > {"id":0,"method":"server/discover","params":{META}}
 < {"id":0,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"resources":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}
@@ -26,7 +26,7 @@ const LISTENED: &str = r#"
 < {"id":2,"result":{"resultType":"complete","content":[]}}
 "#;
 
-/// The same of 2025-11-25.
+/// A client of 2025-11-25 with subscriptions gets change notices before, between and after its calls.
 const SUBSCRIBED: &str = r#"
 HANDSHAKE
 > {"id":1,"method":"resources/subscribe","params":{"uri":"a:1"}}
@@ -43,11 +43,11 @@ HANDSHAKE
 < {"id":4,"result":{"content":[]}}
 "#;
 
-/// What a client hears of a recording.
-async fn hears(recorded: &str, transcript: &str) {
+/// Plays a transcript against a replay of a recording, for two clients.
+async fn assert_replayed(recorded: &str, transcript: &str) {
     let whole = |text: &str| text.replace("HANDSHAKE", HANDSHAKE);
     let replay = replay(&[session("a", &whole(recorded))], ReplayOptions::default());
-    // Each client hears it anew.
+    // Each client gets the recording from the start.
     for _ in 0..2 {
         Peer::of(&replay).play(&whole(transcript)).await;
     }
@@ -55,12 +55,12 @@ async fn hears(recorded: &str, transcript: &str) {
 
 #[tokio::test]
 async fn a_client_that_subscribes_as_recorded_gets_what_was_sent() {
-    hears(LISTENED, LISTENED).await;
-    hears(SUBSCRIBED, SUBSCRIBED).await;
+    assert_replayed(LISTENED, LISTENED).await;
+    assert_replayed(SUBSCRIBED, SUBSCRIBED).await;
 }
 
 #[tokio::test]
-async fn what_followed_a_call_reaches_subscribers_of_the_other_era() {
+async fn change_notices_after_a_call_reach_subscribers_of_the_other_era() {
     let subscribes = r#"
     HANDSHAKE
     > {"id":2,"method":"resources/subscribe","params":{"uri":"a:2"}}
@@ -69,7 +69,7 @@ async fn what_followed_a_call_reaches_subscribers_of_the_other_era() {
     < {"id":3,"result":{"content":[]}}
     < {"method":"notifications/resources/updated","params":{"uri":"a:2"}}
     "#;
-    hears(LISTENED, subscribes).await;
+    assert_replayed(LISTENED, subscribes).await;
     let listens = r#"
     > {"id":7,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:2"]},META}}
     < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:2"]},"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}
@@ -77,7 +77,7 @@ async fn what_followed_a_call_reaches_subscribers_of_the_other_era() {
     < {"id":8,"result":{"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}
     < {"method":"notifications/resources/updated","params":{"uri":"a:2","_meta":{"io.modelcontextprotocol/subscriptionId":7}}}
     "#;
-    hears(SUBSCRIBED, listens).await;
+    assert_replayed(SUBSCRIBED, listens).await;
 }
 
 #[tokio::test]
@@ -89,10 +89,10 @@ async fn a_client_that_subscribes_to_nothing_gets_the_calls_alone() {
     > {"id":4,"method":"tools/call","params":{"name":"two"}}
     < {"id":4,"result":{"content":[]}}
     "#;
-    hears(LISTENED, transcript).await;
+    assert_replayed(LISTENED, transcript).await;
 }
 
-/// Somebody listens, and nothing else was recorded. The server tells of less than it was asked to.
+/// Only a subscription; the server acknowledges less than the client requested.
 const ALONE: &str = r#"
 > {"id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"]},META}}
 < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"]},"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}
@@ -101,7 +101,7 @@ const ALONE: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_server_of_which_only_a_subscription_is_known_can_do_what_it_promised() {
+async fn a_recorded_acknowledgement_alone_declares_its_capabilities() {
     let replay = replay(&[session("a", ALONE)], ReplayOptions::default());
     let info = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"recorded","version":"0"}}"#;
     let discovered = r#"
@@ -123,15 +123,15 @@ async fn a_server_of_which_only_a_subscription_is_known_can_do_what_it_promised(
 }
 
 #[tokio::test]
-async fn a_server_that_promised_nothing_can_do_what_it_was_asked_to() {
-    let (asked, _) = ALONE.split_at(ALONE.find("< {").unwrap());
-    let replay = replay(&[session("a", asked)], ReplayOptions::default());
+async fn a_subscription_without_acknowledgement_declares_the_requested_capabilities() {
+    let (request, _) = ALONE.split_at(ALONE.find("< {").unwrap());
+    let replay = replay(&[session("a", request)], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
-    peer.play(asked).await;
-    let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
-    let promised =
+    peer.play(request).await;
+    let acknowledged: serde_json::Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
+    let expected =
         serde_json::json!({"toolsListChanged": true, "promptsListChanged": true, "resourceSubscriptions": ["a:b"]});
-    assert_eq!(heard["params"]["notifications"], promised);
+    assert_eq!(acknowledged["params"]["notifications"], expected);
 }
 
 const DISCOVERED: &str = r#"
@@ -140,7 +140,7 @@ const DISCOVERED: &str = r#"
 "#;
 
 #[tokio::test]
-async fn who_listens_is_promised_what_was_promised() {
+async fn a_subscription_is_acknowledged_with_the_recorded_filter() {
     let listened = r#"
     > {"id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:1","a:2"]},META}}
     < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:2"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
@@ -153,7 +153,7 @@ async fn who_listens_is_promised_what_was_promised() {
 }
 
 #[tokio::test]
-async fn who_was_not_allowed_to_listen_is_not() {
+async fn a_recorded_refusal_of_a_subscription_is_replayed() {
     let refused = r#"
     > {"id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},META}}
     < {"id":"l","error":{"code":-32601,"message":"Method not found"}}
@@ -165,8 +165,8 @@ async fn who_was_not_allowed_to_listen_is_not() {
     assert_eq!((ledger.unmatched, ledger.unused), (0, 0));
 }
 
-/// One that was let in, heard of a change, and was sent away with an error; servers say that when their client leaves, too.
-const SENT_AWAY: &str = r#"
+/// A subscription that is acknowledged and gets a change notice. With `CLOSED` it ends with an error, as after a disconnect.
+const ACKNOWLEDGED: &str = r#"
 > {"id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},META}}
 < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
 > {"id":1,"method":"tools/call","params":{"name":"one",META}}
@@ -179,9 +179,9 @@ const CLOSED: &str = r#"
 "#;
 
 #[tokio::test]
-async fn who_was_let_in_and_heard_an_error_when_it_left_is_let_in() {
-    let replay = replay(&[session("a", &[DISCOVERED, SENT_AWAY, CLOSED].concat())], ReplayOptions::default());
+async fn a_subscription_that_ended_with_an_error_is_still_acknowledged_in_replay() {
+    let replay = replay(&[session("a", &[DISCOVERED, ACKNOWLEDGED, CLOSED].concat())], ReplayOptions::default());
     for _ in 0..2 {
-        Peer::of(&replay).play(&[DISCOVERED, SENT_AWAY].concat()).await;
+        Peer::of(&replay).play(&[DISCOVERED, ACKNOWLEDGED].concat()).await;
     }
 }

@@ -1,11 +1,11 @@
-//! Calls that have no answer in the recording.
+//! Recorded calls without a response.
 
 use rehearsal::replay::ReplayOptions;
 use serde_json::{Value, json};
 
 use crate::transcript::{HANDSHAKE, Peer, replay, session};
 
-/// A call that its client cancelled, the same call answered, one that ended with a server request, and one beside it.
+/// A cancelled call, an equal call with a response, and a call that ends with an unanswered server request.
 const RECORDED: &str = r#"
 > {"id":1,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":1}}}
 < {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
@@ -49,7 +49,7 @@ async fn a_call_that_was_cancelled_and_answered_is_answered_again() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_withdrawn_says_why_as_it_did() {
+async fn a_cancelled_server_request_has_its_recorded_reason() {
     let recorded = r#"
 > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}
 < {"id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
@@ -62,7 +62,7 @@ async fn a_question_that_is_withdrawn_says_why_as_it_did() {
     let replay = replay(&[session("a", recorded)], ReplayOptions::default());
     let mut peer = Peer::of(&replay);
     peer.play(recorded.split("< {\"id\":\"q\"").next().unwrap()).await;
-    let asked: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
-    let withdrawn: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
-    assert_eq!(withdrawn["params"], json!({"requestId": asked["id"], "reason": "timeout", "_meta": {"why": 1}}));
+    let request: Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
+    let cancelled: Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
+    assert_eq!(cancelled["params"], json!({"requestId": request["id"], "reason": "timeout", "_meta": {"why": 1}}));
 }

@@ -1,4 +1,4 @@
-//! Replays of chosen sessions.
+//! Replays of selected sessions.
 
 use std::time::Duration;
 
@@ -36,13 +36,13 @@ pub(crate) fn client(replay: &Replay) -> ClientBuilder {
 }
 
 fn handshake() -> (&'static str, Value, Value) {
-    let said = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+    let result = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
         "serverInfo": {"name": "digs", "version": "1"}});
-    ("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}}), said)
+    ("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}}), result)
 }
 
 #[tokio::test]
-async fn a_list_that_was_not_recorded_has_what_was_used_in_the_chosen_sessions() {
+async fn an_unrecorded_list_contains_the_tools_used_in_the_selected_sessions() {
     let used = |id: &str, tools: &[&str]| {
         let calls = tools.iter().map(|tool| ("tools/call", json!({"name": tool}), json!({"content": []})));
         session(id, &[handshake()].into_iter().chain(calls).collect::<Vec<_>>())
@@ -57,7 +57,7 @@ async fn a_list_that_was_not_recorded_has_what_was_used_in_the_chosen_sessions()
 }
 
 #[tokio::test]
-async fn what_2026_has_no_method_for_is_refused_to_its_clients_though_it_was_recorded() {
+async fn a_method_that_2026_07_28_removed_is_refused_to_modern_clients() {
     let subscribe = ("resources/subscribe", json!({"uri": "a:b"}), json!({}));
     let level = ("logging/setLevel", json!({"level": "info"}), json!({}));
     let own = ("acme/own", json!({}), json!({"ours": true}));
@@ -73,7 +73,7 @@ async fn what_2026_has_no_method_for_is_refused_to_its_clients_though_it_was_rec
 }
 
 #[tokio::test]
-async fn what_is_given_in_place_of_what_was_not_recorded_is_not_unused() {
+async fn a_recorded_answer_for_an_unrecorded_request_counts_as_used() {
     let echo = |text: &str| {
         let (params, result) = (json!({"name": "echo", "arguments": {"text": text}}), json!({"content": []}));
         ("tools/call", params, result)

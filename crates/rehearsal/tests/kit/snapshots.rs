@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::mock_client;
 
 #[tokio::test]
-async fn a_snapshot_shows_the_answer_and_nothing_that_changes() {
+async fn a_snapshot_shows_the_response_without_volatile_values() {
     let client = mock_client().connect().await.unwrap();
     let response = client.call_tool("add", json!({"a": 2, "b": 40})).await.unwrap();
     let snapshot = Snapshot::of(&response).redact("$.structuredContent.sum", "[sum]").replace(r"4(\d)", "[forty-$1]");
@@ -37,7 +37,7 @@ async fn an_error_is_a_snapshot_too() {
 
 #[tokio::test]
 #[should_panic(expected = "nothing to redact at $.structuredContent.time")]
-async fn a_redaction_that_redacts_nothing_is_a_mistake() {
+async fn a_redaction_that_matches_nothing_is_an_error() {
     let client = mock_client().connect().await.unwrap();
     let response = client.call_tool("add", json!({"a": 2, "b": 40})).await.unwrap();
     let _ = Snapshot::of(&response).redact("$.structuredContent.time", "[time]");

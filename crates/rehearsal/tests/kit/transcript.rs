@@ -1,7 +1,7 @@
 //! Transcripts: `>` is what a client sends, `<` what its server sends. Lines without a mark continue the one before.
 //!
-//! All tests write messages like this; a transcript becomes a recording here, or is played against a server. These stand for
-//! what tests have in common, or cannot foresee:
+//! All tests write messages like this; a transcript becomes a recording here, or is played against a server. These words stand for
+//! common or variable parts:
 //!
 //! ```text
 //! META          `_meta` of a client of 2026-07-28 that can do everything, with logs from `info` on and the progress token 1
@@ -31,14 +31,14 @@ pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersi
 const BARE_META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 const SERVER_META: &str = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"mock","version":"1"}}"#;
 
-/// How most of the recordings of the handshake era begin.
+/// The handshake of most recordings of the handshake era.
 pub(crate) const HANDSHAKE: &str = r#"
 > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
 > {"method":"notifications/initialized"}
 "#;
 
-/// What it becomes where the server of a recording has said nothing about itself.
+/// The handshake with a replay whose recording has no `serverInfo`.
 pub(crate) fn unnamed() -> String {
     HANDSHAKE.replace(r#""name":"s","version":"1"}}}"#, r#""name":"recorded","version":"0"}}}"#)
 }
@@ -101,7 +101,7 @@ pub(crate) fn mock_chain(file: &str) -> Chain {
     chain_of("mock.yaml", &text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Plays a whole conversation: the server sends nothing that is not in the transcript.
+/// Plays a whole session: the server sends no message that is not in the transcript.
 pub(crate) async fn play(server: &Server, transcript: &str) {
     let mut peer = Peer::with(server);
     peer.play(transcript).await;
@@ -113,7 +113,7 @@ pub(crate) struct Peer {
     connection: Connection,
     serving: JoinHandle<ConnectionEnd>,
     /// The values of `$STATE` and `$TASK`.
-    learned: HashMap<&'static str, String>,
+    variables: HashMap<&'static str, String>,
 }
 
 impl Peer {
@@ -125,42 +125,42 @@ impl Peer {
         let (connection, theirs) = memory::pair();
         let server = server.clone();
         let serving = tokio::spawn(async move { server.serve(theirs).await });
-        Peer { connection, serving, learned: HashMap::new() }
+        Peer { connection, serving, variables: HashMap::new() }
     }
 
-    /// Sends what is after `>`, and expects what is after `<`.
+    /// Sends the messages after `>`, and expects the messages after `<`.
     pub(crate) async fn play(&mut self, transcript: &str) {
         for (from, text) in messages(transcript) {
             if from == Side::Client {
-                self.say(with_version(&self.with_learned(&text))).await;
+                self.send(with_version(&self.with_variables(&text))).await;
                 continue;
             }
-            let heard = tokio::time::timeout(Duration::from_secs(60), self.hear()).await;
-            let heard = heard.unwrap_or_else(|_| panic!("the server sent nothing instead of {text}"));
-            let raw = heard.text().into_owned();
-            let mut heard: Value = serde_json::from_str(&raw).unwrap();
-            self.learn(&heard["result"]);
-            let text = self.with_learned(&text);
+            let received = tokio::time::timeout(Duration::from_secs(60), self.receive()).await;
+            let received = received.unwrap_or_else(|_| panic!("the server sent nothing instead of {text}"));
+            let raw = received.text().into_owned();
+            let mut received: Value = serde_json::from_str(&raw).unwrap();
+            self.set_variables(&received["result"]);
+            let text = self.with_variables(&text);
             if text.starts_with(['{', '[']) {
-                hide_times(&mut heard);
-                assert_eq!(heard, with_version(&text));
+                hide_times(&mut received);
+                assert_eq!(received, with_version(&text));
             } else {
                 assert!(raw.contains(&text), "{text} is not in {raw}");
             }
         }
     }
 
-    pub(crate) async fn say(&self, message: Value) {
-        self.say_text(message.to_string()).await;
+    pub(crate) async fn send(&self, message: Value) {
+        self.send_text(message.to_string()).await;
     }
 
-    /// Sends what need not be a message.
-    pub(crate) async fn say_text(&self, text: String) {
+    /// Sends a text, which may be no message.
+    pub(crate) async fn send_text(&self, text: String) {
         let message = Message::parse(text);
         self.connection.sender.send(Outgoing::new(Channel::MAIN, message)).await.unwrap();
     }
 
-    pub(crate) async fn hear(&mut self) -> Message {
+    pub(crate) async fn receive(&mut self) -> Message {
         match self.connection.receiver.receive().await {
             Event::Message { message, .. } => message,
             other => panic!("{other:?}"),
@@ -169,8 +169,8 @@ impl Peer {
 
     /// Waits for an hour in which the server sends nothing. For tests whose time is paused.
     pub(crate) async fn silence(&mut self) {
-        let heard = tokio::time::timeout(Duration::from_secs(3600), self.hear()).await;
-        assert!(heard.is_err(), "{heard:?}");
+        let received = tokio::time::timeout(Duration::from_secs(3600), self.receive()).await;
+        assert!(received.is_err(), "{received:?}");
     }
 
     /// Closes the connection, on which the server sends nothing more.
@@ -182,15 +182,15 @@ impl Peer {
         assert!(matches!(ending, ConnectionEnd::PeerClosed | ConnectionEnd::Closed), "{ending:?}");
     }
 
-    fn with_learned(&self, text: &str) -> String {
-        self.learned.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
+    fn with_variables(&self, text: &str) -> String {
+        self.variables.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }
 
-    fn learn(&mut self, result: &Value) {
+    fn set_variables(&mut self, result: &Value) {
         let task = result["taskId"].as_str().or_else(|| result["task"]["taskId"].as_str());
         for (name, value) in [("$STATE", result["requestState"].as_str()), ("$TASK", task)] {
             if let Some(value) = value {
-                self.learned.insert(name, value.to_owned());
+                self.variables.insert(name, value.to_owned());
             }
         }
     }

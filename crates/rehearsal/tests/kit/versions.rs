@@ -1,5 +1,5 @@
-//! What each version is sent of what was recorded in another: everything that a version has, replayed to all five, and every
-//! message held against the shapes of its version.
+//! Recordings with everything that a version has are replayed to clients of all five versions, and every message is checked
+//! against the shapes of the client's version.
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ const IN_2025: &str = r#"
 < {"id":11,"result":{"contents":[{"uri":"a:b","text":"x","_meta":{"a/b":1}}]}}
 "#;
 
-/// The same of 2026-07-28.
+/// A session of 2026-07-28 with everything that other versions do not have.
 const IN_2026: &str = r#"
 > {"id":0,"method":"server/discover","params":{META}}
 < {"id":0,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{},"prompts":{},"extensions":{"io.modelcontextprotocol/tasks":{}}},
@@ -103,12 +103,12 @@ const IN_2026: &str = r#"
 < {"id":6,"result":{"resultType":"complete","ttlMs":5,"cacheScope":"public","contents":[{"uri":"a:b","text":"x","_meta":{"a/b":1}}]}}
 "#;
 
-/// Everything that a client of a version hears when it asks what was once asked, a line each. Panics where something is not of
-/// that version.
-async fn heard(trace: &Path, revision: Revision) -> String {
+/// The messages that a client of a version receives when it repeats the recorded requests, one per line. Panics if a message does
+/// not conform to that version.
+async fn transcript_of(trace: &Path, revision: Revision) -> String {
     let input = Input::File(trace.to_owned());
     let replay = Replay::open(&input, ReplayOptions::default()).unwrap();
-    let mut client = Judge { peer: Peer::of(&replay), revision, heard: String::new(), id: 100 };
+    let mut client = CheckingClient { peer: Peer::of(&replay), revision, transcript: String::new(), id: 100 };
     client.begin().await;
     for moment in Recording::open(&input).unwrap().timeline(BadLines::Refuse) {
         let TimelineItem::Call { call, .. } = moment.unwrap() else { continue };
@@ -116,36 +116,36 @@ async fn heard(trace: &Path, revision: Revision) -> String {
         let params = request.params.as_ref().map_or(Value::Null, |params| params.value().unwrap());
         let opens = ["initialize", "server/discover", "subscriptions/listen"];
         if !opens.contains(&request.method.as_str()) && params.get("requestState").is_none() {
-            client.ask(request.method.as_str(), params).await;
+            client.complete(request.method.as_str(), params).await;
         }
     }
-    client.heard
+    client.transcript
 }
 
-/// A client that can be asked everything, wants to know everything, and judges everything.
-struct Judge {
+/// A client with all capabilities and subscriptions that checks every message that it receives.
+struct CheckingClient {
     peer: Peer,
     revision: Revision,
-    heard: String,
+    transcript: String,
     id: i64,
 }
 
-impl Judge {
+impl CheckingClient {
     async fn begin(&mut self) {
         match self.revision.era() {
             Era::Legacy => {
-                let hello = json!({"protocolVersion": self.revision.as_str(), "capabilities": capabilities(), "clientInfo": {"name": "j", "version": "1"}});
-                self.ask("initialize", hello).await;
-                self.peer.say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
-                self.ask("resources/subscribe", json!({"uri": "a:b"})).await;
+                let params = json!({"protocolVersion": self.revision.as_str(), "capabilities": capabilities(), "clientInfo": {"name": "j", "version": "1"}});
+                self.complete("initialize", params).await;
+                self.peer.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+                self.complete("resources/subscribe", json!({"uri": "a:b"})).await;
             }
             Era::Modern => {
-                self.ask("server/discover", json!({})).await;
-                let wanted = json!({"toolsListChanged": true, "resourceSubscriptions": ["a:b"], "taskIds": ["t"]});
-                let listen = self.request("subscriptions/listen", json!({"notifications": wanted}));
-                self.peer.say(listen).await;
-                let acknowledged = self.peer.hear().await;
-                self.judge(&acknowledged, None).await;
+                self.complete("server/discover", json!({})).await;
+                let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["a:b"], "taskIds": ["t"]});
+                let listen = self.request("subscriptions/listen", json!({"notifications": filter}));
+                self.peer.send(listen).await;
+                let acknowledged = self.peer.receive().await;
+                self.check(&acknowledged, None).await;
             }
         }
     }
@@ -163,8 +163,8 @@ impl Judge {
         json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params})
     }
 
-    /// Asks, answers whatever is asked meanwhile, and comes back as often as it is sent away.
-    async fn ask(&mut self, method: &str, params: Value) {
+    /// Sends a request, answers all server requests, and completes all input rounds.
+    async fn complete(&mut self, method: &str, params: Value) {
         let mut more = json!({});
         for _ in 0..8 {
             let mut params = params.clone();
@@ -172,50 +172,50 @@ impl Judge {
                 params.extend(more.clone());
             }
             let request = self.request(method, params);
-            self.heard += &format!("> {method}\n");
-            self.peer.say(request.clone()).await;
+            self.transcript += &format!("> {method}\n");
+            self.peer.send(request.clone()).await;
             let request = Message::parse(request.to_string()).as_request().unwrap().clone();
             let result = loop {
-                let message = self.peer.hear().await;
-                if let Some(result) = self.judge(&message, Some(&request)).await {
+                let message = self.peer.receive().await;
+                if let Some(result) = self.check(&message, Some(&request)).await {
                     break result;
                 }
             };
             if result["resultType"] != "input_required" {
                 return;
             }
-            let asked = result["inputRequests"].as_object().into_iter().flatten();
+            let requests = result["inputRequests"].as_object().into_iter().flatten();
             let answers: Value =
-                asked.map(|(name, it)| (name.clone(), answer(it["method"].as_str().unwrap()))).collect();
+                requests.map(|(name, it)| (name.clone(), answer(it["method"].as_str().unwrap()))).collect();
             more = json!({"requestState": result["requestState"], "inputResponses": answers});
         }
-        panic!("{method} is sent away again and again:\n{}", self.heard);
+        panic!("{method} never completes its input rounds:\n{}", self.transcript);
     }
 
-    /// Notes and judges a message; the result, where it answers the request.
-    async fn judge(&mut self, message: &Message, request: Option<&Request>) -> Option<Value> {
-        let said: Value = serde_json::from_slice(message.raw()).unwrap();
-        let mut shown = said.clone();
+    /// Notes and checks a message; returns the result if it is the response to the request.
+    async fn check(&mut self, message: &Message, request: Option<&Request>) -> Option<Value> {
+        let received: Value = serde_json::from_slice(message.raw()).unwrap();
+        let mut shown = received.clone();
         for key in ["jsonrpc", "id"] {
             shown.as_object_mut().unwrap().shift_remove(key);
         }
         if shown["result"].get("requestState").is_some() {
             shown["result"]["requestState"] = "[STATE]".into();
         }
-        self.heard += &format!("< {shown}\n");
+        self.transcript += &format!("< {shown}\n");
         let findings = match message.body() {
             Body::Notification(notification) => check_notification(notification, Side::Server, self.revision),
-            Body::Request(asked) => {
-                let answer = answer(asked.method.as_str());
-                self.peer.say(json!({"jsonrpc": "2.0", "id": said["id"], "result": answer})).await;
-                check_request(asked, Side::Server, self.revision)
+            Body::Request(incoming) => {
+                let answer = answer(incoming.method.as_str());
+                self.peer.send(json!({"jsonrpc": "2.0", "id": received["id"], "result": answer})).await;
+                check_request(incoming, Side::Server, self.revision)
             }
             Body::Response(response) => check_response(response, request.unwrap(), Side::Client, self.revision),
             other => panic!("{other:?}"),
         };
         let findings: Vec<_> = findings.iter().filter(|it| !it.message.contains("notifications/vendor")).collect();
-        assert!(findings.is_empty(), "{}: {findings:#?}\n{}", self.revision, self.heard);
-        said.get("method").is_none().then(|| said.get("result").cloned().unwrap_or_default())
+        assert!(findings.is_empty(), "{}: {findings:#?}\n{}", self.revision, self.transcript);
+        received.get("method").is_none().then(|| received.get("result").cloned().unwrap_or_default())
     }
 }
 
@@ -234,25 +234,25 @@ fn answer(method: &str) -> Value {
     }
 }
 
-async fn in_all_versions(name: &str, transcript: &str) {
+async fn assert_in_all_versions(name: &str, transcript: &str) {
     let (_directory, journal) = journal(&[session(name, transcript)]);
     for revision in Revision::ALL {
-        insta::assert_snapshot!(format!("{name}_in_{revision}"), heard(&journal, revision).await);
+        insta::assert_snapshot!(format!("{name}_in_{revision}"), transcript_of(&journal, revision).await);
     }
 }
 
 #[tokio::test]
-async fn everything_of_2025_11_25_is_said_as_each_version_has_it() {
-    in_all_versions("2025-11-25", IN_2025).await;
+async fn recordings_of_2025_11_25_conform_in_every_version() {
+    assert_in_all_versions("2025-11-25", IN_2025).await;
 }
 
 #[tokio::test]
-async fn everything_of_2026_07_28_is_said_as_each_version_has_it() {
-    in_all_versions("2026-07-28", IN_2026).await;
+async fn recordings_of_2026_07_28_conform_in_every_version() {
+    assert_in_all_versions("2026-07-28", IN_2026).await;
 }
 
 #[tokio::test]
-async fn recordings_of_other_tools_are_said_as_each_version_has_it() {
+async fn recordings_of_other_tools_conform_in_every_version() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces");
     for name in [
         "mcp-cassette-0.4.json",
@@ -262,12 +262,12 @@ async fn recordings_of_other_tools_are_said_as_each_version_has_it() {
         "python.jsonl",
         "python.log",
     ] {
-        // In a folder of its own, because an index is written beside it.
+        // Each in its own folder, because the index is written next to the trace.
         let directory = tempfile::tempdir().unwrap();
         let trace = directory.path().join(name);
         std::fs::copy(folder.join(name), &trace).unwrap();
         for revision in Revision::ALL {
-            assert!(!heard(&trace, revision).await.is_empty());
+            assert!(!transcript_of(&trace, revision).await.is_empty());
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::fixture::in_every_setting;
 
 in_every_setting! {
     /// `test_route_instructions_basic`
-    async fn a_question_is_routed_to_the_instruction_that_answers_it(client) {
+    async fn a_message_is_routed_to_its_instruction(client) {
         let response = client.route_instructions("how do I conduct a retrospective?").await.unwrap();
 
         assert_success(&response);

@@ -23,7 +23,7 @@ pub(crate) const SERVER: &str = env!("CARGO_BIN_EXE_instruction-server");
 /// Where a project keeps its instructions.
 pub(crate) const INSTRUCTIONS: &str = ".pongogo/instructions";
 
-/// How the server is reached, and in which era it is spoken to.
+/// The transport and the era of a connection to the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Setting {
     /// What the specification does: `initialize` with 2024-11-05 over stdin and stdout.
@@ -64,7 +64,7 @@ static CONTAINER: SharedContainer = SharedContainer::new(|| {
     let output = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success(), "tests/interop/image failed");
     let folder = PathBuf::from(String::from_utf8(output.stdout).unwrap().lines().last().unwrap());
-    // Which one is to be tested; whichever is found where nothing is said.
+    // Which one is to be tested; any that is found if it is not set.
     let engine = Engine::find(std::env::var_os("CONTAINER_ENGINE").as_deref())?;
     let image = build(&engine, &folder.join("Dockerfile"), None)?;
     BackgroundContainer::start(&engine, &image, &["--network", "none"].map(OsString::from), &[])

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::fixture::in_every_setting;
 
 in_every_setting! {
-    async fn the_ready_matchers_know_their_situations_apart(client) {
+    async fn the_predefined_matchers_distinguish_their_situations(client) {
         let log = client.route_instructions("add an entry to the work log").limit(1).await.unwrap();
         let checklist = client.route_instructions("what is on the checklist?").limit(1).await.unwrap();
         WORK_LOG_MATCHER.assert_matches(&log);

@@ -1,4 +1,4 @@
-//! The program: which folder it serves, what it says on stderr, and how it ends.
+//! The program: its folder, its stderr and its exit.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
@@ -23,7 +23,7 @@ fn run(project: &Project, arguments: &[&str]) -> (Output, String) {
 }
 
 #[tokio::test]
-async fn a_file_with_bad_front_matter_is_named_with_its_line_and_left_out() {
+async fn a_file_with_bad_front_matter_is_reported_with_its_line_and_skipped() {
     let project = initialized_project()
         .file(format!("{INSTRUCTIONS}/broken.md"), "---\ntitle: Broken\ncategory: test\ntag: [x]\n---\nbroken words\n")
         .file(format!("{INSTRUCTIONS}/binary.md"), b"\xff\xfe")
@@ -46,7 +46,7 @@ async fn a_file_with_bad_front_matter_is_named_with_its_line_and_left_out() {
 }
 
 #[tokio::test]
-async fn an_empty_folder_is_served_and_said_to_be_empty() {
+async fn an_empty_folder_is_served_and_reported_as_empty() {
     let project = Project::new().file(format!("{INSTRUCTIONS}/README.txt"), "no Markdown");
     let (output, talk) = run(&project, &["--instructions", INSTRUCTIONS]);
     assert!(output.status.success());
@@ -73,19 +73,19 @@ async fn the_folder_is_the_option_else_the_variable_else_the_one_beside() {
         .file("instructions/default.md", one("default"))
         .file("variable/nested/variable.md", one("variable"))
         .file("option/option.md", one("option"));
-    let ask = async |arguments: &[&str], variable: Option<&str>| {
+    let results = async |arguments: &[&str], variable: Option<&str>| {
         let builder = Client::command(SERVER).arguments(arguments.iter().copied()).working_dir(project.path());
         let builder = variable.into_iter().fold(builder, |builder, value| builder.env("INSTRUCTIONS_PATH", value));
         let client = builder.connect().await.unwrap();
         client.get_instructions().await.unwrap().content()
     };
-    assert_eq!(ask(&[], None).await, "1. default (default, test)\n\ndefault");
-    assert_eq!(ask(&[], Some("variable")).await, "1. variable (nested/variable, test)\n\nvariable");
-    assert_eq!(ask(&["--instructions", "option"], Some("variable")).await, "1. option (option, test)\n\noption");
+    assert_eq!(results(&[], None).await, "1. default (default, test)\n\ndefault");
+    assert_eq!(results(&[], Some("variable")).await, "1. variable (nested/variable, test)\n\nvariable");
+    assert_eq!(results(&["--instructions", "option"], Some("variable")).await, "1. option (option, test)\n\noption");
 }
 
 #[tokio::test]
-async fn a_server_that_listens_ends_cleanly_at_sigterm_though_a_client_is_there() {
+async fn a_listening_server_exits_cleanly_at_sigterm_with_a_connected_client() {
     let client = start(Setting::Http, initialized_project()).await;
     assert_success(&client.route_instructions("/pongogo-retro").await.unwrap());
     assert_eq!(client.close().await, StopOutcome::Terminated);
@@ -96,7 +96,7 @@ fn a_server_on_stdio_ends_cleanly_at_sigterm() {
     let mut command = Command::new(SERVER);
     command.arg("--instructions").arg(sample_instructions()).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut process = command.stderr(Stdio::null()).spawn().unwrap();
-    // Its first answer says that it listens to signals, too.
+    // Its first answer shows that it handles signals, too.
     let client_info = json!({"name": "test", "version": "1"});
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client_info});
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});

@@ -34,26 +34,26 @@ in_every_setting! {
         assert_eq!(bad.error_message().as_deref(), bad.raw()["error"]["message"].as_str());
     }
 
-    async fn the_server_says_who_it_is_and_what_it_can_do(client) {
+    async fn the_server_returns_its_name_and_capabilities(client) {
         assert_eq!(client.server_info()["name"], "instruction-server");
         assert!(client.server_capabilities()["tools"].is_object());
         assert!(client.instructions().unwrap().contains("route_instructions"));
     }
 
-    async fn a_call_can_have_a_time_limit_of_its_own(client) {
+    async fn a_call_can_have_its_own_timeout(client) {
         let hurried = client.route_instructions("anything").call().timeout(Duration::ZERO).await;
         assert!(matches!(hurried, Err(ClientError::TimedOut { .. })), "{hurried:?}");
         assert!(client.route_instructions("anything").await.is_ok());
     }
 
     /// Where the specification raises `RuntimeError("MCP server process not running")`.
-    async fn a_client_that_was_closed_says_so_instead_of_waiting(client) {
+    async fn a_closed_client_fails_at_once(client) {
         client.close().await;
         let late = client.list_tools().await;
         assert!(late.is_err(), "{late:?}");
     }
 
-    async fn many_calls_at_once_get_their_own_answers(client) {
+    async fn concurrent_calls_get_their_own_answers(client) {
         let mut calls = Vec::new();
         for (command, title) in [("retro", "1. Retrospective"), ("log", "1. Work log"), ("plan", "1. Planning")].repeat(8) {
             let call = client.route_instructions(format!("/pongogo-{command}")).limit(1).call();

@@ -15,7 +15,7 @@ fn names(response: &ServerResponse) -> Vec<String> {
 }
 
 in_every_setting! {
-    async fn routing_returns_five_instructions_unless_told_otherwise(client) {
+    async fn routing_returns_five_instructions_by_default(client) {
         let message = "test, review, commit, release and plan the task, and log the incident";
         let defaults = client.call_tool("route_instructions", json!({"message": message})).await.unwrap();
         assert_eq!(names(&defaults).len(), 5);
@@ -54,7 +54,7 @@ in_every_setting! {
         assert_eq!(names(&one), ["retrospective"]);
     }
 
-    async fn another_engine_ranks_in_another_way_until_it_is_switched_back(client) {
+    async fn another_engine_ranks_differently_until_it_is_switched_back(client) {
         let before = client.route_instructions("/pongogo-retro").await.unwrap();
         assert_eq!(names(&before)[0], "retrospective");
 
@@ -71,7 +71,7 @@ in_every_setting! {
         assert_eq!(names(&client.search_instructions("journal").await.unwrap()), ["work-log"]);
     }
 
-    async fn what_is_structured_is_as_the_tool_promised(client) {
+    async fn structured_content_matches_the_output_schema(client) {
         let tools = client.list_tools().await.unwrap();
         for (tool, arguments) in [
             ("route_instructions", json!({"message": "/pongogo-retro and more about testing"})),

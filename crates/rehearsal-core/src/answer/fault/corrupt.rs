@@ -80,26 +80,26 @@ fn break_block(block: &mut Value) {
 pub(super) fn wrong_structured_content(answer: &Message, schema: Option<&Value>) -> Bytes {
     let schema = schema.and_then(|schema| Matcher::schema(schema).ok());
     change_result(answer, |result| {
-        let honest = result.get("structuredContent").cloned().unwrap_or_else(|| json!({}));
-        let candidates = [of_other_kinds(&honest), json!({}), json!({"unexpected": null}), other_kind(&honest)];
-        let wrong = |value: &Value| schema.as_ref().map_or(*value != honest, |schema| !schema.matches(value));
+        let normal = result.get("structuredContent").cloned().unwrap_or_else(|| json!({}));
+        let candidates = [with_other_types(&normal), json!({}), json!({"unexpected": null}), with_other_type(&normal)];
+        let wrong = |value: &Value| schema.as_ref().map_or(*value != normal, |schema| !schema.matches(value));
         let [.., last] = &candidates;
         let chosen = candidates.iter().find(|value| wrong(value)).unwrap_or(last).clone();
         result.insert("structuredContent".to_owned(), chosen);
     })
 }
 
-/// The same keys with values of other types.
-fn of_other_kinds(value: &Value) -> Value {
+/// Replaces each value of an object with one of another type.
+fn with_other_types(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            Value::Object(fields.iter().map(|(key, value)| (key.clone(), other_kind(value))).collect())
+            Value::Object(fields.iter().map(|(key, value)| (key.clone(), with_other_type(value))).collect())
         }
-        other => other_kind(other),
+        other => with_other_type(other),
     }
 }
 
-fn other_kind(value: &Value) -> Value {
+fn with_other_type(value: &Value) -> Value {
     match value {
         Value::Null => json!("not null"),
         Value::Bool(_) | Value::Number(_) => json!("neither a number nor a boolean"),
@@ -137,40 +137,40 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_no_json_and_still_one_line() {
-        let spoilt = malformed(answer(&json!({"text": "a\nb"})).raw());
-        assert!(serde_json::from_slice::<Value>(&spoilt).is_err());
-        assert!(!spoilt.contains(&b'\n'));
+    fn a_malformed_answer_is_invalid_json_on_one_line() {
+        let corrupt = malformed(answer(&json!({"text": "a\nb"})).raw());
+        assert!(serde_json::from_slice::<Value>(&corrupt).is_err());
+        assert!(!corrupt.contains(&b'\n'));
     }
 
     #[test]
-    fn what_is_not_utf8_is_only_that() {
-        let spoilt = invalid_utf8(answer(&json!({"text": "abc"})).raw());
-        assert!(matches!(Message::parse(spoilt.clone()).as_garbled().unwrap().reason, GarbledReason::NotUtf8 { .. }));
-        let repaired: Vec<u8> = spoilt.iter().copied().filter(|byte| *byte < 0xfe).collect();
+    fn invalid_utf8_is_the_only_corruption() {
+        let corrupt = invalid_utf8(answer(&json!({"text": "abc"})).raw());
+        assert!(matches!(Message::parse(corrupt.clone()).as_garbled().unwrap().reason, GarbledReason::NotUtf8 { .. }));
+        let repaired: Vec<u8> = corrupt.iter().copied().filter(|byte| *byte < 0xfe).collect();
         assert_eq!(result(&repaired.into()), json!({"text": "abc"}));
     }
 
     #[test]
-    fn an_oversize_answer_says_the_same() {
-        let honest = answer(&json!({"text": "abc"}));
-        let large = oversize(honest.raw(), 10_000);
+    fn an_oversize_answer_has_the_same_result() {
+        let normal = answer(&json!({"text": "abc"}));
+        let large = oversize(normal.raw(), 10_000);
         assert_eq!(large.len(), 10_000);
         assert_eq!(result(&large), json!({"text": "abc"}));
-        assert_eq!(oversize(honest.raw(), 3), honest.raw(), "it never gets shorter");
+        assert_eq!(oversize(normal.raw(), 3), normal.raw(), "it never gets shorter");
     }
 
     #[test]
-    fn a_wrong_id_is_of_the_same_kind() {
-        let honest = answer(&json!({}));
-        assert_eq!(wrong_id(&honest, &7.into()), r#"{"jsonrpc":"2.0","id":1000010,"result":{}}"#);
+    fn a_wrong_id_has_the_type_of_the_id() {
+        let normal = answer(&json!({}));
+        assert_eq!(wrong_id(&normal, &7.into()), r#"{"jsonrpc":"2.0","id":1000010,"result":{}}"#);
         let text = Message::error(Some("a".into()), &ErrorReply::new(-5, "x"));
         assert!(wrong_id(&text, &"a".into()).starts_with(br#"{"jsonrpc":"2.0","id":"a-wrong","error""#));
-        assert!(Message::parse(wrong_id(&honest, &i64::MAX.into())).as_response().is_some());
+        assert!(Message::parse(wrong_id(&normal, &i64::MAX.into())).as_response().is_some());
     }
 
     #[test]
-    fn base64_is_broken_wherever_it_stands() {
+    fn base64_is_invalid_in_every_block() {
         let good = "aGVsbG8gd29ybGQ=";
         let blocks = json!([
             {"type": "text", "text": good},
@@ -178,10 +178,10 @@ mod tests {
             {"type": "audio", "data": "", "mimeType": "audio/wav"},
             {"type": "resource", "resource": {"uri": "x:y", "blob": good}},
         ]);
-        let spoilt = result(&invalid_base64(&answer(&json!({"content": blocks}))));
-        assert_eq!(spoilt["content"][0]["text"], good, "text is text");
+        let corrupt = result(&invalid_base64(&answer(&json!({"content": blocks}))));
+        assert_eq!(corrupt["content"][0]["text"], good, "text is text");
         for place in ["/content/1/data", "/content/2/data", "/content/3/resource/blob"] {
-            assert!(STANDARD.decode(spoilt.pointer(place).unwrap().as_str().unwrap()).is_err(), "{place}");
+            assert!(STANDARD.decode(corrupt.pointer(place).unwrap().as_str().unwrap()).is_err(), "{place}");
         }
         let read = result(&invalid_base64(&answer(&json!({"contents": [{"uri": "x:y", "blob": good}]}))));
         assert!(STANDARD.decode(read["contents"][0]["blob"].as_str().unwrap()).is_err());
@@ -191,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_does_not_fit_its_schema_whatever_that_is() {
-        let honest = json!({"content": [], "structuredContent": {"celsius": 3, "city": "Oslo"}});
+    fn wrong_structured_content_matches_no_schema() {
+        let normal = json!({"content": [], "structuredContent": {"celsius": 3, "city": "Oslo"}});
         let schemas = [
             json!({"type": "object", "properties": {"celsius": {"type": "number"}}}),
             json!({"type": "object", "required": ["city"]}),
@@ -200,11 +200,11 @@ mod tests {
             json!({"type": "object"}),
         ];
         for schema in schemas {
-            let spoilt = result(&wrong_structured_content(&answer(&honest), Some(&schema)));
-            assert!(!Matcher::schema(&schema).unwrap().matches(&spoilt["structuredContent"]), "{schema}");
+            let corrupt = result(&wrong_structured_content(&answer(&normal), Some(&schema)));
+            assert!(!Matcher::schema(&schema).unwrap().matches(&corrupt["structuredContent"]), "{schema}");
         }
-        let spoilt = result(&wrong_structured_content(&answer(&honest), None));
-        assert!(spoilt["structuredContent"]["celsius"].is_string());
+        let corrupt = result(&wrong_structured_content(&answer(&normal), None));
+        assert!(corrupt["structuredContent"]["celsius"].is_string());
         let refused = Message::error(Some(7.into()), &ErrorReply::new(-5, "x"));
         assert_eq!(wrong_structured_content(&refused, None), refused.raw(), "an error has none");
     }

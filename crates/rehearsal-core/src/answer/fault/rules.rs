@@ -172,7 +172,11 @@ mod tests {
                 (1, 19),
                 "an HTTP status is from 200 to 599, and 42 is not",
             ),
-            ("faults: [{ fault: { slow_drip: { bytes: 0, every: 1ms } } }]", (1, 19), "a drip has at least one byte"),
+            (
+                "faults: [{ fault: { slow_drip: { bytes: 0, every: 1ms } } }]",
+                (1, 19),
+                "`bytes` of `slow_drip` must be at least 1",
+            ),
             ("faults: [{ fault: { exit: 256 } }]", (1, 19), "an exit status is from 0 to 255, and 256 is not"),
         ];
         for (text, (line, column), what) in table {

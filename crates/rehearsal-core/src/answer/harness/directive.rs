@@ -24,8 +24,8 @@ pub enum HarnessError {
     },
     /// No test case is named.
     #[error(
-        "no [test_case_id=ID] in the task description; write it there, with [mcp_responses_json=BASE64] beside it, and \
-         pass the text on to the tool as it is"
+        "no [test_case_id=ID] in the task description; add it, and [mcp_responses_json=BASE64] for the responses, and \
+         pass the text unchanged to the tool"
     )]
     NoTestCase,
     /// The name of the test case is invalid.
@@ -41,9 +41,7 @@ pub enum HarnessError {
         name: &'static str,
     },
     /// A directive occurs several times with different values.
-    #[error(
-        "[{name}=…] stands in the task description {count} times, and not always the same; one call is for one test case"
-    )]
+    #[error("the task description has [{name}=…] {count} times with different values; one call is for one test case")]
     Ambiguous {
         /// The name of the directive.
         name: &'static str,
@@ -78,7 +76,7 @@ pub enum HarnessError {
     },
     /// The test case is unknown.
     #[error(
-        "no responses for test case {test_case:?}{meant}; put [mcp_responses_json=BASE64] beside [test_case_id=…], or load \
+        "no responses for test case {test_case:?}{meant}; add [mcp_responses_json=BASE64] to the task description, or load \
          them before"
     )]
     Unknown {
@@ -89,8 +87,8 @@ pub enum HarnessError {
     },
     /// The test case has other responses already.
     #[error(
-        "test case {test_case:?} was given other responses before; every test case needs a name of its own, or its queue must \
-         be deleted first"
+        "test case {test_case:?} has other responses already; use a new name for every test case, or delete the \
+         queue of this one first"
     )]
     DifferentResponses {
         /// The test case.
@@ -175,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directives_stand_anywhere_in_the_text() {
+    fn directives_are_found_anywhere_in_the_text() {
         let read =
             Directives::read("Please [test_case_id= weather_1 ]\nfetch [mcp_responses_json=W10=], thanks").unwrap();
         assert_eq!(read, Directives { test_case: "weather_1", responses: Some("W10=") });
@@ -185,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_doubtful_is_said() {
+    fn a_missing_or_ambiguous_directive_is_an_error() {
         let long = format!("[test_case_id={}]", "x".repeat(300));
         let table = [
             ("fetch the weather", "no [test_case_id=ID] in the task description"),
@@ -193,7 +191,7 @@ mod tests {
             ("[test_case_id=  ]", "is empty"),
             ("[test_case_id=a", "[test_case_id=… has no closing bracket"),
             ("[test_case_id=a] [mcp_responses_json=W1", "[mcp_responses_json=… has no closing bracket"),
-            ("[test_case_id=a] [test_case_id=b]", "2 times, and not always the same"),
+            ("[test_case_id=a] [test_case_id=b]", "2 times with different values"),
             ("[test_case_id=a\u{7}]", "control characters"),
             (&long, "longer than 256 bytes"),
         ];
@@ -204,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_survives_what_people_and_models_do_to_it() {
+    fn base64_is_decoded_without_padding_and_with_line_ends() {
         for base64 in ["W3sidCI6ICI+Pz8ifV0=", "W3sidCI6ICI+Pz8ifV0", "W3sidCI6\nICI-Pz8i fV0="] {
             assert_eq!(decode("a", base64).unwrap(), br#"[{"t": ">??"}]"#, "{base64}");
         }

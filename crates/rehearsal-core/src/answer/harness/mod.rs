@@ -1,4 +1,4 @@
-//! The harness: a test server with one tool, whose responses come in the call or were loaded before.
+//! The harness: a test server with one tool, whose responses are in the call or are loaded in advance.
 //!
 //! ```text
 //! "… [test_case_id=weather_1] [mcp_responses_json=W3sidGV4dCI6…] …"

@@ -192,7 +192,7 @@ impl Harness {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(queue.bytes, Ordering::Relaxed);
         if let Some(old) = shard.insert(test_case.into(), queue) {
-            self.forgot(&old);
+            self.subtract(&old);
         }
         Ok(None)
     }
@@ -202,7 +202,7 @@ impl Harness {
             && self.bytes.load(Ordering::Relaxed).saturating_add(bytes) <= self.limits.all_bytes
     }
 
-    fn forgot(&self, queue: &Queue) {
+    fn subtract(&self, queue: &Queue) {
         self.count.fetch_sub(1, Ordering::Relaxed);
         self.bytes.fetch_sub(queue.bytes, Ordering::Relaxed);
     }
@@ -214,7 +214,7 @@ impl Harness {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             let old = shard.extract_if(|_, queue| now_ms.saturating_sub(queue.used_ms) >= age);
-            old.for_each(|(_, queue)| self.forgot(&queue));
+            old.for_each(|(_, queue)| self.subtract(&queue));
             let spent = shard.iter().filter(|(_, queue)| queue.left.is_empty());
             done.extend(spent.map(|(test_case, queue)| (queue.used_ms, test_case.clone())));
         }
@@ -273,7 +273,7 @@ impl Harness {
     pub fn remove(&self, test_case: &str) -> bool {
         let removed = self.shard(test_case).remove(test_case);
         if let Some(queue) = &removed {
-            self.forgot(queue);
+            self.subtract(queue);
         }
         removed.is_some()
     }
@@ -282,7 +282,7 @@ impl Harness {
     pub fn clear(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            shard.drain().for_each(|(_, queue)| self.forgot(&queue));
+            shard.drain().for_each(|(_, queue)| self.subtract(&queue));
         }
     }
 
@@ -326,7 +326,7 @@ mod tests {
     }
 
     fn text(taken: &TakenResponse) -> String {
-        match &taken.response.said {
+        match &taken.response.body {
             ResponseBody::Result(result) => result["content"][0]["text"].as_str().unwrap().to_owned(),
             ResponseBody::Error(error) => error.to_string(),
         }
@@ -351,14 +351,14 @@ mod tests {
         let harness = Harness::default();
         harness.call(&task("a", &json!([{"text": "one"}, {"text": "two"}])), 0).unwrap();
         let error = harness.call(&task("a", &json!([{"text": "other"}])), 0).unwrap_err();
-        assert!(error.to_string().contains("was given other responses before"), "{error}");
+        assert!(error.to_string().contains("has other responses already"), "{error}");
         assert_eq!(text(&harness.take("a", 0).unwrap()), "two", "nothing was lost");
         assert!(harness.remove("a"));
         assert_eq!(text(&harness.call(&task("a", &json!([{"text": "other"}])), 0).unwrap()), "other");
     }
 
     #[test]
-    fn what_was_loaded_counts_whatever_the_text_says() {
+    fn loaded_responses_override_the_directive() {
         let harness = Harness::default();
         harness.load("a", br#"[{"text": "loaded"}, {"text": "more"}]"#, 0).unwrap();
         assert_eq!(text(&harness.call(&json!({ARGUMENT: "[test_case_id=a]"}), 0).unwrap()), "loaded");
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_explained() {
+    fn a_call_without_a_response_gets_an_error_with_the_reason() {
         let harness = Harness::default();
         harness.load("weather_1", b"[]", 0).unwrap();
         let table = [
@@ -386,11 +386,11 @@ mod tests {
             let error = harness.call(&arguments, 0).unwrap_err().to_string();
             assert!(error.contains(expected), "{arguments}: {error}");
         }
-        assert_eq!(harness.names(), ["weather_1".into()], "what failed left nothing behind");
+        assert_eq!(harness.names(), ["weather_1".into()], "a failed call creates no queue");
     }
 
     #[test]
-    fn test_cases_that_are_done_or_old_make_room_and_others_do_not() {
+    fn only_finished_and_expired_test_cases_are_removed_for_others() {
         let limits = HarnessLimits { queues: 4, age: Duration::from_secs(1), ..HarnessLimits::default() };
         let harness = Harness::new(limits);
         for name in ["a", "b", "c", "d"] {

@@ -16,7 +16,7 @@ use crate::script::{Located, read};
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueuedResponse {
     /// The result or the error.
-    pub said: ResponseBody,
+    pub body: ResponseBody,
     /// The delay before it is sent.
     pub delay: Option<Delay>,
     /// The fault that it is sent with.
@@ -42,7 +42,7 @@ impl QueuedResponse {
 /// The keys of a response, parsed strictly. Their values are copied unchanged from the JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "only its being readable counts")]
+#[expect(dead_code, reason = "the fields are only parsed, for the check")]
 struct ResponseFields {
     text: Option<String>,
     content: Option<Vec<ContentBlock>>,
@@ -86,20 +86,20 @@ fn response(value: Value) -> Result<QueuedResponse, String> {
     let error = take(["error", "error"]);
     let meta = take(["meta", "_meta"]);
     let tool_args = take(["tool_args", "toolArgs"]);
-    let said = |one: &Option<Value>| one.is_some();
-    let parts = [&text, &content, &structured, &is_error, &meta, &tool_args].into_iter().any(said);
-    let kinds = usize::from(parts) + usize::from(said(&result)) + usize::from(said(&error));
+    let is_given = |one: &Option<Value>| one.is_some();
+    let parts = [&text, &content, &structured, &is_error, &meta, &tool_args].into_iter().any(is_given);
+    let kinds = usize::from(parts) + usize::from(is_given(&result)) + usize::from(is_given(&error));
     if kinds > 1 {
-        return Err("it is one of `error`, `result`, and everything else".to_owned());
+        return Err("`error`, `result` and the other keys exclude each other".to_owned());
     }
-    if said(&text) && said(&content) {
+    if is_given(&text) && is_given(&content) {
         return Err("`text` is short for `content`; write one of them".to_owned());
     }
     if kinds == 0 && written.fault.is_none() {
         let keys = "text, content, structured_content, is_error, result, error";
-        return Err(format!("it says nothing; write one of {keys}"));
+        return Err(format!("the response is empty; write one of {keys}"));
     }
-    let said = match (result, error) {
+    let body = match (result, error) {
         (Some(Value::Object(result)), _) => ResponseBody::Result(result),
         (_, Some(error)) => ResponseBody::Error(error_of(error)),
         (_, None) => {
@@ -121,7 +121,7 @@ fn response(value: Value) -> Result<QueuedResponse, String> {
             ResponseBody::Result(result)
         }
     };
-    Ok(QueuedResponse { said, delay: written.delay, fault: written.fault.map(|fault| fault.value) })
+    Ok(QueuedResponse { body, delay: written.delay, fault: written.fault.map(|fault| fault.value) })
 }
 
 /// Parses a response strictly, so that an unknown key is reported with the closest known one.
@@ -135,7 +135,7 @@ fn check(value: &Value) -> Result<ResponseFields, String> {
     };
     let written: ResponseFields = read("", &skeleton(value).to_string()).map_err(problem)?;
     if let Some(file) = written.content.iter().flatten().find_map(|block| block.file.as_ref()) {
-        return Err(format!("there are no files here, so {:?} cannot be read; write its bytes as `data`", file.value));
+        return Err(format!("a queued response cannot read the file {:?}; write its bytes as `data`", file.value));
     }
     if let Some(fault) = &written.fault {
         fault.check()?;
@@ -189,14 +189,14 @@ mod tests {
     }
 
     fn result(value: Value) -> Value {
-        match one(value).unwrap().said {
+        match one(value).unwrap().body {
             ResponseBody::Result(result) => Value::Object(result),
             ResponseBody::Error(error) => panic!("{error}"),
         }
     }
 
     #[test]
-    fn keys_of_the_protocol_change_their_case_and_no_others() {
+    fn only_keys_of_the_protocol_become_camel_case() {
         let given = json!({
             "content": [
                 {"type": "image", "data": "iVBOR", "mime_type": "image/png", "annotations": {"last_modified": "2025-01-01T00:00:00Z"}},
@@ -229,21 +229,21 @@ mod tests {
     }
 
     #[test]
-    fn text_is_never_a_template_and_every_letter_survives() {
+    fn text_is_never_a_template_and_keeps_every_character() {
         let odd = "{{ arguments.x }} \u{7f}\u{1F600}\u{2028}\u{0} [test_case_id=x] \"\\";
         assert_eq!(result(json!({"text": odd}))["content"], json!([{"type": "text", "text": odd}]));
         let escaped = br#"[{"text": "\ud83d\ude00\/"}]"#;
         let read = responses("t", escaped).unwrap();
-        assert_eq!(read[0].said, one(json!({"text": "\u{1F600}/"})).unwrap().said);
+        assert_eq!(read[0].body, one(json!({"text": "\u{1F600}/"})).unwrap().body);
         let large = responses("t", br#"[{"structured_content": {"n": 12345678901234567890, "f": 1.50}}]"#).unwrap();
-        let ResponseBody::Result(large) = &large[0].said else { panic!("no result") };
+        let ResponseBody::Result(large) = &large[0].body else { panic!("no result") };
         assert_eq!(large["structuredContent"].to_string(), r#"{"n":12345678901234567890,"f":1.5}"#);
     }
 
     #[test]
     fn errors_faults_and_delays_are_responses_too() {
         let error = one(json!({"error": {"code": -32000, "message": "down", "data": {"a_b": 1}}})).unwrap();
-        let ResponseBody::Error(error) = error.said else { panic!("no error") };
+        let ResponseBody::Error(error) = error.body else { panic!("no error") };
         assert_eq!((error.code, error.data.unwrap().as_str()), (-32000, r#"{"a_b":1}"#));
         let slow = one(json!({"text": "x", "delay": "20ms"})).unwrap();
         assert_eq!(slow.delay(1), Some(Duration::from_millis(20)));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said_with_the_number_of_the_response() {
+    fn an_invalid_response_is_an_error_with_its_number() {
         let table = [
             (json!({"txt": "x"}), "response 1 of test case \"t\": unknown key `txt`; did you mean `text`?"),
             (
@@ -265,12 +265,12 @@ mod tests {
                 "unknown key `mimetype`; did you mean",
             ),
             (json!({"content": [{"type": "picture"}]}), "unknown value `picture`"),
-            (json!({}), "it says nothing"),
+            (json!({}), "the response is empty"),
             (json!({"text": "a", "content": []}), "`text` is short for `content`"),
-            (json!({"text": "a", "error": {"code": 1, "message": "x"}}), "it is one of"),
+            (json!({"text": "a", "error": {"code": 1, "message": "x"}}), "exclude each other"),
             (
                 json!({"content": [{"type": "image", "file": "x.png", "mime_type": "image/png"}]}),
-                "there are no files here",
+                "cannot read the file \"x.png\"",
             ),
             (json!({"fault": {"exit": 300}}), "an exit status is from 0 to 255"),
             (json!("text"), "response 1"),

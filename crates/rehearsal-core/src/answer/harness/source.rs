@@ -29,7 +29,7 @@ impl AnswerSource for Arc<Harness> {
                 return Offer::Answer(Answer { written_for: WrittenFor::Newest, remarks: vec![text], ..answer });
             }
         };
-        let reply = match &taken.response.said {
+        let reply = match &taken.response.body {
             ResponseBody::Result(result) => Reply::Result(RawJson::from_value(&Value::Object(result.clone()))),
             ResponseBody::Error(error) => Reply::Error(error.clone()),
         };

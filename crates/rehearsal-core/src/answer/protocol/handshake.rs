@@ -27,7 +27,7 @@ pub struct Introduction {
     /// The members that only the result of `server/discover` has.
     discovered: Map<String, Value>,
     /// The version of a recorded handshake, with the capabilities that were declared there.
-    recorded_in: Option<(Revision, Map<String, Value>)>,
+    recorded_for: Option<(Revision, Map<String, Value>)>,
     /// The version that the recorded client requested.
     requested: Option<String>,
 }
@@ -42,8 +42,8 @@ impl Introduction {
     /// A server with this name and version, these capabilities and instructions.
     pub fn new(info: Option<Value>, capabilities: Map<String, Value>, instructions: Option<&str>) -> Introduction {
         let more = instructions.map(|text| ("instructions".to_owned(), text.into())).into_iter().collect();
-        let (discovered, recorded_in, requested) = Default::default();
-        Introduction { info: info.map(Arc::new), capabilities, more, discovered, recorded_in, requested }
+        let (discovered, recorded_for, requested) = Default::default();
+        Introduction { info: info.map(Arc::new), capabilities, more, discovered, recorded_for, requested }
     }
 
     /// The server's name and version.
@@ -58,35 +58,35 @@ impl Introduction {
             return None;
         }
         let Reply::Result(result) = &call.response.as_ref()?.message.as_response()?.reply else { return None };
-        let Value::Object(mut said) = result.value().ok()? else { return None };
-        let inside = said.get_mut("_meta").and_then(Value::as_object_mut);
+        let Value::Object(mut members) = result.value().ok()? else { return None };
+        let inside = members.get_mut("_meta").and_then(Value::as_object_mut);
         let inside = inside.and_then(|meta| meta.shift_remove(meta::SERVER_INFO));
-        let info = said.shift_remove("serverInfo").or(inside).filter(Value::is_object);
-        let capabilities = said.shift_remove("capabilities");
+        let info = members.shift_remove("serverInfo").or(inside).filter(Value::is_object);
+        let capabilities = members.shift_remove("capabilities");
         let mut discovered = Map::new();
         for key in ["supportedVersions", "ttlMs", "cacheScope"] {
-            discovered.extend(said.shift_remove(key).map(|value| (key.to_owned(), value)));
+            discovered.extend(members.shift_remove(key).map(|value| (key.to_owned(), value)));
         }
-        let agreed = said.shift_remove("protocolVersion");
+        let agreed = members.shift_remove("protocolVersion");
         let revision = match *method == Method::DISCOVER {
             true => Some(Revision::V2026_07_28),
             false => agreed.as_ref().and_then(Value::as_str).and_then(|version| version.parse().ok()),
         };
-        said.shift_remove("resultType");
-        if said.get("_meta").and_then(Value::as_object).is_some_and(Map::is_empty) {
-            said.shift_remove("_meta");
+        members.shift_remove("resultType");
+        if members.get("_meta").and_then(Value::as_object).is_some_and(Map::is_empty) {
+            members.shift_remove("_meta");
         }
         let capabilities = match capabilities {
             Some(Value::Object(capabilities)) => capabilities,
             Some(_) | None => Map::new(),
         };
-        let recorded_in = revision.map(|revision| (revision, capabilities.clone()));
+        let recorded_for = revision.map(|revision| (revision, capabilities.clone()));
         let requested = call.request.message.params().and_then(|params| params.field("protocolVersion")?.text());
         let info = Some(info.unwrap_or_else(unnamed).into());
-        Some(Introduction { info, capabilities, more: said, discovered, recorded_in, requested })
+        Some(Introduction { info, capabilities, more: members, discovered, recorded_for, requested })
     }
 
-    /// The same introduction with the capabilities of another one added.
+    /// Adds the capabilities of another introduction.
     #[must_use]
     pub fn with_capabilities_of(mut self, other: &Introduction) -> Introduction {
         add(&mut self.capabilities, &other.capabilities);
@@ -157,8 +157,9 @@ impl Introduction {
         legacy: &mut LegacyState,
         served: &[Revision],
     ) -> Result<Reply, ErrorReply> {
-        let settled = self.recorded_revision(request);
-        let revision = negotiate_client(request, legacy, settled.as_ref().map_or(served, std::slice::from_ref))?;
+        let recorded_revision = self.recorded_revision(request);
+        let revision =
+            negotiate_client(request, legacy, recorded_revision.as_ref().map_or(served, std::slice::from_ref))?;
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": {},
@@ -167,7 +168,7 @@ impl Introduction {
         self.add_more(&mut result);
         strip_result(Method::INITIALIZE.as_str(), &mut result, revision);
         result["capabilities"] = strip_capabilities(&self.capabilities, revision);
-        if let Some(declared) = self.recorded_in(revision) {
+        if let Some(declared) = self.recorded_for(revision) {
             result["serverInfo"] = (*self.info()).clone();
             self.add_more(&mut result);
             declare(&mut result, declared);
@@ -175,7 +176,7 @@ impl Introduction {
         Ok(Reply::Result(RawJson::from_value(&result)))
     }
 
-    /// `server/discover`: the same members without a negotiation.
+    /// `server/discover`: the members of `initialize`, without a negotiation.
     pub fn discover(&self, request: &IncomingRequest, served: &[Revision]) -> Reply {
         let revision = request.context.revision;
         let mut result = json!({
@@ -188,7 +189,7 @@ impl Introduction {
             result[key] = value.clone();
         }
         strip_result(Method::DISCOVER.as_str(), &mut result, revision);
-        if let Some(declared) = self.recorded_in(revision) {
+        if let Some(declared) = self.recorded_for(revision) {
             declare(&mut result, declared);
         }
         Reply::Result(RawJson::from_value(&result))
@@ -201,14 +202,14 @@ impl Introduction {
     }
 
     /// The recorded capabilities, if this is the recorded version. A client of that version gets them unchanged.
-    fn recorded_in(&self, revision: Revision) -> Option<&Map<String, Value>> {
-        self.recorded_in.as_ref().filter(|(recorded_in, _)| *recorded_in == revision).map(|(_, declared)| declared)
+    fn recorded_for(&self, revision: Revision) -> Option<&Map<String, Value>> {
+        self.recorded_for.as_ref().filter(|(recorded_for, _)| *recorded_for == revision).map(|(_, declared)| declared)
     }
 
     /// The version that the recorded server chose for a client that requested the same one.
     fn recorded_revision(&self, request: &IncomingRequest) -> Option<Revision> {
         let requested = request.params.get("protocolVersion").and_then(Value::as_str)?;
-        let (revision, _) = self.recorded_in.as_ref().filter(|_| self.requested.as_deref() == Some(requested))?;
+        let (revision, _) = self.recorded_for.as_ref().filter(|_| self.requested.as_deref() == Some(requested))?;
         Some(*revision)
     }
 

@@ -36,7 +36,7 @@ impl ListKind {
         [ListKind::Tools, ListKind::Resources, ListKind::ResourceTemplates, ListKind::Prompts];
 
     /// The list that a method requests.
-    pub fn of_method(method: &str) -> Option<ListKind> {
+    pub fn from_method(method: &str) -> Option<ListKind> {
         ListKind::ALL.into_iter().find(|kind| kind.method() == method)
     }
 
@@ -199,10 +199,10 @@ impl Lists {
 
     /// The listed elements in a version.
     pub fn listed(&self, kind: ListKind, revision: Revision) -> Vec<&str> {
-        self.written(kind, revision).iter().filter_map(Option::as_deref).collect()
+        self.serialized_items(kind, revision).iter().filter_map(Option::as_deref).collect()
     }
 
-    fn written(&self, kind: ListKind, revision: Revision) -> &[Option<String>] {
+    fn serialized_items(&self, kind: ListKind, revision: Revision) -> &[Option<String>] {
         self.written[kind as usize].get_or_init(revision, || {
             let write = |item: &ListItem| match &item.form {
                 ListedForm::Verbatim(value) => Some(value.to_string()),
@@ -221,7 +221,7 @@ impl Lists {
         surface: &Surface,
     ) -> Result<RawJson, ErrorReply> {
         let revision = request.context.revision;
-        let items = self.items[kind as usize].iter().zip(self.written(kind, revision));
+        let items = self.items[kind as usize].iter().zip(self.serialized_items(kind, revision));
         let offered = items.filter(|(item, _)| item.is_listed() && item.is_for(request));
         let shown: Vec<&String> = offered.filter_map(|(_, written)| written.as_ref()).collect();
         let size = self.page_size.unwrap_or(usize::MAX);

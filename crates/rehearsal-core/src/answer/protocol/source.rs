@@ -67,8 +67,8 @@ fn begin(request: &IncomingRequest, context: &mut AnswerContext<'_>) -> Result<O
             let filter = SubscriptionFilter::new(capabilities, &is_known, surface.has_tasks, request)?;
             Ok(Offer::Listen(filter, None))
         }
-        (era, method) if method.starts_with("tasks/") => about_task(request, era, surface),
-        (_, method) => match ListKind::of_method(method).zip(surface.lists.as_ref()) {
+        (era, method) if method.starts_with("tasks/") => task_request(request, era, surface),
+        (_, method) => match ListKind::from_method(method).zip(surface.lists.as_ref()) {
             Some((kind, lists)) => {
                 let page = lists.page(kind, request, surface)?;
                 Ok(Offer::Answer(Answer::protocol(Reply::Result(page))))
@@ -78,7 +78,7 @@ fn begin(request: &IncomingRequest, context: &mut AnswerContext<'_>) -> Result<O
     }
 }
 
-fn about_task(request: &IncomingRequest, era: Era, surface: &Surface) -> Result<Offer, ErrorReply> {
+fn task_request(request: &IncomingRequest, era: Era, surface: &Surface) -> Result<Offer, ErrorReply> {
     let method = request.method.as_str();
     let is_known = match era {
         Era::Legacy => {

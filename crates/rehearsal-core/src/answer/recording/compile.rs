@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::recorded::{EventPhase, RecordedExchange, ReplayEvent};
+use super::recorded_exchange::{EventPhase, RecordedExchange, ReplayEvent};
 use super::unmatched::Unmatched;
 use crate::answer::adapt::{adapt_notification, adapt_reply};
 use crate::answer::answer::{Answer, Provenance, WrittenFor};
@@ -84,7 +84,7 @@ pub struct ContinuedRound {
 
 impl ContinuedRound {
     /// The input round that a request continues; an error if its request state is invalid.
-    pub fn of(
+    pub fn from_request(
         request: &IncomingRequest,
         key: RequestKey,
         context: &AnswerContext<'_>,
@@ -129,8 +129,8 @@ impl RecordedAnswer {
     /// The answer, if the exchange is nothing but a request and its response.
     fn immediate(&self, request: &IncomingRequest) -> Option<Answer> {
         let [recorded] = self.rounds.as_slice() else { return None };
-        let asks = recorded.is_round() || request.context.era() == Era::Modern && recorded.requires_url();
-        let is_plain = recorded.is_plain() && self.pace == ReplayPace::None && !asks && self.instead.is_none();
+        let needs_input = recorded.is_round() || request.context.era() == Era::Modern && recorded.requires_url();
+        let is_plain = recorded.is_plain() && self.pace == ReplayPace::None && !needs_input && self.instead.is_none();
         is_plain.then(|| self.answer_in(request, recorded))
     }
 
@@ -163,7 +163,7 @@ impl RecordedAnswer {
             steps: Vec::new(),
             after: Vec::new(),
             body: None,
-            asked: 0,
+            request_count: 0,
             open: Vec::new(),
             named: Vec::new(),
             last: Duration::ZERO,
@@ -245,7 +245,7 @@ struct Compiler<'a> {
     after: Vec<CompiledStep>,
     body: Option<Answer>,
     /// How many server requests were compiled.
-    asked: usize,
+    request_count: usize,
     /// Server requests whose responses follow, each with the place and the time of the response.
     open: Vec<(u64, Duration, String)>,
     /// The names of all server requests by their ids.
@@ -270,12 +270,12 @@ impl Compiler<'_> {
         self.round = number;
         self.last = round.call.request.at;
         self.until = round.call.response.as_ref().map_or(u64::MAX, |response| response.seq);
-        self.events(&round.things, EventPhase::Before);
+        self.events(&round.events, EventPhase::Before);
         self.response(round, is_last);
         // The recorded server did not wait for the other responses.
         self.open.clear();
         let steps = std::mem::take(&mut self.steps);
-        self.events(&round.things, EventPhase::After);
+        self.events(&round.events, EventPhase::After);
         let after = std::mem::replace(&mut self.steps, steps);
         match is_last {
             true => self.after.extend(after),
@@ -283,17 +283,17 @@ impl Compiler<'_> {
         }
     }
 
-    fn events(&mut self, events: &[ReplayEvent], place: EventPhase) {
-        let mut events = events.iter().filter(|event| event.place == place).peekable();
+    fn events(&mut self, events: &[ReplayEvent], phase: EventPhase) {
+        let mut events = events.iter().filter(|event| event.phase == phase).peekable();
         while let Some(event) = events.next() {
-            match &event.what {
-                RelatedEvent::Entry(entry) => self.entry(entry, place),
+            match &event.event {
+                RelatedEvent::Entry(entry) => self.entry(entry, phase),
                 RelatedEvent::Call(call) if call.asker == Side::Server => {
                     self.await_before(call.request.seq);
                     self.wait(call.request.at);
                     let mut calls = vec![&**call];
                     // Since 2026-07-28 the requests before the first response are one input round.
-                    while let Some(ReplayEvent { what: RelatedEvent::Call(next), .. }) =
+                    while let Some(ReplayEvent { event: RelatedEvent::Call(next), .. }) =
                         events.peek().filter(|_| self.is_modern())
                     {
                         let first = calls.iter().filter_map(|call| call.response.as_ref()).map(|it| it.seq).min();
@@ -303,21 +303,21 @@ impl Compiler<'_> {
                         calls.push(next);
                         events.next();
                     }
-                    self.server_requests(&calls, place);
+                    self.server_requests(&calls, phase);
                 }
                 RelatedEvent::Call(_) => {}
             }
         }
     }
 
-    fn server_requests(&mut self, calls: &[&RecordedCall], place: EventPhase) {
+    fn server_requests(&mut self, calls: &[&RecordedCall], phase: EventPhase) {
         let mut requests = Vec::new();
         for call in calls {
             let is_awaited = call.response.as_ref().is_some_and(|response| response.seq < self.until);
             let request = self.server_request(call);
             // A client of 2026-07-28 must answer every input request, so it gets only those that the recorded server
             // waited for.
-            if !self.is_modern() || is_awaited && place == EventPhase::Before {
+            if !self.is_modern() || is_awaited && phase == EventPhase::Before {
                 requests.extend(self.supported(request));
             }
         }
@@ -330,11 +330,11 @@ impl Compiler<'_> {
     }
 
     fn server_request(&mut self, call: &RecordedCall) -> InputRequest {
-        self.asked += 1;
+        self.request_count += 1;
         let method = call.request.message.method().cloned().unwrap_or(Method::PING);
         let params = call.request.message.params().and_then(|params| params.value().ok());
         let params = params.filter(Value::is_object).unwrap_or_default();
-        let name = format!("question-{}", self.asked);
+        let name = format!("question-{}", self.request_count);
         if let Some(request) = call.request.message.as_request() {
             self.named.push((request.id.to_string(), name.clone()));
         }
@@ -356,7 +356,7 @@ impl Compiler<'_> {
         adapted
             .inspect_err(|why| {
                 let place = self.recorded.place();
-                self.remarks.push(format!("{place}: {why}; it goes on as recorded"));
+                self.remarks.push(format!("{place}: {why}; the replay continues as recorded"));
             })
             .ok()
     }
@@ -372,7 +372,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn entry(&mut self, entry: &Entry, place: EventPhase) {
+    fn entry(&mut self, entry: &Entry, phase: EventPhase) {
         self.await_before(entry.seq);
         if let EntryBody::ChannelEnded { .. } = &entry.what {
             self.wait(entry.at);
@@ -384,7 +384,7 @@ impl Compiler<'_> {
         let params = notification.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
         let step = match notification.method == Method::CANCELLED {
             true => self.cancellation(params),
-            false => self.notification(&notification.method, params, place),
+            false => self.notification(&notification.method, params, phase),
         };
         self.steps.push(step.unwrap_or(CompiledStep::Skipped));
     }
@@ -398,7 +398,7 @@ impl Compiler<'_> {
     }
 
     /// A notification in the client's version, if that version has it and the client requested it.
-    fn notification(&mut self, method: &Method, mut params: Value, place: EventPhase) -> Option<CompiledStep> {
+    fn notification(&mut self, method: &Method, mut params: Value, phase: EventPhase) -> Option<CompiledStep> {
         if let Some(progress) = self.progress.as_mut().filter(|_| *method == Method::PROGRESS) {
             params = progress.combine(self.round, params)?;
         }
@@ -413,7 +413,7 @@ impl Compiler<'_> {
             return change.is_in(context.revision).then_some(CompiledStep::Change(CompiledChange::Fixed(change)));
         }
         // Since 2026-07-28 no other notification is sent outside of a request.
-        if place == EventPhase::After && self.is_modern() {
+        if phase == EventPhase::After && self.is_modern() {
             return None;
         }
         let mut params = adapt_notification(method, params, from, context.revision)?;

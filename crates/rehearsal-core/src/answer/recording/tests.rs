@@ -25,20 +25,20 @@ fn call(asker: Side, seqs: (u64, u64), method: &str, params: Value, result: Valu
     RecordedCall { asker, request: placed(seqs.0, &request), response: Some(placed(seqs.1, &response)) }
 }
 
-fn told(seq: u64, method: &str, params: Value) -> ReplayEvent {
+fn notification(seq: u64, method: &str, params: Value) -> ReplayEvent {
     let message = Message::notification(Method::from(method), Some(&params)).unwrap();
     let what = EntryBody::Message { from: Side::Server, channel: Channel::MAIN, message, event_id: None };
     let entry = Entry::new(seq, Duration::from_millis(seq * 10), what);
-    ReplayEvent { what: RelatedEvent::Entry(entry), place: EventPhase::Before }
+    ReplayEvent { event: RelatedEvent::Entry(entry), phase: EventPhase::Before }
 }
 
-fn recorded(number: u32, call: RecordedCall, things: Vec<ReplayEvent>, revision: Revision) -> Arc<RecordedExchange> {
+fn recorded(number: u32, call: RecordedCall, events: Vec<ReplayEvent>, revision: Revision) -> Arc<RecordedExchange> {
     Arc::new(RecordedExchange {
         number,
         session: 0,
         place: "session a, call 1".into(),
         call,
-        things,
+        events,
         revision: Some(revision),
         adapted: Arc::default(),
     })
@@ -46,30 +46,30 @@ fn recorded(number: u32, call: RecordedCall, things: Vec<ReplayEvent>, revision:
 
 /// A booking with progress and an elicitation, recorded with a handshake.
 fn legacy() -> Vec<Arc<RecordedExchange>> {
-    let question = json!({"message": "Which day?", "requestedSchema": {"type": "object"}});
-    let asked = call(Side::Server, (3, 4), "elicitation/create", question, json!({"action": "accept"}));
-    let asked = ReplayEvent { what: RelatedEvent::Call(Box::new(asked)), place: EventPhase::Before };
-    let progress = |seq, far| told(seq, "notifications/progress", json!({"progressToken": 7, "progress": far}));
+    let elicitation = json!({"message": "Which day?", "requestedSchema": {"type": "object"}});
+    let server_request = call(Side::Server, (3, 4), "elicitation/create", elicitation, json!({"action": "accept"}));
+    let server_request = ReplayEvent { event: RelatedEvent::Call(Box::new(server_request)), phase: EventPhase::Before };
+    let progress = |seq, far| notification(seq, "notifications/progress", json!({"progressToken": 7, "progress": far}));
     let booked = json!({"content": [{"type": "text", "text": "booked"}]});
     let call = call(Side::Client, (1, 6), "tools/call", json!({"name": "book"}), booked);
-    vec![recorded(5, call, vec![progress(2, 1), asked, progress(5, 2)], Revision::V2025_11_25)]
+    vec![recorded(5, call, vec![progress(2, 1), server_request, progress(5, 2)], Revision::V2025_11_25)]
 }
 
 /// The booking since 2026-07-28: two rounds.
 fn modern() -> Vec<Arc<RecordedExchange>> {
     let requests = json!({"day": {"method": "elicitation/create", "params": {"message": "Which day?"}}});
-    let wanted = json!({"resultType": "input_required", "inputRequests": requests, "requestState": "s"});
+    let required = json!({"resultType": "input_required", "inputRequests": requests, "requestState": "s"});
     let booked = json!({
         "resultType": "complete", "content": [{"type": "text", "text": "booked"}],
         "_meta": {meta::SERVER_INFO: {"name": "s", "version": "1"}},
     });
-    let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), wanted);
+    let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), required);
     let second = call(Side::Client, (3, 4), "tools/call", json!({"name": "book", "requestState": "s"}), booked);
     let at = Revision::V2026_07_28;
     vec![recorded(5, first, Vec::new(), at), recorded(6, second, Vec::new(), at)]
 }
 
-fn asked(revision: Revision, more: Value) -> IncomingRequest {
+fn request(revision: Revision, more: Value) -> IncomingRequest {
     let mut params = json!({"name": "book", "_meta": {"progressToken": "mine"}});
     let capabilities = json!({"elicitation": {}});
     let mut memory = LegacyState::default();
@@ -92,7 +92,9 @@ struct Rounds(Vec<Arc<RecordedExchange>>, ReplayPace);
 impl AnswerSource for Rounds {
     fn begin(&self, request: &Arc<IncomingRequest>, context: &mut crate::answer::AnswerContext<'_>) -> Offer {
         let key = RequestIdentity::default().key(&request.method, Some(&request.params));
-        let Ok(continued) = ContinuedRound::of(request, key, context) else { return Offer::Pass(MatchDepth::Name) };
+        let Ok(continued) = ContinuedRound::from_request(request, key, context) else {
+            return Offer::Pass(MatchDepth::Name);
+        };
         let (rounds, server) = (self.0.clone(), json!({"name": "s"}).into());
         let answer = RecordedAnswer { rounds, key, server, pace: self.1, again: false, instead: None };
         answer.offer(request, continued.as_ref(), context)
@@ -100,13 +102,17 @@ impl AnswerSource for Rounds {
 
     fn closest(&self, request: &IncomingRequest, context: &mut crate::answer::AnswerContext<'_>) -> Option<Miss> {
         let key = RequestIdentity::default().key(&request.method, Some(&request.params));
-        let error = ContinuedRound::of(request, key, context).err()?;
+        let error = ContinuedRound::from_request(request, key, context).err()?;
         Some(Miss { error, is_remark: false })
     }
 }
 
 /// Every action until the answer, one per line, and the result.
-fn played(rounds: Vec<Arc<RecordedExchange>>, request: IncomingRequest, pace: ReplayPace) -> (Vec<String>, Value) {
+fn replayed_lines(
+    rounds: Vec<Arc<RecordedExchange>>,
+    request: IncomingRequest,
+    pace: ReplayPace,
+) -> (Vec<String>, Value) {
     let signer = StateSigner::new([7; 32]);
     let environment = Environment { now_ms: 1_000_000, signer: &signer };
     let chain = Chain::new(vec![Arc::new(Rounds(rounds, pace))]);
@@ -125,14 +131,14 @@ fn played(rounds: Vec<Arc<RecordedExchange>>, request: IncomingRequest, pace: Re
         match action {
             Action::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
             Action::Notify { method, params } => lines.push(format!("{method} {params}")),
-            Action::Ask(requests) => {
+            Action::RequestInput(requests) => {
                 for request in requests {
                     lines.push(format!("ask {} {}", request.method, request.params));
                     active.responder.set_input(&request.name, Ok(json!({"action": "decline"})));
                 }
             }
             Action::Reply(answer) => return (lines, result(answer.reply)),
-            Action::Await(_) => {}
+            Action::AwaitInput(_) => {}
             action => lines.push(format!("{action:?}")),
         }
         action = chain.next(&mut active, &request, &mut state, environment);
@@ -140,8 +146,8 @@ fn played(rounds: Vec<Arc<RecordedExchange>>, request: IncomingRequest, pace: Re
 }
 
 #[test]
-fn notifications_and_questions_come_before_the_answer_with_the_tokens_of_this_client() {
-    let (lines, result) = played(legacy(), asked(Revision::V2025_06_18, json!({})), ReplayPace::None);
+fn replayed_events_precede_the_answer_with_the_token_of_this_client() {
+    let (lines, result) = replayed_lines(legacy(), request(Revision::V2025_06_18, json!({})), ReplayPace::None);
     assert_eq!(
         lines,
         [
@@ -161,25 +167,29 @@ fn progress_of(rounds: &[&[f64]]) -> Vec<String> {
     let round = |(at, far): (usize, &&[f64])| {
         let seq = 10 * at as u64;
         let params = json!({"name": "book", "requestState": at.to_string()});
-        let goes_on = json!({"resultType": "input_required", "requestState": (at + 1).to_string()});
-        let result = if at < last { goes_on } else { json!({"resultType": "complete", "content": []}) };
+        let continued = json!({"resultType": "input_required", "requestState": (at + 1).to_string()});
+        let result = if at < last { continued } else { json!({"resultType": "complete", "content": []}) };
         let progress = |(nth, far): (u64, &f64)| {
             let number = if far.fract() == 0.0 { json!(*far as u64) } else { json!(far) };
-            told(seq + nth, "notifications/progress", json!({"progressToken": at, "progress": number, "total": 3}))
+            notification(
+                seq + nth,
+                "notifications/progress",
+                json!({"progressToken": at, "progress": number, "total": 3}),
+            )
         };
-        let things = (1..).zip(far.iter()).map(progress).collect();
+        let events = (1..).zip(far.iter()).map(progress).collect();
         let call = call(Side::Client, (seq, seq + 9), "tools/call", params, result);
-        recorded(5 + at as u32, call, things, Revision::V2026_07_28)
+        recorded(5 + at as u32, call, events, Revision::V2026_07_28)
     };
     let rounds = rounds.iter().enumerate().map(round).collect();
-    let (lines, _) = played(rounds, asked(Revision::V2025_06_18, json!({})), ReplayPace::None);
+    let (lines, _) = replayed_lines(rounds, request(Revision::V2025_06_18, json!({})), ReplayPace::None);
     let progress = lines.iter().filter_map(|line| line.strip_prefix("notifications/progress "));
     let far = |line: &str| serde_json::from_str::<Value>(line).unwrap();
     progress.map(far).map(|far| format!("{} of {}", far["progress"], far["total"])).collect()
 }
 
 #[test]
-fn progress_rises_through_all_the_rounds_of_one_call() {
+fn progress_increases_through_all_rounds_of_one_call() {
     assert_eq!(progress_of(&[&[1.0], &[1.0], &[1.0]]), ["1 of 3", "2 of 4", "3 of 5"]);
     assert_eq!(progress_of(&[&[0.5, 1.0], &[], &[0.5, 2.0]]), ["0.5 of 3", "1 of 3", "1.5 of 4", "3 of 4"]);
     // Progress that increases across rounds is unchanged.
@@ -190,17 +200,17 @@ fn progress_rises_through_all_the_rounds_of_one_call() {
 }
 
 #[test]
-fn a_form_is_asked_as_it_was_in_its_version_and_without_what_an_older_one_does_not_have() {
+fn a_form_is_unchanged_in_its_version_and_stripped_for_older_ones() {
     let fields = json!({"name": {"type": "string"}, "many": {"type": "array"}, "one": {"oneOf": []}});
     let form = json!({"type": "object", "properties": fields, "required": ["name", "many"]});
     let booked = |revision| {
-        let question = json!({"message": "Who?", "requestedSchema": form});
-        let question = call(Side::Server, (2, 3), "elicitation/create", question, json!({"action": "accept"}));
-        let question = ReplayEvent { what: RelatedEvent::Call(Box::new(question)), place: EventPhase::Before };
+        let elicitation = json!({"message": "Who?", "requestedSchema": form});
+        let elicitation = call(Side::Server, (2, 3), "elicitation/create", elicitation, json!({"action": "accept"}));
+        let elicitation = ReplayEvent { event: RelatedEvent::Call(Box::new(elicitation)), phase: EventPhase::Before };
         let call = call(Side::Client, (1, 4), "tools/call", json!({"name": "book"}), json!({"content": []}));
-        vec![recorded(5, call, vec![question], revision)]
+        vec![recorded(5, call, vec![elicitation], revision)]
     };
-    let lines = |from, to| played(booked(from), asked(to, json!({})), ReplayPace::None).0;
+    let lines = |from, to| replayed_lines(booked(from), request(to, json!({})), ReplayPace::None).0;
     let whole = format!(r#"ask elicitation/create {{"message":"Who?","requestedSchema":{form}}}"#);
     for same in [Revision::V2024_11_05, Revision::V2025_06_18, Revision::V2025_11_25] {
         assert_eq!(lines(same, same), [whole.as_str()], "{same}");
@@ -212,114 +222,114 @@ fn a_form_is_asked_as_it_was_in_its_version_and_without_what_an_older_one_does_n
 }
 
 #[test]
-fn what_was_declared_in_a_version_is_declared_in_it_again() {
+fn recorded_capabilities_are_declared_in_their_version() {
     let result = json!({"protocolVersion": "2025-06-18", "serverInfo": {"name": "s", "version": "1", "icons": []},
         "capabilities": {"tools": {}, "tasks": {"list": {}}, "ours": {}}});
-    let opened = call(Side::Client, (1, 2), "initialize", json!({"protocolVersion": "2025-06-18"}), result.clone());
-    let opening = Introduction::recorded(&opened).unwrap();
-    let said = |revision: Revision| {
+    let handshake = call(Side::Client, (1, 2), "initialize", json!({"protocolVersion": "2025-06-18"}), result.clone());
+    let introduction = Introduction::recorded(&handshake).unwrap();
+    let initialize_result = |revision: Revision| {
         let params = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
-        let asked = IncomingRequest { method: Method::INITIALIZE, params, ..asked(revision, json!({})) };
-        value(&opening.initialize(&asked, &mut LegacyState::default(), &Revision::ALL).unwrap())
+        let request = IncomingRequest { method: Method::INITIALIZE, params, ..request(revision, json!({})) };
+        value(&introduction.initialize(&request, &mut LegacyState::default(), &Revision::ALL).unwrap())
     };
-    assert_eq!(said(Revision::V2025_06_18), result);
-    let older = said(Revision::V2025_03_26);
+    assert_eq!(initialize_result(Revision::V2025_06_18), result);
+    let older = initialize_result(Revision::V2025_03_26);
     assert_eq!(older["capabilities"].get("tasks"), None, "{older}");
 }
 
 #[test]
-fn the_time_between_messages_is_kept_but_not_that_of_the_client() {
-    let (lines, _) = played(legacy(), asked(Revision::V2025_11_25, json!({})), ReplayPace::Times(2.0));
+fn replay_keeps_the_recorded_times_but_not_those_of_the_client() {
+    let (lines, _) = replayed_lines(legacy(), request(Revision::V2025_11_25, json!({})), ReplayPace::Times(2.0));
     let waits: Vec<_> = lines.iter().filter(|line| line.starts_with("wait")).collect();
     assert_eq!(waits, ["wait 20ms", "wait 20ms", "wait 20ms", "wait 20ms"]);
 }
 
 #[test]
-fn a_question_of_the_handshake_era_is_a_round_for_a_client_of_today() {
-    let (lines, first) = played(legacy(), asked(Revision::V2026_07_28, json!({})), ReplayPace::None);
+fn a_recorded_server_request_is_an_input_round_for_a_modern_client() {
+    let (lines, first) = replayed_lines(legacy(), request(Revision::V2026_07_28, json!({})), ReplayPace::None);
     assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":1}"#, "wait 50ms"]);
     assert_eq!(first["resultType"], "input_required");
     assert_eq!(first["inputRequests"]["question-1"]["method"], "elicitation/create");
     let again = json!({"requestState": first["requestState"], "inputResponses": {"question-1": {"action": "accept"}}});
-    let (lines, last) = played(legacy(), asked(Revision::V2026_07_28, again), ReplayPace::None);
+    let (lines, last) = replayed_lines(legacy(), request(Revision::V2026_07_28, again), ReplayPace::None);
     assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":2}"#, "wait 50ms"]);
     assert_eq!((&last["resultType"], &last["content"][0]["text"]), (&json!("complete"), &json!("booked")));
     let nothing = json!({"requestState": first["requestState"], "inputResponses": {}});
-    let (_, asked_again) = played(legacy(), asked(Revision::V2026_07_28, nothing), ReplayPace::None);
-    assert_eq!(asked_again["resultType"], "input_required");
+    let (_, repeated) = replayed_lines(legacy(), request(Revision::V2026_07_28, nothing), ReplayPace::None);
+    assert_eq!(repeated["resultType"], "input_required");
 }
 
 #[test]
-fn rounds_are_one_operation_for_a_client_of_the_handshake_era() {
-    let (lines, result) = played(modern(), asked(Revision::V2025_11_25, json!({})), ReplayPace::None);
+fn recorded_rounds_are_one_call_for_a_legacy_client() {
+    let (lines, result) = replayed_lines(modern(), request(Revision::V2025_11_25, json!({})), ReplayPace::None);
     assert_eq!(lines, [r#"ask elicitation/create {"message":"Which day?"}"#]);
     assert_eq!(result, json!({"content": [{"type": "text", "text": "booked"}]}));
 }
 
 #[test]
-fn rounds_are_rounds_for_a_client_of_today() {
-    let (_, first) = played(modern(), asked(Revision::V2026_07_28, json!({})), ReplayPace::None);
+fn recorded_rounds_are_rounds_for_a_modern_client() {
+    let (_, first) = replayed_lines(modern(), request(Revision::V2026_07_28, json!({})), ReplayPace::None);
     assert_eq!(first["inputRequests"]["day"]["params"]["message"], "Which day?");
     let again = json!({"requestState": first["requestState"], "inputResponses": {"day": {"action": "accept"}}});
-    let (_, last) = played(modern(), asked(Revision::V2026_07_28, again), ReplayPace::None);
+    let (_, last) = replayed_lines(modern(), request(Revision::V2026_07_28, again), ReplayPace::None);
     assert_eq!(last, modern()[1].reply().map(value).unwrap());
 }
 
 #[test]
-fn every_round_is_asked_though_all_of_them_have_the_same_name_for_it() {
+fn rounds_with_the_same_input_name_are_all_sent() {
     let rounds = || {
-        let asks = |message: &str| {
-            let question = json!({"method": "elicitation/create", "params": {"message": message}});
-            json!({"resultType": "input_required", "inputRequests": {"q": question}, "requestState": message})
+        let required = |message: &str| {
+            let elicitation = json!({"method": "elicitation/create", "params": {"message": message}});
+            json!({"resultType": "input_required", "inputRequests": {"q": elicitation}, "requestState": message})
         };
-        let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), asks("Which day?"));
+        let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), required("Which day?"));
         let second = json!({"name": "book", "requestState": "Which day?"});
-        let second = call(Side::Client, (3, 4), "tools/call", second, asks("Which month?"));
+        let second = call(Side::Client, (3, 4), "tools/call", second, required("Which month?"));
         let third = json!({"name": "book", "requestState": "Which month?"});
         let done = json!({"resultType": "complete", "content": []});
         let third = call(Side::Client, (5, 6), "tools/call", third, done);
         let calls = (5..).zip([first, second, third]);
         calls.map(|(number, call)| recorded(number, call, Vec::new(), Revision::V2026_07_28)).collect::<Vec<_>>()
     };
-    let (mut more, mut heard) = (json!({}), Vec::new());
+    let (mut more, mut messages) = (json!({}), Vec::new());
     loop {
-        let (_, result) = played(rounds(), asked(Revision::V2026_07_28, more), ReplayPace::None);
+        let (_, result) = replayed_lines(rounds(), request(Revision::V2026_07_28, more), ReplayPace::None);
         if result["resultType"] == "complete" {
             break;
         }
-        heard.push(result["inputRequests"]["q"]["params"]["message"].clone());
+        messages.push(result["inputRequests"]["q"]["params"]["message"].clone());
         more = json!({"requestState": result["requestState"], "inputResponses": {"q": {"action": "accept"}}});
     }
-    assert_eq!(heard, ["Which day?", "Which month?"]);
+    assert_eq!(messages, ["Which day?", "Which month?"]);
 }
 
 #[test]
-fn what_a_client_has_answered_of_a_round_it_is_not_asked_again() {
+fn input_that_a_client_has_sent_is_not_requested_again() {
     let rounds = || {
-        let question = json!({"method": "elicitation/create", "params": {"message": "?"}});
-        let asks = json!({"a": question, "b": question, "c": question});
-        let asks = json!({"resultType": "input_required", "inputRequests": asks, "requestState": "s"});
-        let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), asks);
+        let elicitation = json!({"method": "elicitation/create", "params": {"message": "?"}});
+        let required = json!({"a": elicitation, "b": elicitation, "c": elicitation});
+        let required = json!({"resultType": "input_required", "inputRequests": required, "requestState": "s"});
+        let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), required);
         let second = json!({"name": "book", "requestState": "s"});
         let done = json!({"resultType": "complete", "content": []});
         let second = call(Side::Client, (3, 4), "tools/call", second, done);
         let at = Revision::V2026_07_28;
         vec![recorded(5, first, Vec::new(), at), recorded(6, second, Vec::new(), at)]
     };
-    let (mut more, mut asked_for) = (json!({}), Vec::new());
+    let (mut more, mut names) = (json!({}), Vec::new());
     loop {
-        let (_, result) = played(rounds(), asked(Revision::V2026_07_28, more), ReplayPace::None);
-        let Some(questions) = result["inputRequests"].as_object() else { break };
-        asked_for.push(questions.keys().cloned().collect::<String>());
-        let first = questions.keys().next().unwrap();
+        let (_, result) = replayed_lines(rounds(), request(Revision::V2026_07_28, more), ReplayPace::None);
+        let Some(requests) = result["inputRequests"].as_object() else { break };
+        names.push(requests.keys().cloned().collect::<String>());
+        let first = requests.keys().next().unwrap();
         more = json!({"requestState": result["requestState"], "inputResponses": {first: {"action": "accept"}}});
     }
-    assert_eq!(asked_for, ["abc", "bc", "c"]);
+    assert_eq!(names, ["abc", "bc", "c"]);
 }
 
 #[test]
 fn a_request_state_that_was_never_sent_is_refused() {
-    let request = Arc::new(asked(Revision::V2026_07_28, json!({"requestState": "s"})));
+    let request = Arc::new(request(Revision::V2026_07_28, json!({"requestState": "s"})));
     let (signer, chain) = (StateSigner::new([7; 32]), Chain::new(vec![Arc::new(Rounds(legacy(), ReplayPace::None))]));
     let environment = Environment { now_ms: 0, signer: &signer };
     let mut state = ConnectionState::default();
@@ -336,7 +346,7 @@ fn value(reply: &Reply) -> Value {
 }
 
 #[test]
-fn an_answer_is_said_in_the_version_of_the_client() {
+fn a_reply_is_adapted_to_the_version_of_the_client() {
     let info = json!({"name": "s", "version": "1"});
     let newest =
         json!({"tools": [{"name": "t", "title": "T", "inputSchema": {}}], "resultType": "complete", "ttlMs": 5});

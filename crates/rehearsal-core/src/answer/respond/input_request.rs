@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::answer::WrittenFor;
 use crate::answer::request_context::RequestContext;
-use crate::answer::script::{CompileContext, ObjectBuilder, TemplateScope, TemplateValue, Templates, meant};
+use crate::answer::script::{CompileContext, ObjectBuilder, TemplateScope, TemplateValue, Templates, parsed_or_report};
 use crate::matcher::Schema;
 use crate::message::{ErrorReply, Message, Method, RequestId};
 use crate::protocol::{Era, Revision, code, meta};
@@ -44,12 +44,12 @@ impl InputRequest {
     /// The entries of an `inputRequests` member.
     pub(in crate::answer) fn from_entries(requests: Option<&Value>) -> Vec<InputRequest> {
         let requests = requests.and_then(Value::as_object).into_iter().flatten();
-        let question = |(name, request): (&String, &Value)| {
+        let input_request = |(name, request): (&String, &Value)| {
             let method = request.get("method").and_then(Value::as_str)?.into();
             let params = request.get("params").cloned().unwrap_or_default();
             Some(InputRequest { name: name.clone(), method, params })
         };
-        requests.filter_map(question).collect()
+        requests.filter_map(input_request).collect()
     }
 
     /// The JSON-RPC request, with further members in `_meta`. If it has a progress token, its id is the new token.
@@ -94,7 +94,7 @@ impl InputRequest {
     /// A request of a recorded or live server, in this client's version; `Err` is the reason why the client cannot get it.
     pub fn adapted(mut self, context: &RequestContext, from: Option<Revision>) -> Result<InputRequest, String> {
         let is_same = from == Some(context.revision);
-        if let Some(kind) = InputKind::of(&self.method, &self.params) {
+        if let Some(kind) = InputKind::from_request(&self.method, &self.params) {
             // A server sent it in this version, so it may be sent again, even if the version does not define it.
             let since = if is_same { Revision::V2024_11_05 } else { kind.since(None) };
             if let Some(missing) = kind.missing_capability(since, context) {
@@ -126,9 +126,9 @@ impl InputRequest {
             self.params["elicitationId"] = self.name.as_str().into();
         }
         if self.params.is_object() {
-            let mut asked = json!({"method": self.method.as_str(), "params": self.params});
-            strip_unknown("InputRequest", &mut asked, context.revision);
-            self.params = asked["params"].take();
+            let mut request = json!({"method": self.method.as_str(), "params": self.params});
+            strip_unknown("InputRequest", &mut request, context.revision);
+            self.params = request["params"].take();
         }
         Ok(self)
     }
@@ -200,21 +200,21 @@ impl InputRequestTemplate {
         name: &str,
         ask: &InputRequestEntry,
         at: Span,
-        shop: &mut CompileContext<'_>,
+        context: &mut CompileContext<'_>,
     ) -> InputRequestTemplate {
         let mut fields = ObjectBuilder::new();
         let (mut form, mut elicitation_id) = (None, None);
         let kind = match ask {
             InputRequestEntry::Request { method, params } => {
-                return InputRequestTemplate::exactly(name, method, params.as_ref(), at, shop);
+                return InputRequestTemplate::compile_verbatim(name, method, params.as_ref(), at, context);
             }
             InputRequestEntry::Elicitation(written) => {
-                form = written.requested_schema.as_ref().and_then(|schema| meant(schema, shop.problems));
+                form = written.requested_schema.as_ref().and_then(|schema| parsed_or_report(schema, context.problems));
                 elicitation_id = written.elicitation_id.clone();
-                elicitation(written, &mut fields, at, shop)
+                elicitation(written, &mut fields, at, context)
             }
             InputRequestEntry::Sampling(written) => {
-                sampling(written, &mut fields, at, shop);
+                sampling(written, &mut fields, at, context);
                 InputKind::Model
             }
             InputRequestEntry::Roots => InputKind::Roots,
@@ -236,20 +236,20 @@ impl InputRequestTemplate {
     }
 
     /// An input request that is sent unchanged in every version.
-    fn exactly(
+    fn compile_verbatim(
         name: &str,
         method: &str,
         params: Option<&Map<String, Value>>,
         at: Span,
-        shop: &mut CompileContext<'_>,
+        context: &mut CompileContext<'_>,
     ) -> InputRequestTemplate {
         let method = Method::from(method);
         let written = params.map_or(Value::Null, |params| Value::Object(params.clone()));
         InputRequestTemplate {
             name: name.to_owned(),
-            kind: InputKind::of(&method, &written),
+            kind: InputKind::from_request(&method, &written),
             method,
-            params: params.map_or(TemplateValue::Fixed(Value::Null), |params| shop.object(at, params)),
+            params: params.map_or(TemplateValue::Fixed(Value::Null), |params| context.object(at, params)),
             written_for: WrittenFor::Verbatim,
             form: written.get("requestedSchema").and_then(|schema| Schema::compile(schema).ok()),
             elicitation_id: None,
@@ -306,7 +306,7 @@ impl InputRequestTemplate {
 
 impl InputKind {
     /// The feature of the client that an input request uses; `None` if it needs no capability.
-    fn of(method: &Method, params: &Value) -> Option<InputKind> {
+    fn from_request(method: &Method, params: &Value) -> Option<InputKind> {
         match method.as_str() {
             "elicitation/create" if params.get("mode").is_some_and(|mode| mode == "url") => Some(InputKind::Url),
             "elicitation/create" => Some(InputKind::Form),
@@ -347,8 +347,7 @@ impl InputKind {
     fn missing_capability(self, since: Revision, context: &RequestContext) -> Option<MissingCapability> {
         let capability = self.capability();
         if context.revision < since {
-            let why =
-                format!("{capability} like this exists since {since}, and this client speaks {}", context.revision);
+            let why = format!("{capability} like this exists since {since}, and this client uses {}", context.revision);
             return Some(MissingCapability { capability, mode: None, why });
         }
         let declared = context.capabilities.get(capability).filter(|declared| declared.is_object());
@@ -399,22 +398,22 @@ fn elicitation(
     written: &Elicitation,
     fields: &mut ObjectBuilder,
     at: Span,
-    shop: &mut CompileContext<'_>,
+    context: &mut CompileContext<'_>,
 ) -> InputKind {
-    let message = shop.text_template(written.message.at, &written.message);
+    let message = context.text_template(written.message.at, &written.message);
     match &written.url {
         Some(url) => {
             fields.fixed("mode", "url");
-            fields.draft("message", message);
-            let url = shop.text_template(at, url);
-            fields.draft("url", url);
+            fields.template("message", message);
+            let url = context.text_template(at, url);
+            fields.template("url", url);
             InputKind::Url
         }
         None => {
             if written.mode.is_some() {
                 fields.fixed("mode", "form");
             }
-            fields.draft("message", message);
+            fields.template("message", message);
             let empty = || json!({"type": "object", "properties": {}});
             let schema = written.requested_schema.as_ref().map_or_else(empty, |schema| schema.written.clone());
             fields.fixed("requestedSchema", schema);
@@ -423,11 +422,11 @@ fn elicitation(
     }
 }
 
-fn sampling(written: &Sampling, fields: &mut ObjectBuilder, at: Span, shop: &mut CompileContext<'_>) {
+fn sampling(written: &Sampling, fields: &mut ObjectBuilder, at: Span, context: &mut CompileContext<'_>) {
     let messages = match (&written.messages, &written.prompt) {
-        (Some(messages), _) => TemplateValue::list(messages.iter().map(|message| shop.value(at, message)).collect()),
+        (Some(messages), _) => TemplateValue::list(messages.iter().map(|message| context.value(at, message)).collect()),
         (None, Some(prompt)) => {
-            let text = shop.text_template(prompt.at, prompt);
+            let text = context.text_template(prompt.at, prompt);
             let block = vec![("type".to_owned(), TemplateValue::Fixed("text".into())), ("text".to_owned(), text)];
             let message = vec![
                 ("role".to_owned(), TemplateValue::Fixed("user".into())),
@@ -437,15 +436,15 @@ fn sampling(written: &Sampling, fields: &mut ObjectBuilder, at: Span, shop: &mut
         }
         (None, None) => TemplateValue::Fixed(json!([])),
     };
-    fields.draft("messages", messages);
+    fields.template("messages", messages);
     if let Some(system_prompt) = &written.system_prompt {
-        let system_prompt = shop.text_template(system_prompt.at, system_prompt);
-        fields.draft("systemPrompt", system_prompt);
+        let system_prompt = context.text_template(system_prompt.at, system_prompt);
+        fields.template("systemPrompt", system_prompt);
     }
     fields.fixed("maxTokens", written.max_tokens);
     for (key, value) in written.more.iter().flatten() {
-        let value = shop.value(at, value);
-        fields.draft(key, value);
+        let value = context.value(at, value);
+        fields.template(key, value);
     }
 }
 
@@ -468,10 +467,10 @@ fn is_choice(field: &Value) -> bool {
 fn strip_choices(schema: &mut Value) {
     let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
     fields.values_mut().for_each(titles_to_enum_names);
-    let forgotten: Vec<String> = fields.iter().filter(|(_, it)| is_choice(it)).map(|(name, _)| name.clone()).collect();
-    fields.retain(|name, _| !forgotten.contains(name));
+    let removed: Vec<String> = fields.iter().filter(|(_, it)| is_choice(it)).map(|(name, _)| name.clone()).collect();
+    fields.retain(|name, _| !removed.contains(name));
     if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
-        required.retain(|name| !forgotten.iter().any(|it| name == it));
+        required.retain(|name| !removed.iter().any(|it| name == it));
     }
 }
 

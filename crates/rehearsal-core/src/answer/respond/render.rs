@@ -64,9 +64,9 @@ impl StepResponder {
     /// A result in the client's version, unless it breaks the tool's output schema and the mock is strict.
     fn rendered(&self, result: Value, form: WrittenFor) -> Result<RenderedResult, String> {
         let Basis::Script(script) = &self.basis else { return Err("a recording renders no results".to_owned()) };
-        let remark = match script.target.objection(&result) {
+        let remark = match script.target.output_mismatch(&result) {
             Some(why) if script.target.validate == Validate::Strict => return Err(why),
-            why => why.map(|why| self.about(&why).into()),
+            why => why.map(|why| self.with_provenance(&why).into()),
         };
         let (method, revision) = (&self.request.method, self.request.context.revision);
         let mut result = result;
@@ -96,7 +96,7 @@ impl StepResponder {
     }
 
     /// `tool add, an object with {a: 2}: why`
-    fn about(&self, why: &str) -> String {
+    fn with_provenance(&self, why: &str) -> String {
         use crate::answer::answer::Provenance;
         use crate::answer::responder::Responder;
         match self.provenance() {
@@ -118,7 +118,7 @@ impl StepResponder {
 
     /// The internal error for a mistake in the mock file, with a remark for its author.
     pub(super) fn broken_answer(&self, why: &str) -> Answer {
-        let why = self.about(why);
+        let why = self.with_provenance(why);
         let mut answer = self.answer(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why.clone())));
         answer.remarks.push(why);
         answer

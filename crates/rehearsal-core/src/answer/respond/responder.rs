@@ -60,7 +60,7 @@ enum Position {
     Work,
     Step(usize),
     /// At a step whose input requests were sent, and may have responses by now.
-    Asked(usize),
+    Requested(usize),
     /// At a step after the reply.
     After(usize),
     End,
@@ -99,7 +99,7 @@ impl StepResponder {
         let number = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default();
         self.path = round["path"].as_array().into_iter().flatten().map(number).collect();
         self.position = match (number(&round["step"]), &round["asked"]) {
-            (step, Value::Bool(true)) => Position::Asked(step),
+            (step, Value::Bool(true)) => Position::Requested(step),
             (step, _) => Position::Step(step),
         };
         self.inputs = round["inputs"].as_object().cloned().unwrap_or_default();
@@ -154,11 +154,11 @@ impl StepResponder {
     }
 
     fn step(&mut self, index: usize, step: &CompiledStep, context: &mut AnswerContext<'_>) -> Option<Action> {
-        let is_asked = self.position == Position::Asked(index);
+        let is_requested = self.position == Position::Requested(index);
         self.position = Position::Step(index + 1);
         let done = match step {
             CompiledStep::Ask(templates, on_decline) => {
-                if !is_asked {
+                if !is_requested {
                     self.round += 1;
                     // Earlier input under the same name belongs to another request.
                     templates.iter().for_each(|template| drop(self.inputs.shift_remove(&template.name)));
@@ -167,7 +167,7 @@ impl StepResponder {
             }
             CompiledStep::Round(round) => {
                 self.round += 1;
-                Ok(self.recorded_round(index, round, is_asked, context))
+                Ok(self.recorded_round(index, round, is_requested, context))
             }
             CompiledStep::EmptyRound if self.era() == Era::Modern && !self.in_task => {
                 Ok(Some(self.input_required(&[], None, context)))
@@ -205,8 +205,8 @@ impl StepResponder {
                     ChangeNotice::Resource(self.render(uri)?.as_str().unwrap_or_default().to_owned())
                 }
             }))),
-            CompiledStep::Send(requests) => Ok(Some(Action::Ask(requests.clone()))),
-            CompiledStep::Await(names) => Ok(Some(Action::Await(names.clone()))),
+            CompiledStep::Send(requests) => Ok(Some(Action::RequestInput(requests.clone()))),
+            CompiledStep::Await(names) => Ok(Some(Action::AwaitInput(names.clone()))),
             CompiledStep::CancelInput(name, params) => Ok(Some(Action::CancelInput(name.clone(), params.clone()))),
             CompiledStep::Set(fields) => self.change_state(fields, |state, key, value| state.set(key, value)),
             CompiledStep::Append(fields) => self.change_state(fields, |state, key, value| state.append(key, value)),
@@ -279,7 +279,7 @@ impl StepResponder {
                     self.inputs.insert(template.name.clone(), Value::Null);
                 }
                 Some(input) if at_once => {
-                    let why = format!("the client's answer to {} makes no sense: {input}", template.name);
+                    let why = format!("the client's response to {} is invalid: {input}", template.name);
                     return Ok(Some(self.input_failure(&why)));
                 }
                 // 2026-07-28 requires that the input is requested again.
@@ -311,10 +311,10 @@ impl StepResponder {
             })
         };
         let requests = missing.iter().map(render).collect::<Result<Vec<_>, _>>()?;
-        self.position = Position::Asked(index);
+        self.position = Position::Requested(index);
         if at_once || self.in_task {
             self.awaited = requests.iter().map(|request| request.name.clone()).collect();
-            return Ok(Some(Action::Ask(requests)));
+            return Ok(Some(Action::RequestInput(requests)));
         }
         Ok(Some(self.input_required(&requests, None, context)))
     }
@@ -324,29 +324,29 @@ impl StepResponder {
         &mut self,
         index: usize,
         round: &RecordedRound,
-        is_asked: bool,
+        is_requested: bool,
         context: &mut AnswerContext<'_>,
     ) -> Option<Action> {
         let names = round.requests.iter().map(|request| &request.name);
         if self.era() == Era::Legacy {
-            if is_asked || round.requests.is_empty() {
+            if is_requested || round.requests.is_empty() {
                 return None;
             }
-            self.position = Position::Asked(index);
+            self.position = Position::Requested(index);
             self.awaited = names.cloned().collect();
-            return Some(Action::Ask(round.requests.clone()));
+            return Some(Action::RequestInput(round.requests.clone()));
         }
         for name in names.clone() {
             self.inputs.extend(self.offered.shift_remove(name).map(|input| (name.clone(), input)));
         }
         let missing: Vec<_> =
             round.requests.iter().filter(|request| !self.inputs.contains_key(&request.name)).cloned().collect();
-        if missing.is_empty() && (is_asked || !round.requests.is_empty()) {
+        if missing.is_empty() && (is_requested || !round.requests.is_empty()) {
             // A later round may use the same names for other requests.
             names.for_each(|name| drop(self.inputs.shift_remove(name)));
             return None;
         }
-        self.position = Position::Asked(index);
+        self.position = Position::Requested(index);
         Some(self.input_required(&missing, round.result.as_ref(), context))
     }
 
@@ -357,16 +357,16 @@ impl StepResponder {
         recorded: Option<&Value>,
         context: &mut AnswerContext<'_>,
     ) -> Action {
-        let (step, is_asked) = match self.position {
+        let (step, is_requested) = match self.position {
             Position::Step(step) => (step, false),
-            Position::Asked(step) => (step, true),
+            Position::Requested(step) => (step, true),
             Position::Start | Position::Task | Position::Work | Position::After(_) | Position::End => (0, false),
         };
         let round = json!({
             "of": self.basis.round_owner(),
             "path": self.path,
             "step": step,
-            "asked": is_asked,
+            "asked": is_requested,
             "call": self.basis.call(),
             "inputs": self.inputs,
         });
@@ -466,10 +466,10 @@ impl Responder for StepResponder {
                 return self.input_failure(&why);
             }
             if !self.awaited.is_empty() {
-                return Action::Await(std::mem::take(&mut self.awaited));
+                return Action::AwaitInput(std::mem::take(&mut self.awaited));
             }
             let Some(answer) = at_path(&root, &self.path) else {
-                return self.error(invalid("the answer that this request continues is gone".to_owned()));
+                return self.error(invalid("the answer that this request continues no longer exists".to_owned()));
             };
             match self.position {
                 Position::Start => {
@@ -503,7 +503,7 @@ impl Responder for StepResponder {
                         return Action::Wait(after);
                     }
                 }
-                Position::Step(index) | Position::Asked(index) => {
+                Position::Step(index) | Position::Requested(index) => {
                     let action = match answer.steps.get(index) {
                         Some(step) => self.step(index, step, context),
                         None => self.end(answer),
@@ -528,10 +528,10 @@ impl Responder for StepResponder {
         match (input, &self.basis) {
             (Ok(input), _) => drop(self.offered.insert(name.to_owned(), input)),
             (Err(why), Basis::Recording(recording)) => {
-                self.remarks.push(format!("{}: {why}; it goes on as recorded", recording.place));
+                self.remarks.push(format!("{}: {why}; the replay continues as recorded", recording.place));
             }
             (Err(why), Basis::Script(_)) => {
-                let Position::Asked(index) = self.position else { return };
+                let Position::Requested(index) = self.position else { return };
                 match self.current().and_then(|answer| answer.steps.get(index)) {
                     Some(CompiledStep::Ask(_, OnDecline::IsNull)) => {
                         self.offered.insert(name.to_owned(), Value::Null);

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::answer_target::{AnswerTarget, CompiledArgument, CompiledTemplate, CompiledTool, Details, TargetKind};
 use super::compile::{RuleOwner, rule_name};
+use super::conditions::{CompiledConditions, parsed_or_report, when};
 use super::content::{CompileContext, ObjectBuilder, annotations, icons, ordered, tool_annotations};
-use super::given::{CompiledConditions, meant, when};
 use super::rule::{CompiledRule, CompiledRules, SequencedAnswer};
-use super::target::{AnswerTarget, CompiledArgument, CompiledTemplate, CompiledTool, Details, TargetKind};
 use super::template::TemplateValue;
 use super::uri_template::UriTemplate;
 use crate::answer::fault::FaultRules;
@@ -19,20 +19,20 @@ use crate::script::mock::{self, AnswerRule, ContentsEntry, FaultRule, MockFile, 
 use crate::script::{Located, ScriptProblem, WithKeyOrder};
 
 /// Compiles the targets of a file.
-pub(super) fn compile_targets(file: &MockFile, shop: &mut CompileContext<'_>) -> Vec<(TargetKind, AnswerTarget)> {
+pub(super) fn compile_targets(file: &MockFile, context: &mut CompileContext<'_>) -> Vec<(TargetKind, AnswerTarget)> {
     let validate = file.validate.unwrap_or_default();
     let mut all = Vec::new();
-    all.extend(file.tools.iter().map(|it| (TargetKind::Tool, tool(it, validate, shop))));
-    all.extend(file.resources.iter().map(|it| (TargetKind::Resource, resource(it, validate, shop))));
+    all.extend(file.tools.iter().map(|it| (TargetKind::Tool, tool(it, validate, context))));
+    all.extend(file.resources.iter().map(|it| (TargetKind::Resource, resource(it, validate, context))));
     let templates = file.resource_templates.iter();
-    all.extend(templates.filter_map(|it| Some((TargetKind::ResourceTemplate, template(it, validate, shop)?))));
-    all.extend(file.prompts.iter().map(|it| (TargetKind::Prompt, prompt(it, validate, shop))));
-    all.extend(file.requests.iter().map(|it| (TargetKind::Method, method(it, shop))));
+    all.extend(templates.filter_map(|it| Some((TargetKind::ResourceTemplate, template(it, validate, context)?))));
+    all.extend(file.prompts.iter().map(|it| (TargetKind::Prompt, prompt(it, validate, context))));
+    all.extend(file.requests.iter().map(|it| (TargetKind::Method, method(it, context))));
     all
 }
 
-pub(super) fn faults(written: &[FaultRule], shop: &mut CompileContext<'_>) -> FaultRules {
-    FaultRules::compile(written, &mut shop.numbers.faults, shop.problems)
+pub(super) fn faults(written: &[FaultRule], context: &mut CompileContext<'_>) -> FaultRules {
+    FaultRules::compile(written, &mut context.numbers.faults, context.problems)
 }
 
 fn next(number: &mut usize) -> usize {
@@ -53,13 +53,13 @@ fn listed_form<T>(
     }
 }
 
-fn rules(written: &[AnswerRule], owner: &RuleOwner<'_>, shop: &mut CompileContext<'_>) -> CompiledRules {
-    let (mut rules, mut turns) = (Vec::with_capacity(written.len() + 1), Vec::with_capacity(written.len() + 1));
+fn rules(written: &[AnswerRule], owner: &RuleOwner<'_>, context: &mut CompileContext<'_>) -> CompiledRules {
+    let (mut rules, mut answers) = (Vec::with_capacity(written.len() + 1), Vec::with_capacity(written.len() + 1));
     for (at, rule) in written.iter().enumerate() {
-        let when = when(rule.when.as_ref(), shop.problems);
-        let given = CompiledConditions::compile(rule.given.as_ref(), shop.problems);
+        let when = when(rule.when.as_ref(), context.problems);
+        let given = CompiledConditions::compile(rule.given.as_ref(), context.problems);
         let name = rule_name(rule, when.as_ref(), &given, at);
-        let (number, start, several) = (next(&mut shop.numbers.rules), turns.len(), rule.in_turn.len());
+        let (number, start, several) = (next(&mut context.numbers.rules), answers.len(), rule.in_turn.len());
         let mut until = 0_u64;
         for (at, answer) in rule.answers_in_turn().enumerate() {
             let name = match &answer.name {
@@ -68,27 +68,27 @@ fn rules(written: &[AnswerRule], owner: &RuleOwner<'_>, shop: &mut CompileContex
                 None => format!("{name} ({} of {several})", at + 1).into(),
             };
             until = until.saturating_add(answer.times.as_ref().map_or(1, |times| times.value));
-            let answer = CompiledAnswer::compile(answer, owner, shop).into();
-            turns.push(SequencedAnswer { rule: number, until, name, answer });
+            let answer = CompiledAnswer::compile(answer, owner, context).into();
+            answers.push(SequencedAnswer { rule: number, until, name, answer });
         }
         let times = rule.times();
-        rules.push(CompiledRule { number, name, when, given, times, turns: start..turns.len() });
+        rules.push(CompiledRule { number, name, when, given, times, answers: start..answers.len() });
     }
     if let Some(fixed) = &owner.otherwise {
-        let (number, name): (_, Arc<str>) = (next(&mut shop.numbers.rules), "its contents".into());
-        let only = turns.len()..turns.len() + 1;
+        let (number, name): (_, Arc<str>) = (next(&mut context.numbers.rules), "its contents".into());
+        let only = answers.len()..answers.len() + 1;
         let answer = CompiledAnswer::only(fixed.clone()).into();
-        turns.push(SequencedAnswer { rule: number, until: u64::MAX, name: Arc::clone(&name), answer });
+        answers.push(SequencedAnswer { rule: number, until: u64::MAX, name: Arc::clone(&name), answer });
         rules.push(CompiledRule {
             number,
             name,
             when: None,
             given: CompiledConditions::default(),
             times: None,
-            turns: only,
+            answers: only,
         });
     }
-    CompiledRules::new(rules, turns)
+    CompiledRules::new(rules, answers)
 }
 
 fn insert(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
@@ -97,14 +97,14 @@ fn insert(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Va
     }
 }
 
-fn tool(written: &WithKeyOrder<mock::ToolEntry>, validate: Validate, shop: &mut CompileContext<'_>) -> AnswerTarget {
+fn tool(written: &WithKeyOrder<mock::ToolEntry>, validate: Validate, context: &mut CompileContext<'_>) -> AnswerTarget {
     let id = written.name.value.clone();
-    // What is listed exactly need not be usable: its schemas may be those of another server.
-    let exactly = |key: &str| Schema::compile(written.listed.as_ref()?.get(key)?).ok();
-    let input = written.input_schema.as_ref().and_then(|schema| meant(schema, shop.problems));
-    let input = input.or_else(|| exactly("inputSchema"));
-    let output = written.output_schema.as_ref().and_then(|schema| meant(schema, shop.problems));
-    let output = output.or_else(|| exactly("outputSchema"));
+    // A `listed` element may come from another server, so its schemas may be invalid.
+    let verbatim_schema = |key: &str| Schema::compile(written.listed.as_ref()?.get(key)?).ok();
+    let input = written.input_schema.as_ref().and_then(|schema| parsed_or_report(schema, context.problems));
+    let input = input.or_else(|| verbatim_schema("inputSchema"));
+    let output = written.output_schema.as_ref().and_then(|schema| parsed_or_report(schema, context.problems));
+    let output = output.or_else(|| verbatim_schema("outputSchema"));
     let mut listed = Map::new();
     listed.insert("name".to_owned(), id.as_str().into());
     insert(&mut listed, "title", written.title.as_deref());
@@ -124,12 +124,12 @@ fn tool(written: &WithKeyOrder<mock::ToolEntry>, validate: Validate, shop: &mut 
     AnswerTarget {
         label: format!("tool {id}").into(),
         id,
-        number: next(&mut shop.numbers.targets),
+        number: next(&mut context.numbers.targets),
         listed: listed_form(written, listed, &written.listed, written.hidden),
-        needs: written.needs.as_ref().and_then(|needs| meant(needs, shop.problems)),
+        needs: written.needs.as_ref().and_then(|needs| parsed_or_report(needs, context.problems)),
         validate: written.validate.unwrap_or(validate),
-        rules: rules(&written.answers, &RuleOwner::new(TargetKind::Tool), shop),
-        faults: faults(&written.faults, shop),
+        rules: rules(&written.answers, &RuleOwner::new(TargetKind::Tool), context),
+        faults: faults(&written.faults, context),
         details: Details::Tool(CompiledTool { input, output, task_support: written.task_support }),
     }
 }
@@ -137,7 +137,7 @@ fn tool(written: &WithKeyOrder<mock::ToolEntry>, validate: Validate, shop: &mut 
 fn resource(
     written: &WithKeyOrder<mock::ResourceEntry>,
     validate: Validate,
-    shop: &mut CompileContext<'_>,
+    context: &mut CompileContext<'_>,
 ) -> AnswerTarget {
     let id = written.uri.value.clone();
     let mut listed = Map::new();
@@ -154,46 +154,49 @@ fn resource(
     let owner = RuleOwner {
         uri: Some(&id),
         mime_type: written.mime_type.as_deref(),
-        otherwise: fixed_contents(written, shop),
+        otherwise: fixed_contents(written, context),
         ..RuleOwner::new(TargetKind::Resource)
     };
     AnswerTarget {
         label: format!("resource {id}").into(),
-        number: next(&mut shop.numbers.targets),
+        number: next(&mut context.numbers.targets),
         listed: listed_form(written, listed, &written.listed, written.hidden),
         needs: None,
         validate,
-        rules: rules(&written.answers, &owner, shop),
-        faults: faults(&written.faults, shop),
+        rules: rules(&written.answers, &owner, context),
+        faults: faults(&written.faults, context),
         details: Details::Resource,
         id,
     }
 }
 
-/// The contents of a resource that has some of its own.
-fn fixed_contents(written: &WithKeyOrder<mock::ResourceEntry>, shop: &mut CompileContext<'_>) -> Option<TemplateValue> {
+/// The fixed contents of a resource, if it has any.
+fn fixed_contents(
+    written: &WithKeyOrder<mock::ResourceEntry>,
+    context: &mut CompileContext<'_>,
+) -> Option<TemplateValue> {
     let at = written.uri.at;
     let mime_type = written.mime_type.clone();
     let contents = match (&written.text, &written.blob, &written.file) {
         (None, None, None) => return None,
         (None, None, Some(file)) => {
-            let bytes = (shop.read_file)(&file.value).unwrap_or_else(|why| {
-                shop.problems.push(ScriptProblem::new(file.at, format!("cannot read {}: {why}", file.value)));
+            let bytes = (context.read_file)(&file.value).unwrap_or_else(|why| {
+                context.problems.push(ScriptProblem::new(file.at, format!("cannot read {}: {why}", file.value)));
                 Vec::new()
             });
             let mut fields = ObjectBuilder::new();
             fields.fixed("uri", written.uri.value.as_str());
             fields.optional("mimeType", mime_type);
-            // A file is what it is, and never a template.
+            // The contents of a file are never a template.
             match String::from_utf8(bytes) {
                 Ok(text) => fields.fixed("text", text),
-                Err(_) => fields.fixed("blob", shop.file(file)),
+                Err(_) => fields.fixed("blob", context.file(file)),
             }
             fields.finish()
         }
         (text, blob, _) => {
             let contents = ContentsEntry { uri: None, mime_type, text: text.clone(), blob: blob.clone(), meta: None };
-            shop.contents(&contents, at, Some(&written.uri.value))
+            context.contents(&contents, at, Some(&written.uri.value))
         }
     };
     Some(contents_of(contents))
@@ -207,15 +210,15 @@ fn contents_of(contents: TemplateValue) -> TemplateValue {
 fn template(
     written: &WithKeyOrder<mock::ResourceTemplateEntry>,
     validate: Validate,
-    shop: &mut CompileContext<'_>,
+    context: &mut CompileContext<'_>,
 ) -> Option<AnswerTarget> {
     let (id, at) = (written.uri_template.value.clone(), written.uri_template.at);
     let pattern = match UriTemplate::read(&id) {
         Ok(pattern) => pattern,
-        // What is listed exactly need not be usable.
+        // A `listed` element may come from another server, so its URI template may be invalid.
         Err(_) if written.listed.is_some() => UriTemplate::nothing(),
         Err(why) => {
-            shop.problems.push(ScriptProblem::new(at, why));
+            context.problems.push(ScriptProblem::new(at, why));
             return None;
         }
     };
@@ -230,7 +233,7 @@ fn template(
     insert(&mut listed, "_meta", written.meta.clone());
     let fixed = (written.text.is_some() || written.blob.is_some()).then(|| {
         let (mime_type, text, blob) = (written.mime_type.clone(), written.text.clone(), written.blob.clone());
-        contents_of(shop.contents(&ContentsEntry { uri: None, mime_type, text, blob, meta: None }, at, None))
+        contents_of(context.contents(&ContentsEntry { uri: None, mime_type, text, blob, meta: None }, at, None))
     });
     let mime_type = written.mime_type.as_deref();
     let owner = RuleOwner { mime_type, otherwise: fixed, ..RuleOwner::new(TargetKind::ResourceTemplate) };
@@ -238,11 +241,11 @@ fn template(
     Some(AnswerTarget {
         label: format!("resource template {id}").into(),
         id,
-        number: next(&mut shop.numbers.targets),
+        number: next(&mut context.numbers.targets),
         listed: listed_form(written, listed, &written.listed, written.hidden),
         needs: None,
         validate,
-        rules: rules(&written.answers, &owner, shop),
+        rules: rules(&written.answers, &owner, context),
         faults: FaultRules::default(),
         details: Details::ResourceTemplate(CompiledTemplate { pattern, complete }),
     })
@@ -251,7 +254,7 @@ fn template(
 fn prompt(
     written: &WithKeyOrder<mock::PromptEntry>,
     validate: Validate,
-    shop: &mut CompileContext<'_>,
+    context: &mut CompileContext<'_>,
 ) -> AnswerTarget {
     let id = written.name.value.clone();
     let mut listed = Map::new();
@@ -267,8 +270,8 @@ fn prompt(
     let fixed = written.messages.as_ref().map(|messages| {
         let mut fields = ObjectBuilder::new();
         fields.optional("description", description);
-        let messages = shop.messages(messages);
-        fields.draft("messages", messages);
+        let messages = context.messages(messages);
+        fields.template("messages", messages);
         fields.finish()
     });
     let owner = RuleOwner { description, otherwise: fixed, ..RuleOwner::new(TargetKind::Prompt) };
@@ -280,12 +283,12 @@ fn prompt(
     AnswerTarget {
         label: format!("prompt {id}").into(),
         id,
-        number: next(&mut shop.numbers.targets),
+        number: next(&mut context.numbers.targets),
         listed: listed_form(written, listed, &written.listed, written.hidden),
         needs: None,
         validate,
-        rules: rules(&written.answers, &owner, shop),
-        faults: faults(&written.faults, shop),
+        rules: rules(&written.answers, &owner, context),
+        faults: faults(&written.faults, context),
         details: Details::Prompt(arguments.collect()),
     }
 }
@@ -299,16 +302,16 @@ fn listed_argument(argument: &WithKeyOrder<mock::ArgumentEntry>) -> Value {
     ordered(argument, object)
 }
 
-fn method(written: &mock::RequestEntry, shop: &mut CompileContext<'_>) -> AnswerTarget {
+fn method(written: &mock::RequestEntry, context: &mut CompileContext<'_>) -> AnswerTarget {
     let id = written.method.value.clone();
     AnswerTarget {
         label: id.as_str().into(),
         id,
-        number: next(&mut shop.numbers.targets),
+        number: next(&mut context.numbers.targets),
         listed: ListedForm::Hidden(Value::Null),
         needs: None,
         validate: Validate::Off,
-        rules: rules(&written.answers, &RuleOwner::new(TargetKind::Method), shop),
+        rules: rules(&written.answers, &RuleOwner::new(TargetKind::Method), context),
         faults: FaultRules::default(),
         details: Details::Method,
     }

@@ -1,4 +1,4 @@
-//! Content as people write it, as it goes on the wire.
+//! Converts the content of a mock file to its wire form.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,10 +10,10 @@ use crate::script::mock::{
 };
 use crate::script::{Located, ScriptProblem, Span, WithKeyOrder};
 
-/// Reads a file beside the mock file.
+/// Reads a file whose path is relative to the mock file.
 pub(in crate::answer) type ReadFile<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
-/// What compiling needs: templates to add to, files to read, problems to tell.
+/// The data that compiling uses: the templates, a reader for files, and the list of problems.
 pub(in crate::answer) struct CompileContext<'a> {
     pub(in crate::answer) templates: &'a mut Templates,
     pub(in crate::answer) read_file: ReadFile<'a>,
@@ -21,7 +21,7 @@ pub(in crate::answer) struct CompileContext<'a> {
     pub(super) numbers: &'a mut IdCounter,
 }
 
-/// How many targets, rules and rules for faults are compiled. They are numbered in this order.
+/// The number of compiled targets, rules and fault rules: each gets the next number.
 #[derive(Debug, Default)]
 pub(super) struct IdCounter {
     pub(super) targets: usize,
@@ -30,9 +30,9 @@ pub(super) struct IdCounter {
 }
 
 impl CompileContext<'_> {
-    /// A draft, or nothing and a problem.
-    pub(in crate::answer) fn or_report(&mut self, at: Span, draft: Result<TemplateValue, String>) -> TemplateValue {
-        draft.unwrap_or_else(|problem| {
+    /// Returns the value, or reports the problem and returns null.
+    pub(in crate::answer) fn or_report(&mut self, at: Span, value: Result<TemplateValue, String>) -> TemplateValue {
+        value.unwrap_or_else(|problem| {
             self.problems.push(ScriptProblem::new(at, problem));
             TemplateValue::Fixed(Value::Null)
         })
@@ -40,20 +40,20 @@ impl CompileContext<'_> {
 
     /// A text that may be a template.
     pub(in crate::answer) fn text_template(&mut self, at: Span, text: &str) -> TemplateValue {
-        let draft = TemplateValue::words(text, self.templates);
-        self.or_report(at, draft)
+        let value = TemplateValue::string(text, self.templates);
+        self.or_report(at, value)
     }
 
-    /// A value that may have templates in it.
+    /// A value that may contain templates.
     pub(in crate::answer) fn value(&mut self, at: Span, value: &Value) -> TemplateValue {
-        let draft = TemplateValue::of(value, self.templates);
-        self.or_report(at, draft)
+        let value = TemplateValue::compile(value, self.templates);
+        self.or_report(at, value)
     }
 
-    /// An object that may have templates in it.
+    /// An object that may contain templates.
     pub(in crate::answer) fn object(&mut self, at: Span, fields: &Map<String, Value>) -> TemplateValue {
-        let draft = TemplateValue::object(fields, self.templates);
-        self.or_report(at, draft)
+        let value = TemplateValue::object(fields, self.templates);
+        self.or_report(at, value)
     }
 
     /// The bytes of a file, in base64.
@@ -85,7 +85,7 @@ impl CompileContext<'_> {
                     .text
                     .as_ref()
                     .map_or(TemplateValue::Fixed("".into()), |text| self.text_template(text.at, text));
-                fields.draft("text", text);
+                fields.template("text", text);
             }
             ContentKind::Image | ContentKind::Audio => {
                 let data = match (&block.data, &block.file) {
@@ -93,20 +93,20 @@ impl CompileContext<'_> {
                     (None, Some(file)) => TemplateValue::Fixed(self.file(file).into()),
                     (None, None) => TemplateValue::Fixed("".into()),
                 };
-                fields.draft("data", data);
+                fields.template("data", data);
                 let usual = if *block.kind == ContentKind::Image { "image/png" } else { "audio/wav" };
                 fields.fixed("mimeType", block.mime_type.as_deref().unwrap_or(usual));
             }
             ContentKind::Resource => {
                 let resource = block.resource.as_ref().map(|resource| self.contents(resource, at, None));
-                fields.draft("resource", resource.unwrap_or(TemplateValue::Fixed(json!({}))));
+                fields.template("resource", resource.unwrap_or(TemplateValue::Fixed(json!({}))));
             }
             ContentKind::ResourceLink => {
                 let uri = self.text_template(at, block.uri.as_deref().unwrap_or_default());
-                fields.draft("uri", uri);
+                fields.template("uri", uri);
                 let name = block.name.as_deref().or(block.uri.as_deref()).unwrap_or_default();
                 let name = self.text_template(at, name);
-                fields.draft("name", name);
+                fields.template("name", name);
                 fields.optional("title", block.title.as_deref());
                 fields.optional("description", block.description.as_deref());
                 fields.optional("mimeType", block.mime_type.as_deref());
@@ -116,7 +116,7 @@ impl CompileContext<'_> {
         fields.optional("annotations", block.annotations.as_ref().map(annotations));
         if let Some(meta) = &block.meta {
             let meta = self.object(at, meta);
-            fields.draft("_meta", meta);
+            fields.template("_meta", meta);
         }
         fields.finish()
     }
@@ -126,7 +126,7 @@ impl CompileContext<'_> {
         TemplateValue::list(blocks.iter().map(|block| self.block(block)).collect())
     }
 
-    /// What was read; `uri` is that of the resource where it has one of its own.
+    /// The contents of a resource. `uri` is the URI of the resource, if it is fixed.
     pub(in crate::answer) fn contents(
         &mut self,
         contents: &ContentsEntry,
@@ -136,22 +136,22 @@ impl CompileContext<'_> {
         let mut fields = ObjectBuilder::new();
         let written = contents.uri.as_deref().or(uri);
         let uri = self.text_template(at, written.unwrap_or("{{ uri }}"));
-        fields.draft("uri", uri);
+        fields.template("uri", uri);
         fields.optional("mimeType", contents.mime_type.as_deref());
         match (&contents.text, &contents.blob) {
             (Some(text), _) => {
                 let text = self.text_template(text.at, text);
-                fields.draft("text", text);
+                fields.template("text", text);
             }
             (None, Some(blob)) => {
                 let blob = self.text_template(blob.at, blob);
-                fields.draft("blob", blob);
+                fields.template("blob", blob);
             }
             (None, None) => fields.fixed("text", ""),
         }
         if let Some(meta) = &contents.meta {
             let meta = self.object(at, meta);
-            fields.draft("_meta", meta);
+            fields.template("_meta", meta);
         }
         fields.finish()
     }
@@ -178,12 +178,12 @@ impl ObjectBuilder {
         ObjectBuilder(Vec::new())
     }
 
-    pub(in crate::answer) fn draft(&mut self, key: &str, draft: TemplateValue) {
-        self.0.push((key.to_owned(), draft));
+    pub(in crate::answer) fn template(&mut self, key: &str, value: TemplateValue) {
+        self.0.push((key.to_owned(), value));
     }
 
     pub(in crate::answer) fn fixed(&mut self, key: &str, value: impl Into<Value>) {
-        self.draft(key, TemplateValue::Fixed(value.into()));
+        self.template(key, TemplateValue::Fixed(value.into()));
     }
 
     pub(in crate::answer) fn optional(&mut self, key: &str, value: Option<impl Into<Value>>) {
@@ -204,15 +204,15 @@ fn role(role: Role) -> &'static str {
     }
 }
 
-/// What a key of a mock file is called on the wire: `input_schema` is `inputSchema`.
+/// The wire name of a key of a mock file: `inputSchema` for `input_schema`.
 pub(in crate::answer) fn wire_key(key: &str) -> String {
     match key {
         "meta" => "_meta".to_owned(),
         "task_support" => "execution".to_owned(),
         _ => {
-            let mut words = key.split('_');
-            let first = words.next().unwrap_or_default().to_owned();
-            words.fold(first, |name, word| match word.split_at_checked(1) {
+            let mut parts = key.split('_');
+            let first = parts.next().unwrap_or_default().to_owned();
+            parts.fold(first, |name, part| match part.split_at_checked(1) {
                 Some((initial, rest)) => name + &initial.to_ascii_uppercase() + rest,
                 None => name,
             })
@@ -226,7 +226,7 @@ pub(in crate::answer) fn ordered<T>(written: &WithKeyOrder<T>, mut object: Map<S
     object.into()
 }
 
-/// Who something is for, on the wire.
+/// Annotations in their wire form.
 pub(in crate::answer) fn annotations(written: &WithKeyOrder<Annotations>) -> Value {
     let mut object = Map::new();
     if let Some(audience) = &written.audience {
@@ -241,7 +241,7 @@ pub(in crate::answer) fn annotations(written: &WithKeyOrder<Annotations>) -> Val
     ordered(written, object)
 }
 
-/// What a tool does, on the wire.
+/// Tool annotations in their wire form.
 pub(in crate::answer) fn tool_annotations(written: &WithKeyOrder<ToolAnnotations>) -> Value {
     let mut object = Map::new();
     if let Some(title) = &written.title {
@@ -260,7 +260,7 @@ pub(in crate::answer) fn tool_annotations(written: &WithKeyOrder<ToolAnnotations
     ordered(written, object)
 }
 
-/// Pictures, on the wire.
+/// Icons in their wire form; `None` if there are none.
 pub(in crate::answer) fn icons(written: &[WithKeyOrder<Icon>]) -> Option<Value> {
     let icon = |icon: &WithKeyOrder<Icon>| {
         let mut object = Map::from_iter([("src".to_owned(), icon.src.as_str().into())]);

@@ -1,4 +1,4 @@
-//! A whole mock, compiled.
+//! A compiled mock.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::answer_target::{AnswerTarget, TargetKind};
 use super::compile_target::{compile_targets, faults as compile_faults};
 use super::content::{CompileContext, IdCounter, icons, ordered};
 use super::rule::CompiledRules;
 use super::state::MockState;
-use super::target::{AnswerTarget, TargetKind};
 use super::template::Templates;
 use crate::answer::adapt::{strip_capabilities, strip_implementation};
 use crate::answer::fault::FaultRules;
@@ -23,19 +23,19 @@ use crate::protocol::{Revision, meta};
 use crate::script::mock::{FaultKind, Implementation, MockFile};
 use crate::script::{Located, ScriptError, ScriptProblem, WithKeyOrder};
 
-/// A mock file that was read.
+/// A parsed mock file.
 #[derive(Clone, Copy, Debug)]
 pub struct MockSource<'a> {
     /// The file as the user named it.
     pub file: &'a str,
-    /// What it says.
+    /// The parsed form.
     pub mock: &'a MockFile,
 }
 
-/// Reads a file that a mock file names: the mock file, and what it says.
+/// Reads a file that a mock file names: the mock file, and the path in it.
 pub type ReadSibling<'a> = &'a dyn Fn(&str, &str) -> Result<Vec<u8>, String>;
 
-/// A mock, ready to answer. It never changes; what changes is in the state of its source.
+/// A compiled mock. It is immutable; its source has the state.
 #[derive(Debug)]
 pub struct Mock {
     pub(in crate::answer) templates: Templates,
@@ -44,7 +44,7 @@ pub struct Mock {
     pub(in crate::answer) is_named: bool,
     pub(in crate::answer) instructions: Option<String>,
     pub(in crate::answer) capabilities: Map<String, Value>,
-    /// What is refused, by its method.
+    /// The errors of refused methods.
     pub(in crate::answer) refuses: HashMap<String, ErrorReply>,
     pub(in crate::answer) revisions: Vec<Revision>,
     pub(in crate::answer) initial: Arc<Map<String, Value>>,
@@ -55,16 +55,16 @@ pub struct Mock {
     pub(super) target_count: usize,
     pub(in crate::answer) rules: usize,
     pub(in crate::answer) has_tasks: bool,
-    /// Changes if request state that names a rule by its number would mean another rule.
+    /// A hash of all rules. Request state names a rule by its number, so it is valid only with the same fingerprint.
     pub(in crate::answer) fingerprint: u64,
     faults: Vec<FaultRules>,
-    /// How many rules count requests.
+    /// The number of fault rules.
     pub(in crate::answer) fault_rules: usize,
     reads_headers: bool,
 }
 
 impl Mock {
-    /// Compiles files into one mock. Of what can only be said once, the first file counts.
+    /// Compiles files into one mock. For keys that can have only one value, the first file applies.
     pub fn compile(sources: &[MockSource<'_>], read: ReadSibling<'_>) -> Result<Mock, Vec<ScriptError>> {
         let mut errors = Vec::new();
         let mut templates = Templates::new();
@@ -76,16 +76,17 @@ impl Mock {
             for (kind, id) in unique_ids(mock) {
                 if let Some(other) = files.insert((kind, &id.value), file) {
                     let place = if other == *file { String::new() } else { format!(" (the other one is in {other})") };
-                    problems.push(ScriptProblem::new(id.at, format!("a second {} `{}`{place}", kind.name(), id.value)));
+                    problems
+                        .push(ScriptProblem::new(id.at, format!("duplicate {} `{}`{place}", kind.name(), id.value)));
                 }
             }
             let read_file = &|path: &str| read(file, path);
             let (templates, numbers) = (&mut templates, &mut numbers);
-            let mut shop = CompileContext { templates, read_file, problems: &mut problems, numbers };
-            for (kind, target) in compile_targets(mock, &mut shop) {
+            let mut context = CompileContext { templates, read_file, problems: &mut problems, numbers };
+            for (kind, target) in compile_targets(mock, &mut context) {
                 targets[kind as usize].push(Arc::new(target));
             }
-            faults.push(compile_faults(&mock.faults, &mut shop));
+            faults.push(compile_faults(&mock.faults, &mut context));
             if !problems.is_empty() {
                 problems.sort_by_key(|problem| problem.at);
                 errors.push(ScriptError { file: (*file).to_owned(), problems });
@@ -131,13 +132,15 @@ impl Mock {
         };
         mock.capabilities = capabilities(&mock, sources);
         mock.fingerprint = mock.fingerprint();
-        let in_choice = |answer: &CompiledAnswer| answer.choose.iter().any(|choice| choice.given.reads_headers());
-        let in_rules = mock.all_rules().flat_map(CompiledRules::iter).any(|rule| rule.given.reads_headers());
-        mock.reads_headers = in_rules || mock.any_answer(&in_choice) || mock.templates.reads_headers();
+        let choice_reads_headers =
+            |answer: &CompiledAnswer| answer.choose.iter().any(|choice| choice.given.reads_headers());
+        let rule_reads_headers = mock.all_rules().flat_map(CompiledRules::iter).any(|rule| rule.given.reads_headers());
+        mock.reads_headers =
+            rule_reads_headers || mock.any_answer(&choice_reads_headers) || mock.templates.reads_headers();
         Ok(mock)
     }
 
-    /// What it offers and declares.
+    /// The offers and capabilities.
     pub(super) fn surface(&self) -> Surface {
         let info = self.is_named.then(|| self.info.clone());
         let introduction = Introduction::new(info, self.capabilities.clone(), self.instructions.as_deref());
@@ -191,7 +194,7 @@ impl Mock {
         self.by_id[kind as usize].get(id)
     }
 
-    /// The target that a request names, if its client can see it; of a resource template, with the values of its variables.
+    /// The target that a request names, if its client can use it, with the values of the variables of a resource template.
     pub(super) fn target(
         &self,
         kind: TargetKind,
@@ -205,12 +208,12 @@ impl Mock {
         templates.filter_map(|target| Some((target, target.variables(id)?))).next()
     }
 
-    /// What goes wrong with a request: what is said about the tool, resource or prompt first, then about the whole.
+    /// The fault of a request: that of its tool, resource or prompt, or else that of the file.
     pub(in crate::answer) fn fault(&self, method: &str, params: &Value, state: &mut MockState) -> Option<FaultKind> {
         if self.fault_rules == 0 {
             return None;
         }
-        let own = TargetKind::of_method(method)
+        let own = TargetKind::from_method(method)
             .and_then(|(kind, key)| self.find(kind, params.get(key).and_then(Value::as_str)?))
             .map(|target| &target.faults);
         let counts = state.fault_counts();
@@ -218,12 +221,12 @@ impl Mock {
         all.into_iter().flatten().next().cloned()
     }
 
-    /// Whether some request may be refused with an HTTP status.
+    /// Whether a request may be rejected with an HTTP status.
     fn refuses_requests(&self) -> bool {
         let refuses = |fault: &FaultKind| matches!(fault, FaultKind::Http(_));
         let mut all = self.targets.iter().flatten().map(|target| &target.faults).chain(&self.faults);
-        let in_answer = |answer: &CompiledAnswer| answer.fault.as_ref().is_some_and(refuses);
-        all.any(|faults| faults.kinds().any(refuses)) || self.any_answer(&in_answer)
+        let answer_refuses = |answer: &CompiledAnswer| answer.fault.as_ref().is_some_and(refuses);
+        all.any(|faults| faults.kinds().any(refuses)) || self.any_answer(&answer_refuses)
     }
 
     /// The name of the server.
@@ -231,7 +234,7 @@ impl Mock {
         self.info["name"].as_str().unwrap_or_default()
     }
 
-    /// How many tools, resources, patterns of resources and prompts it has.
+    /// The number of tools, resources, resource templates and prompts.
     pub fn counts(&self) -> [usize; 4] {
         let [tools, resources, templates, prompts, _] = self.targets.each_ref().map(Vec::len);
         [tools, resources, templates, prompts]
@@ -245,17 +248,17 @@ impl Mock {
         self.targets.iter().flatten().map(|target| &target.rules)
     }
 
-    /// Whether state that names a rule by its number still means the same rule.
+    /// The hash of all rules.
     fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        for turn in self.all_rules().flat_map(CompiledRules::answers) {
-            (turn.rule, &turn.name, turn.answer.steps.len(), turn.answer.choose.len()).hash(&mut hasher);
+        for answer in self.all_rules().flat_map(CompiledRules::answers) {
+            (answer.rule, &answer.name, answer.answer.steps.len(), answer.answer.choose.len()).hash(&mut hasher);
         }
         hasher.finish()
     }
 
     fn any_answer(&self, fulfils: &dyn Fn(&CompiledAnswer) -> bool) -> bool {
-        self.all_rules().flat_map(CompiledRules::answers).any(|turn| turn.answer.any(fulfils))
+        self.all_rules().flat_map(CompiledRules::answers).any(|answer| answer.answer.any(fulfils))
     }
 }
 
@@ -271,7 +274,7 @@ fn unique_ids(file: &MockFile) -> impl Iterator<Item = (TargetKind, &Located<Str
     tools.chain(resources).chain(templates).chain(file.prompts.iter().map(|it| (TargetKind::Prompt, &it.name)))
 }
 
-/// By method; the first file that refuses it counts.
+/// The errors of refused methods; for each method the first file applies.
 fn method_errors(sources: &[MockSource<'_>]) -> HashMap<String, ErrorReply> {
     let mut all = HashMap::new();
     for (method, written) in sources.iter().flat_map(|source| &source.mock.refuses) {
@@ -317,14 +320,14 @@ fn implementation(written: &WithKeyOrder<Implementation>) -> Value {
     ordered(written, info)
 }
 
-/// Whether a file says that there are tasks, in whatever version.
+/// Whether a file declares tasks, in any version.
 fn declares_tasks(file: &MockFile) -> bool {
     let declared = &file.capabilities;
     let extension = declared.get("extensions").and_then(|all| all.get(meta::TASKS_EXTENSION));
     declared.get("tasks").or(extension).is_some_and(|tasks| !tasks.is_null())
 }
 
-/// What the files say, and what follows from what is offered and is not spoken of; `null` takes something away.
+/// The capabilities of the files, and those that follow from the offers; `null` removes one.
 fn capabilities(mock: &Mock, sources: &[MockSource<'_>]) -> Map<String, Value> {
     let mut all = Map::new();
     for (key, value) in sources.iter().flat_map(|source| &source.mock.capabilities) {

@@ -1,7 +1,7 @@
-//! Rules in order, the first that fits.
+//! The rules of a target in order; the first that matches answers.
 //!
 //! ```text
-//! arguments ──► index by one literal key ──► candidates in order ──► first that fits ──► its next turn
+//! arguments ──► index by one literal key ──► candidates in order ──► first that matches ──► its next answer
 //! ```
 
 use std::collections::HashMap;
@@ -11,40 +11,40 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::given::{CompiledConditions, RuleInput};
+use super::conditions::{CompiledConditions, RuleInput};
 use super::state::MockState;
 use crate::answer::respond::CompiledAnswer;
 use crate::matcher::{MAX_MISMATCHES, Matcher, first_mismatches};
 use crate::message::ErrorReply;
 use crate::protocol::code;
 
-/// When something is answered, and where the answers are.
+/// The conditions of a rule, and its answers.
 #[derive(Debug)]
 pub(in crate::answer) struct CompiledRule {
-    /// Its number among all rules of the mock; counts are kept by it.
+    /// Its number among all rules of the mock. The state counts its uses under this number.
     pub(in crate::answer) number: usize,
-    /// What to call it in reports.
+    /// Its name in reports.
     pub(in crate::answer) name: Arc<str>,
-    /// What the arguments must be.
+    /// The condition on the arguments.
     pub(in crate::answer) when: Option<Matcher>,
-    /// What everything else must be.
+    /// The other conditions.
     pub(in crate::answer) given: CompiledConditions,
-    /// How often it is given.
+    /// How often it can be used.
     pub(in crate::answer) times: Option<u64>,
-    /// Its answers among all turns, in order; at least one.
-    pub(in crate::answer) turns: Range<usize>,
+    /// The range of its answers among those of all rules; at least one.
+    pub(in crate::answer) answers: Range<usize>,
 }
 
-/// One answer, ready to be given.
+/// One of the answers of a rule, which are used in turn.
 #[derive(Debug)]
 pub(in crate::answer) struct SequencedAnswer {
     /// The number of its rule.
     pub(in crate::answer) rule: usize,
-    /// How often its rule is given before the next answer has its turn.
+    /// How often its rule is used before the next answer replaces this one.
     pub(in crate::answer) until: u64,
-    /// What to call it in reports.
+    /// Its name in reports.
     pub(in crate::answer) name: Arc<str>,
-    /// What happens.
+    /// The answer.
     pub(in crate::answer) answer: Arc<CompiledAnswer>,
 }
 
@@ -58,25 +58,25 @@ impl CompiledRule {
 
 /// The rules of one tool, prompt or resource.
 ///
-/// Ten thousand rules that differ in one argument are looked up, not tried: rules that want a literal at the most
-/// common key are found by it, and only those that do not are tried as well.
+/// A request does not evaluate ten thousand rules that differ in one argument: rules that require a literal at the most
+/// common key are looked up by it, and only the others are evaluated one by one.
 #[derive(Debug, Default)]
 pub(in crate::answer) struct CompiledRules {
     rules: Vec<CompiledRule>,
-    turns: Vec<SequencedAnswer>,
+    answers: Vec<SequencedAnswer>,
     index: Option<LiteralIndex>,
 }
 
 #[derive(Debug)]
 struct LiteralIndex {
     key: String,
-    /// Positions of the rules that want this literal there, in order.
+    /// The indexes of the rules that require this literal there, in order.
     by_literal: HashMap<Literal, Vec<usize>>,
-    /// Positions of all others, in order.
+    /// The indexes of all others, in order.
     others: Vec<usize>,
 }
 
-/// A scalar; equal scalars are equal literals, and a few others may be, which the matcher then tells apart.
+/// A scalar. Equal scalars are equal literals. A few unequal ones are, too; the matcher distinguishes them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Literal {
     Null,
@@ -86,7 +86,7 @@ enum Literal {
 }
 
 impl Literal {
-    fn of(value: &Value) -> Option<Literal> {
+    fn from_value(value: &Value) -> Option<Literal> {
         match value {
             Value::Null => Some(Literal::Null),
             Value::Bool(value) => Some(Literal::Bool(*value)),
@@ -97,22 +97,22 @@ impl Literal {
         }
     }
 
-    /// The literal that a matcher wants at a key.
-    fn wanted(when: Option<&Matcher>, key: &str) -> Option<Literal> {
+    /// The literal that a matcher requires at a key.
+    fn required_at(when: Option<&Matcher>, key: &str) -> Option<Literal> {
         match when {
             Some(Matcher::Object(fields)) => fields.iter().find(|(name, _)| name == key).and_then(|(_, at)| match at {
-                Matcher::Exact(value) => Literal::of(value),
+                Matcher::Exact(value) => Literal::from_value(value),
                 _ => None,
             }),
-            Some(Matcher::Exact(Value::Object(fields))) => fields.get(key).and_then(Literal::of),
+            Some(Matcher::Exact(Value::Object(fields))) => fields.get(key).and_then(Literal::from_value),
             _ => None,
         }
     }
 }
 
 impl LiteralIndex {
-    /// An index by the key at which most rules want a literal; none for a handful of rules.
-    fn of(rules: &[CompiledRule]) -> Option<LiteralIndex> {
+    /// An index by the key at which most rules require a literal; `None` for less than 8 rules.
+    fn build(rules: &[CompiledRule]) -> Option<LiteralIndex> {
         if rules.len() < 8 {
             return None;
         }
@@ -123,14 +123,14 @@ impl LiteralIndex {
                 Some(Matcher::Exact(Value::Object(fields))) => fields.keys().collect(),
                 _ => Vec::new(),
             };
-            for key in keys.into_iter().filter(|key| Literal::wanted(rule.when.as_ref(), key).is_some()) {
+            for key in keys.into_iter().filter(|key| Literal::required_at(rule.when.as_ref(), key).is_some()) {
                 *common.entry(key).or_default() += 1;
             }
         }
         let key = common.into_iter().max_by_key(|(key, count)| (*count, std::cmp::Reverse(*key)))?.0.to_owned();
         let (mut by_literal, mut others) = (HashMap::<_, Vec<_>>::new(), Vec::new());
         for (position, rule) in rules.iter().enumerate() {
-            match Literal::wanted(rule.when.as_ref(), &key) {
+            match Literal::required_at(rule.when.as_ref(), &key) {
                 Some(literal) => by_literal.entry(literal).or_default().push(position),
                 None => others.push(position),
             }
@@ -140,15 +140,15 @@ impl LiteralIndex {
 }
 
 impl CompiledRules {
-    /// Rules in the order in which they are tried, and what they answer.
-    pub(in crate::answer) fn new(rules: Vec<CompiledRule>, turns: Vec<SequencedAnswer>) -> CompiledRules {
-        let index = LiteralIndex::of(&rules);
-        CompiledRules { rules, turns, index }
+    /// Rules in the order of the file, and their answers.
+    pub(in crate::answer) fn new(rules: Vec<CompiledRule>, answers: Vec<SequencedAnswer>) -> CompiledRules {
+        let index = LiteralIndex::build(&rules);
+        CompiledRules { rules, answers, index }
     }
 
-    /// The answer at a position.
+    /// The answer at an index.
     pub(in crate::answer) fn get(&self, position: usize) -> Option<&SequencedAnswer> {
-        self.turns.get(position)
+        self.answers.get(position)
     }
 
     /// Every rule.
@@ -158,32 +158,32 @@ impl CompiledRules {
 
     /// Every answer.
     pub(in crate::answer) fn answers(&self) -> impl Iterator<Item = &SequencedAnswer> {
-        self.turns.iter()
+        self.answers.iter()
     }
 
-    /// The position of the answer whose turn it is in the first rule that fits.
+    /// The index of the current answer of the first rule that matches.
     pub(in crate::answer) fn find(&self, arguments: &Value, input: &RuleInput<'_>, state: &MockState) -> Option<usize> {
-        let rule = &self.rules[self.first_that_fits(arguments, input, state)?];
+        let rule = &self.rules[self.first_match(arguments, input, state)?];
         let given = state.times_used(rule.number);
-        let passed = self.turns[rule.turns.clone()].partition_point(|turn| turn.until <= given);
-        // What is given for ever never has had its turn; a rule that is used up does not fit.
-        Some((rule.turns.start + passed).min(rule.turns.end - 1))
+        let passed = self.answers[rule.answers.clone()].partition_point(|answer| answer.until <= given);
+        // The last answer of a rule without `times` is repeated without a limit; an exhausted rule does not match.
+        Some((rule.answers.start + passed).min(rule.answers.end - 1))
     }
 
-    fn first_that_fits(&self, arguments: &Value, input: &RuleInput<'_>, state: &MockState) -> Option<usize> {
+    fn first_match(&self, arguments: &Value, input: &RuleInput<'_>, state: &MockState) -> Option<usize> {
         let fits = |position: &usize| self.rules[*position].fits(arguments, input, state);
         let Some(index) = &self.index else {
             return (0..self.rules.len()).find(fits);
         };
-        let literal = arguments.get(&index.key).and_then(Literal::of);
+        let literal = arguments.get(&index.key).and_then(Literal::from_value);
         let named = literal.and_then(|literal| index.by_literal.get(&literal)).map_or(&[][..], Vec::as_slice);
         let (first, second) = (named.iter().copied().find(fits), index.others.iter().copied());
-        // Of those that are tried, only the ones before it can still be better.
+        // Only the rules before it can still take precedence.
         let before = second.take_while(|position| first.is_none_or(|first| *position < first)).find(fits);
         before.or(first)
     }
 
-    /// The rule that came closest, and why it does not fit.
+    /// The closest rule, and why it does not match.
     pub(in crate::answer) fn closest(
         &self,
         arguments: &Value,
@@ -191,22 +191,22 @@ impl CompiledRules {
         state: &MockState,
     ) -> Option<(&CompiledRule, Vec<String>)> {
         let distance = |rule: &&CompiledRule| {
-            let used_up = usize::from(rule.times.is_some_and(|times| state.times_used(rule.number) >= times));
+            let exhausted = usize::from(rule.times.is_some_and(|times| state.times_used(rule.number) >= times));
             let when = rule.when.as_ref().map_or(0, |when| when.distance(arguments));
-            when.saturating_add(rule.given.distance(input)).saturating_add(used_up)
+            when.saturating_add(rule.given.distance(input)).saturating_add(exhausted)
         };
         let rule = self.rules.iter().min_by_key(distance)?;
         let mut why: Vec<String> =
             rule.when.iter().flat_map(|when| when.check(arguments)).map(|it| it.to_string()).collect();
         why.extend(rule.given.mismatches(input));
         if let Some(times) = rule.times.filter(|times| state.times_used(rule.number) >= *times) {
-            why.push(format!("it was given {times} times already"));
+            why.push(format!("it was used {times} times already"));
         }
         Some((rule, why))
     }
 }
 
-/// Nothing fits; what came closest, and why it does not.
+/// The error for a request that no rule matches, with the closest rule and its mismatches.
 ///
 /// ```text
 /// no answer for tool get_forecast; closest was `an object with {city: "Oslo"}`: $.city: expected "Oslo", got "Bergen"

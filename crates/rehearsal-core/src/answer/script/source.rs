@@ -1,14 +1,14 @@
-//! The source that answers from a mock file.
+//! The answer source of a mock file.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::given::RuleInput;
+use super::answer_target::{self, AnswerTarget, Details, TargetKind};
+use super::conditions::RuleInput;
 use super::mock::Mock;
 use super::rule::no_rule_fits;
 use super::state::MockState;
-use super::target::{self, AnswerTarget, Details, TargetKind};
 use crate::answer::answer::{Answer, Provenance, WrittenFor};
 use crate::answer::protocol::{invalid, no_resource, text_param};
 use crate::answer::request_context::IncomingRequest;
@@ -30,14 +30,14 @@ pub struct ScriptSource {
 }
 
 /// A request for a tool, prompt or resource of the mock, or for a method with rules of its own.
-struct Found {
+struct MatchedTarget {
     target: Arc<AnswerTarget>,
     arguments: Value,
-    /// Why the arguments are wrong, if the mock answers all the same.
+    /// Why the arguments are invalid, if the mock answers nevertheless.
     remarks: Vec<String>,
 }
 
-/// Why no target was found: the refusal of the request, or what is known about it.
+/// Why a request has no target: it is refused, or passed to the next source.
 enum NotFound {
     Refused(Box<Answer>),
     Passed(MatchDepth),
@@ -75,16 +75,21 @@ impl ScriptSource {
         let target = Arc::clone(mock.find(TargetKind::Method, request.method.as_str())?);
         let mut arguments = request.params.clone();
         arguments.as_object_mut().and_then(|params| params.shift_remove("_meta"));
-        let found = Found { target, arguments, remarks: Vec::new() };
-        match self.by_rule(request, found, context) {
+        let matched = MatchedTarget { target, arguments, remarks: Vec::new() };
+        match self.by_rule(request, matched, context) {
             Offer::Pass(_) => None,
             offer => Some(offer),
         }
     }
 
-    /// Answers by the first rule that fits.
-    fn by_rule(&self, request: &Arc<IncomingRequest>, found: Found, context: &mut AnswerContext<'_>) -> Offer {
-        let Found { target, arguments, remarks } = found;
+    /// Answers with the first rule that matches.
+    fn by_rule(
+        &self,
+        request: &Arc<IncomingRequest>,
+        matched: MatchedTarget,
+        context: &mut AnswerContext<'_>,
+    ) -> Offer {
+        let MatchedTarget { target, arguments, remarks } = matched;
         let (rule, call) = {
             let mut state = self.state();
             let call = state.call(target.number);
@@ -94,8 +99,8 @@ impl ScriptSource {
                 return Offer::Pass(MatchDepth::Name);
             };
             drop(values);
-            if let Some(turn) = target.rules.get(rule) {
-                state.count_use(turn.rule);
+            if let Some(answer) = target.rules.get(rule) {
+                state.count_use(answer.rule);
             }
             (rule, call)
         };
@@ -123,18 +128,18 @@ impl ScriptSource {
         Some(StepResponder::new(Arc::clone(request), root, basis, remarks))
     }
 
-    /// Answers for a target: continues an input round, or begins with the first rule that fits.
-    fn answer(&self, request: &Arc<IncomingRequest>, found: Found, context: &mut AnswerContext<'_>) -> Offer {
-        let round = match round_of(request, &found.arguments, context) {
+    /// Answers for a target: continues an input round, or starts with the first rule that matches.
+    fn answer(&self, request: &Arc<IncomingRequest>, matched: MatchedTarget, context: &mut AnswerContext<'_>) -> Offer {
+        let round = match round_of(request, &matched.arguments, context) {
             Ok(round) => round,
             // Another source may have signed it. If none did, `closest` explains why it is invalid.
             Err(_) => return Offer::Pass(MatchDepth::Name),
         };
-        let Some(round) = round else { return self.by_rule(request, found, context) };
+        let Some(round) = round else { return self.by_rule(request, matched, context) };
         if round["of"]["mock"] != json!(self.mock.fingerprint) {
             return match round["of"].get("mock") {
                 Some(_) => {
-                    let error = invalid("requestState was given before the mock file changed".to_owned());
+                    let error = invalid("requestState was issued before the mock file changed".to_owned());
                     Offer::Answer(Answer::protocol(Reply::Error(error)))
                 }
                 None => Offer::Pass(MatchDepth::Name),
@@ -142,31 +147,31 @@ impl ScriptSource {
         }
         let number = |value: &Value| value.as_u64().unwrap_or_default();
         let rule = usize::try_from(number(&round["of"]["rule"])).unwrap_or(usize::MAX);
-        let Found { target, arguments, remarks } = found;
+        let MatchedTarget { target, arguments, remarks } = matched;
         match self.responder(request, target, arguments, rule, number(&round["call"]).max(1), remarks) {
             Some(responder) => Offer::start(Box::new(responder.resumed(&round)), context),
             None => Offer::Pass(MatchDepth::Name),
         }
     }
 
-    fn find(&self, request: &IncomingRequest, surface: &Surface) -> Result<Found, NotFound> {
-        let kind = TargetKind::of_method(request.method.as_str());
+    fn find(&self, request: &IncomingRequest, surface: &Surface) -> Result<MatchedTarget, NotFound> {
+        let kind = TargetKind::from_method(request.method.as_str());
         let (kind, param) = kind.ok_or(NotFound::Passed(MatchDepth::Nothing))?;
-        let found = self.mock.target(kind, text_param(request, param)?, request);
-        let (target, variables) = found.ok_or(NotFound::Passed(MatchDepth::Method))?;
+        let matched = self.mock.target(kind, text_param(request, param)?, request);
+        let (target, variables) = matched.ok_or(NotFound::Passed(MatchDepth::Method))?;
         let (arguments, why) = match &target.details {
             Details::Tool(tool) => {
                 let arguments = arguments(request)?;
                 task::check_task_support(request, tool.task_support, surface.has_tasks)?;
                 let check = tool.input.as_ref().filter(|_| target.validate != Validate::Off);
-                let wrong = check.map(|schema| schema.objections(&arguments)).unwrap_or_default();
-                let why = || format!("invalid arguments for {}:\n{}", target.id, wrong.join("\n"));
-                if target.validate == Validate::Strict && !wrong.is_empty() {
+                let mismatches = check.map(|schema| schema.objections(&arguments)).unwrap_or_default();
+                let why = || format!("invalid arguments for {}:\n{}", target.id, mismatches.join("\n"));
+                if target.validate == Validate::Strict && !mismatches.is_empty() {
                     let result = json!({"content": [{"type": "text", "text": why()}], "isError": true});
                     let answer = Answer::protocol(Reply::Result(RawJson::from_value(&result)));
                     return Err(NotFound::Refused(Box::new(Answer { written_for: WrittenFor::Newest, ..answer })));
                 }
-                (arguments, (!wrong.is_empty()).then(why))
+                (arguments, (!mismatches.is_empty()).then(why))
             }
             Details::Prompt(known) => {
                 let arguments = arguments(request)?;
@@ -180,7 +185,7 @@ impl ScriptSource {
             }
             Details::Resource | Details::ResourceTemplate(_) | Details::Method => (Value::Object(variables), None),
         };
-        Ok(Found { target: Arc::clone(target), arguments, remarks: Vec::from_iter(why) })
+        Ok(MatchedTarget { target: Arc::clone(target), arguments, remarks: Vec::from_iter(why) })
     }
 }
 
@@ -190,7 +195,7 @@ impl AnswerSource for ScriptSource {
             return offer;
         }
         if request.method == Method::COMPLETE {
-            return match target::complete(&self.mock, request) {
+            return match answer_target::complete(&self.mock, request) {
                 Ok(result) => {
                     let answer = Answer::protocol(Reply::Result(RawJson::from_value(&result)));
                     Offer::Answer(Answer { written_for: WrittenFor::Newest, ..answer })
@@ -199,7 +204,7 @@ impl AnswerSource for ScriptSource {
             };
         }
         match self.find(request, context.surface) {
-            Ok(found) => self.answer(request, found, context),
+            Ok(matched) => self.answer(request, matched, context),
             Err(NotFound::Refused(answer)) => Offer::Answer(*answer),
             Err(NotFound::Passed(depth)) => Offer::Pass(depth),
         }
@@ -210,17 +215,17 @@ impl AnswerSource for ScriptSource {
         let lists = context.surface.lists.clone();
         let (name, surface) = (request.subject().unwrap_or_default(), context.surface);
         if request.method == Method::COMPLETE {
-            return target::complete(&self.mock, request).err().and_then(miss);
+            return answer_target::complete(&self.mock, request).err().and_then(miss);
         }
         match self.find(request, surface) {
-            Ok(found) => {
-                if let Err(error) = round_of(request, &found.arguments, context) {
+            Ok(matched) => {
+                if let Err(error) = round_of(request, &matched.arguments, context) {
                     return miss(error);
                 }
-                let (state, target) = (self.state(), found.target);
+                let (state, target) = (self.state(), matched.target);
                 let (call, values) = (state.calls(target.number), state.snapshot());
                 let input = RuleInput { request, call, state: &values };
-                let closest = target.rules.closest(&found.arguments, &input, &state);
+                let closest = target.rules.closest(&matched.arguments, &input, &state);
                 let closest = closest.map(|(rule, why)| (Arc::clone(&rule.name), why));
                 Some(Miss { error: no_rule_fits(&target.label, closest), is_remark: true })
             }

@@ -1,69 +1,69 @@
-//! Texts that depend on what was asked, and values that have such texts in them.
+//! Templates: texts that depend on the request, and JSON values that contain such texts.
 
 use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value as Word};
+use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value as JinjaValue};
 use serde_json::{Map, Value};
 
 use super::template_limits::{WRITES_TOO_MUCH, WRITTEN_LIMIT, limit, written_length};
 use super::template_rewrite::rewritten;
 use crate::json::read_value;
 
-/// Steps of one template; a loop over a million elements takes more.
-const FUEL: u64 = 200_000;
+/// Maximum number of steps of one template. A loop over a million elements needs more.
+const STEP_LIMIT: u64 = 200_000;
 
-/// What templates can read.
+/// The values that templates can read.
 #[derive(Debug)]
 pub(in crate::answer) struct TemplateScope<'a> {
-    /// What the tool was called with, what the prompt was given, or the variables of the resource's pattern.
+    /// The arguments of the tool or prompt, or the variables of the resource template.
     pub(in crate::answer) arguments: &'a Value,
-    /// What earlier answers left behind.
+    /// The state of the mock.
     pub(in crate::answer) state: &'a Map<String, Value>,
-    /// How often this was asked for, from 1.
+    /// How often the target was requested, from 1.
     pub(in crate::answer) call: u64,
-    /// `name` and `version` of the client.
+    /// The `name` and `version` of the client.
     pub(in crate::answer) client: &'a Value,
-    /// What the client declared.
+    /// The capabilities of the client.
     pub(in crate::answer) capabilities: &'a Value,
-    /// HTTP headers, by their names in lower case.
+    /// The HTTP headers, by their names in lower case.
     pub(in crate::answer) headers: &'a Value,
-    /// `_meta` of the request.
+    /// The `_meta` of the request.
     pub(in crate::answer) meta: &'a Value,
-    /// What the client answered, by the names of the questions.
+    /// The input responses, by the names of the input requests.
     pub(in crate::answer) answers: &'a Map<String, Value>,
-    /// The resource that is read.
+    /// The URI of the requested resource.
     pub(in crate::answer) uri: Option<&'a str>,
     /// The protocol version.
     pub(in crate::answer) version: &'a str,
 }
 
-/// What a template may name.
+/// The names that a template can use.
 const ROOT_NAMES: [&str; 10] =
     ["arguments", "state", "call", "client", "capabilities", "headers", "meta", "answers", "uri", "version"];
 
 impl TemplateScope<'_> {
-    fn word(&self, root: &str) -> Word {
+    fn root_value(&self, root: &str) -> JinjaValue {
         match root {
-            "arguments" => Word::from(Serde(self.arguments)),
-            "state" => Word::from(Serde(self.state)),
-            "call" => Word::from(self.call),
-            "client" => Word::from(Serde(self.client)),
-            "capabilities" => Word::from(Serde(self.capabilities)),
-            "headers" => Word::from(Serde(self.headers)),
-            "meta" => Word::from(Serde(self.meta)),
-            "answers" => Word::from(Serde(self.answers)),
-            "uri" => self.uri.map_or(Word::UNDEFINED, Word::from),
-            "version" => Word::from(self.version),
-            _ => Word::UNDEFINED,
+            "arguments" => JinjaValue::from(Serde(self.arguments)),
+            "state" => JinjaValue::from(Serde(self.state)),
+            "call" => JinjaValue::from(self.call),
+            "client" => JinjaValue::from(Serde(self.client)),
+            "capabilities" => JinjaValue::from(Serde(self.capabilities)),
+            "headers" => JinjaValue::from(Serde(self.headers)),
+            "meta" => JinjaValue::from(Serde(self.meta)),
+            "answers" => JinjaValue::from(Serde(self.answers)),
+            "uri" => self.uri.map_or(JinjaValue::UNDEFINED, JinjaValue::from),
+            "version" => JinjaValue::from(self.version),
+            _ => JinjaValue::UNDEFINED,
         }
     }
 }
 
 /// Every template of a mock, compiled.
 ///
-/// There is no loader: a template cannot read files or other templates, and it stops when it has done too much.
+/// There is no loader, so a template cannot read files or other templates. Its steps and its memory are limited.
 #[derive(Debug)]
 pub(in crate::answer) struct Templates {
     environment: Environment<'static>,
@@ -76,8 +76,8 @@ pub(in crate::answer) struct Templates {
 #[derive(Clone, Debug)]
 pub(in crate::answer) struct Template {
     name: Arc<str>,
-    gives: TemplateOutput,
-    /// What of the scope it reads.
+    output: TemplateOutput,
+    /// The names of the scope that it reads.
     roots: Arc<[&'static str]>,
 }
 
@@ -85,58 +85,58 @@ pub(in crate::answer) struct Template {
 enum TemplateOutput {
     /// Text.
     Text,
-    /// The value of its one expression, whatever its type.
+    /// The value of its only expression, of any type.
     Value,
 }
 
-/// What holds the value of a template that is one whole expression.
-const WHOLE_FILTER: &str = "__whole";
+/// The variable for the value of a template that is a single expression.
+const WHOLE_VARIABLE: &str = "__whole";
 
 impl Templates {
     pub(in crate::answer) fn new() -> Templates {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        // A text keeps its last line end, with or without a template in it. The usual marks are always legal.
+        // A text keeps its last line end, with or without a template in it. The default marks are always valid.
         let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default();
         environment.set_syntax(syntax.clone());
-        environment.set_fuel(Some(FUEL));
+        environment.set_fuel(Some(STEP_LIMIT));
         limit(&mut environment);
         Templates { environment, syntax, count: 0, reads_headers: false }
     }
 
-    /// Compiles a text; `None` if it is no template.
+    /// Compiles a text; `None` if it is not a template.
     pub(in crate::answer) fn add(&mut self, text: &str) -> Result<Option<Template>, String> {
         if !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {
             return Ok(None);
         }
-        let (source, gives) = match whole_expression(text) {
-            Some(expression) => (format!("{{% set {WHOLE_FILTER} = ({expression}) %}}"), TemplateOutput::Value),
+        let (source, output) = match whole_expression(text) {
+            Some(expression) => (format!("{{% set {WHOLE_VARIABLE} = ({expression}) %}}"), TemplateOutput::Value),
             None => (text.to_owned(), TemplateOutput::Text),
         };
         let name = self.count.to_string();
         let mut added = self.compile(&name, &source);
-        let mut gives = gives;
-        if added.is_err() && gives == TemplateOutput::Value {
+        let mut output = output;
+        if added.is_err() && output == TemplateOutput::Value {
             // `{{ a }} and {{ b }}` looks like one expression from both ends.
-            gives = TemplateOutput::Text;
+            output = TemplateOutput::Text;
             added = self.compile(&name, text);
         }
-        added.map_err(|error| in_words(&error))?;
+        added.map_err(|error| error_text(&error))?;
         self.count += 1;
-        let template = self.environment.get_template(&name).map_err(|error| in_words(&error))?;
+        let template = self.environment.get_template(&name).map_err(|error| error_text(&error))?;
         let used = template.undeclared_variables(false);
         if let Some(unknown) = used.iter().find(|used| !ROOT_NAMES.contains(&used.as_str()) && !self.is_global(used)) {
             let hint = crate::suggest::closest(unknown, ROOT_NAMES).map(|meant| format!("; did you mean `{meant}`?"));
-            let hint = hint.unwrap_or_else(|| format!("; there are {}", ROOT_NAMES.join(", ")));
-            return Err(format!("a template knows no `{unknown}`{hint}"));
+            let hint = hint.unwrap_or_else(|| format!("; the names are {}", ROOT_NAMES.join(", ")));
+            return Err(format!("unknown name `{unknown}` in a template{hint}"));
         }
         if let Some(unknown) = filters(text).into_iter().find(|filter| !self.has_filter(filter)) {
-            return Err(format!("a template knows no filter `{unknown}`"));
+            return Err(format!("unknown filter `{unknown}` in a template"));
         }
         self.reads_headers |= used.contains("headers");
         let roots = ROOT_NAMES.into_iter().filter(|root| used.contains(*root)).collect();
-        Ok(Some(Template { name: name.into(), gives, roots }))
+        Ok(Some(Template { name: name.into(), output, roots }))
     }
 
     fn compile(&mut self, name: &str, source: &str) -> Result<(), minijinja::Error> {
@@ -144,7 +144,7 @@ impl Templates {
         self.environment.add_template_owned(name.to_owned(), limited)
     }
 
-    /// Whether some template looks at headers.
+    /// Whether any template reads headers.
     pub(in crate::answer) fn reads_headers(&self) -> bool {
         self.reads_headers
     }
@@ -160,27 +160,27 @@ impl Templates {
 
     /// The value of a template and its length as text.
     fn render(&self, template: &Template, scope: &TemplateScope<'_>) -> Result<(Value, usize), String> {
-        let compiled = self.environment.get_template(&template.name).map_err(|error| in_words(&error))?;
-        let context = Word::from_pairs(template.roots.iter().map(|root| (*root, scope.word(root))));
+        let compiled = self.environment.get_template(&template.name).map_err(|error| error_text(&error))?;
+        let context = JinjaValue::from_pairs(template.roots.iter().map(|root| (*root, scope.root_value(root))));
         let absent = || {
             let mut paths: Vec<_> = compiled.undeclared_variables(true).into_iter().collect();
             paths.sort();
             let absent = paths.into_iter().find(|path| is_absent(path, scope));
-            absent.map_or_else(|| "the value is not there".to_owned(), |path| format!("`{path}` is not there"))
+            absent.map_or_else(|| "the value is absent".to_owned(), |path| format!("`{path}` is absent"))
         };
-        let in_words = |error: minijinja::Error| match error.kind() {
+        let error_text = |error: minijinja::Error| match error.kind() {
             ErrorKind::UndefinedError => absent(),
-            _ => in_words(&error),
+            _ => error_text(&error),
         };
-        match template.gives {
+        match template.output {
             TemplateOutput::Text => {
-                let text = compiled.render(context).map_err(in_words)?;
+                let text = compiled.render(context).map_err(error_text)?;
                 let length = text.len();
                 Ok((Value::from(text), length))
             }
             TemplateOutput::Value => {
-                let captured = compiled.render_captured(context).map_err(in_words)?;
-                match captured.state().lookup(WHOLE_FILTER) {
+                let captured = compiled.render_captured(context).map_err(error_text)?;
+                match captured.state().lookup(WHOLE_VARIABLE) {
                     Some(word) if word.is_undefined() => Err(absent()),
                     Some(word) => {
                         let length = written_length(&word).ok_or(WRITES_TOO_MUCH)?;
@@ -194,21 +194,21 @@ impl Templates {
 }
 
 /// The value of an expression; a number of more than 64 bits is rounded.
-fn value_of(word: &Word) -> Result<Value, serde_json::Error> {
+fn value_of(word: &JinjaValue) -> Result<Value, serde_json::Error> {
     serde_json::to_value(word).or_else(|_| read_value(&serde_json::to_vec(word)?))
 }
 
-/// Whether nothing stands at a path such as `arguments.city`.
+/// Whether a path such as `arguments.city` has no value.
 fn is_absent(path: &str, scope: &TemplateScope<'_>) -> bool {
     let mut keys = path.split('.');
-    let root = keys.next().map_or(Word::UNDEFINED, |root| scope.word(root));
+    let root = keys.next().map_or(JinjaValue::UNDEFINED, |root| scope.root_value(root));
     keys.try_fold(root, |word, key| word.get_attr(key)).is_ok_and(|word| word.is_undefined())
 }
 
-/// The filters that a template names: the words after a `|` inside its marks, outside of quotes.
+/// The filters that a template uses: the names after a `|` inside its marks, outside of quotes.
 fn filters(text: &str) -> Vec<&str> {
     let mut filters = Vec::new();
-    // What stands in these is not read at all.
+    // Comments and raw blocks may contain anything.
     if text.contains("{#") || text.contains("endraw") {
         return filters;
     }
@@ -239,7 +239,7 @@ fn filters(text: &str) -> Vec<&str> {
     filters
 }
 
-/// The expression of `{{ expression }}`, if that is all there is.
+/// The expression of `{{ expression }}`, if the text has nothing else.
 fn whole_expression(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
     let inner = inner.strip_prefix('-').unwrap_or(inner);
@@ -247,8 +247,8 @@ fn whole_expression(text: &str) -> Option<&str> {
     (!inner.is_empty() && !inner.contains("{{") && !inner.contains("}}")).then_some(inner)
 }
 
-/// The engine's error without the name of the template, which is ours.
-fn in_words(error: &minijinja::Error) -> String {
+/// The text of the engine's error, without the internal name of the template.
+fn error_text(error: &minijinja::Error) -> String {
     if error.kind() == ErrorKind::OutOfFuel {
         return error.detail().map_or_else(|| "the template takes more than 200,000 steps".to_owned(), str::to_owned);
     }
@@ -258,10 +258,10 @@ fn in_words(error: &minijinja::Error) -> String {
     }
 }
 
-/// A JSON value in which texts may be templates.
+/// A JSON value whose texts may be templates.
 #[derive(Clone, Debug)]
 pub(in crate::answer) enum TemplateValue {
-    /// Always the same.
+    /// A value without templates.
     Fixed(Value),
     /// A template.
     Template(Template),
@@ -273,14 +273,16 @@ pub(in crate::answer) enum TemplateValue {
 
 impl TemplateValue {
     /// Compiles a value.
-    pub(in crate::answer) fn of(value: &Value, templates: &mut Templates) -> Result<TemplateValue, String> {
+    pub(in crate::answer) fn compile(value: &Value, templates: &mut Templates) -> Result<TemplateValue, String> {
         match value {
             Value::String(text) => TemplateValue::text(text, templates),
             Value::Array(elements) => {
-                let drafts: Vec<_> =
-                    elements.iter().map(|element| TemplateValue::of(element, templates)).collect::<Result<_, _>>()?;
-                let fixed = drafts.iter().all(TemplateValue::is_fixed);
-                Ok(if fixed { TemplateValue::Fixed(value.clone()) } else { TemplateValue::List(drafts) })
+                let values: Vec<_> = elements
+                    .iter()
+                    .map(|element| TemplateValue::compile(element, templates))
+                    .collect::<Result<_, _>>()?;
+                let fixed = values.iter().all(TemplateValue::is_fixed);
+                Ok(if fixed { TemplateValue::Fixed(value.clone()) } else { TemplateValue::List(values) })
             }
             Value::Object(fields) => TemplateValue::object(fields, templates),
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(TemplateValue::Fixed(value.clone())),
@@ -292,16 +294,16 @@ impl TemplateValue {
         fields: &Map<String, Value>,
         templates: &mut Templates,
     ) -> Result<TemplateValue, String> {
-        let draft = |(key, value): (&String, &Value)| Ok((key.clone(), TemplateValue::of(value, templates)?));
-        Ok(TemplateValue::fields(fields.iter().map(draft).collect::<Result<_, String>>()?))
+        let value = |(key, value): (&String, &Value)| Ok((key.clone(), TemplateValue::compile(value, templates)?));
+        Ok(TemplateValue::fields(fields.iter().map(value).collect::<Result<_, String>>()?))
     }
 
     /// An object of these fields.
     pub(in crate::answer) fn fields(fields: Vec<(String, TemplateValue)>) -> TemplateValue {
-        if !fields.iter().all(|(_, draft)| draft.is_fixed()) {
+        if !fields.iter().all(|(_, value)| value.is_fixed()) {
             return TemplateValue::Object(fields);
         }
-        let fixed = fields.into_iter().filter_map(|(key, draft)| match draft {
+        let fixed = fields.into_iter().filter_map(|(key, value)| match value {
             TemplateValue::Fixed(value) => Some((key, value)),
             TemplateValue::Template(_) | TemplateValue::List(_) | TemplateValue::Object(_) => None,
         });
@@ -313,7 +315,7 @@ impl TemplateValue {
         if !elements.iter().all(TemplateValue::is_fixed) {
             return TemplateValue::List(elements);
         }
-        let fixed = elements.into_iter().filter_map(|draft| match draft {
+        let fixed = elements.into_iter().filter_map(|value| match value {
             TemplateValue::Fixed(value) => Some(value),
             TemplateValue::Template(_) | TemplateValue::List(_) | TemplateValue::Object(_) => None,
         });
@@ -328,11 +330,11 @@ impl TemplateValue {
         })
     }
 
-    /// Compiles what must be text in the end: `{{ 5 }}` is `"5"`.
-    pub(in crate::answer) fn words(text: &str, templates: &mut Templates) -> Result<TemplateValue, String> {
+    /// Compiles a text whose rendered value must be text: `{{ 5 }}` is `"5"`.
+    pub(in crate::answer) fn string(text: &str, templates: &mut Templates) -> Result<TemplateValue, String> {
         Ok(match templates.add(text)? {
-            // Text in front makes it a text whatever the expression is.
-            Some(template) if template.gives == TemplateOutput::Value => {
+            // An empty expression in front makes the rendered value a text.
+            Some(template) if template.output == TemplateOutput::Value => {
                 match templates.add(&format!("{{{{ '' }}}}{text}"))? {
                     Some(template) => TemplateValue::Template(template),
                     None => TemplateValue::Fixed(text.into()),
@@ -343,7 +345,7 @@ impl TemplateValue {
         })
     }
 
-    /// Whether it is always the same.
+    /// Whether the value contains no template.
     pub(in crate::answer) fn is_fixed(&self) -> bool {
         matches!(self, TemplateValue::Fixed(_))
     }
@@ -353,26 +355,26 @@ impl TemplateValue {
         self.render_within(templates, scope, &mut { WRITTEN_LIMIT })
     }
 
-    /// The value for one request, whose templates may write `room` bytes together.
+    /// The value for one request, whose templates may write `remaining` bytes together.
     fn render_within(
         &self,
         templates: &Templates,
         scope: &TemplateScope<'_>,
-        room: &mut usize,
+        remaining: &mut usize,
     ) -> Result<Value, String> {
         match self {
             TemplateValue::Fixed(value) => Ok(value.clone()),
             TemplateValue::Template(template) => {
                 let (value, length) = templates.render(template, scope)?;
-                *room = room.checked_sub(length).ok_or(WRITES_TOO_MUCH)?;
+                *remaining = remaining.checked_sub(length).ok_or(WRITES_TOO_MUCH)?;
                 Ok(value)
             }
             TemplateValue::List(elements) => {
-                elements.iter().map(|draft| draft.render_within(templates, scope, room)).collect()
+                elements.iter().map(|value| value.render_within(templates, scope, remaining)).collect()
             }
             TemplateValue::Object(fields) => {
-                let render = |(key, draft): &(String, TemplateValue)| {
-                    Ok((key.clone(), draft.render_within(templates, scope, room)?))
+                let render = |(key, value): &(String, TemplateValue)| {
+                    Ok((key.clone(), value.render_within(templates, scope, remaining)?))
                 };
                 fields.iter().map(render).collect::<Result<Map<_, _>, String>>().map(Value::Object)
             }
@@ -387,7 +389,7 @@ mod tests {
 
     fn rendered(written: Value, arguments: Value) -> Result<Value, String> {
         let mut templates = Templates::new();
-        let draft = TemplateValue::of(&written, &mut templates)?;
+        let value = TemplateValue::compile(&written, &mut templates)?;
         let (empty, nothing) = (Map::new(), json!({}));
         let scope = TemplateScope {
             arguments: &arguments,
@@ -401,11 +403,11 @@ mod tests {
             uri: None,
             version: "2026-07-28",
         };
-        draft.render(&templates, &scope)
+        value.render(&templates, &scope)
     }
 
     #[test]
-    fn one_whole_expression_keeps_the_type_of_its_value() {
+    fn a_single_expression_keeps_the_type_of_its_value() {
         let arguments = json!({"list": [1, {"b": 2, "a": 1.5}], "yes": true, "text": "5", "none": null});
         for (written, expected) in [
             ("{{ arguments.list }}", json!([1, {"b": 2, "a": 1.5}])),
@@ -426,20 +428,20 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_everything_that_is_no_template_stay_as_they_are() {
+    fn keys_and_values_without_templates_are_unchanged() {
         let written = json!({"{{ call }}": "{{ call }}", "snake_case": ["{ not }", 1.0, null]});
         let expected = json!({"{{ call }}": 3, "snake_case": ["{ not }", 1.0, null]});
         assert_eq!(rendered(written, json!({})), Ok(expected));
     }
 
     #[test]
-    fn what_cannot_be_rendered_is_said() {
+    fn a_template_that_cannot_be_rendered_is_an_error() {
         for (written, expected) in [
-            ("{{ arguments.city }}", "`arguments.city` is not there"),
-            ("in {{ arguments.city }}", "`arguments.city` is not there"),
-            ("{{ arguments.city | nosuch }}", "a template knows no filter `nosuch`"),
-            ("a {{ call }} {% if call | wrong(\"|\") %}{% endif %}", "a template knows no filter `wrong`"),
-            ("{{ argument.city }}", "a template knows no `argument`; did you mean `arguments`?"),
+            ("{{ arguments.city }}", "`arguments.city` is absent"),
+            ("in {{ arguments.city }}", "`arguments.city` is absent"),
+            ("{{ arguments.city | nosuch }}", "unknown filter `nosuch` in a template"),
+            ("a {{ call }} {% if call | wrong(\"|\") %}{% endif %}", "unknown filter `wrong` in a template"),
+            ("{{ argument.city }}", "unknown name `argument` in a template; did you mean `arguments`?"),
             ("{{ arguments.city", "syntax error"),
             (
                 "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
@@ -524,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_chain_of_operators_is_no_deep_nesting() {
+    fn a_long_chain_of_operators_is_rendered() {
         for (operator, expected) in [(" ~ ", json!("1".repeat(300))), (" + ", json!(300)), (" and ", json!(1))] {
             let written = format!("{{{{ {} }}}}", vec!["1"; 300].join(operator));
             assert_eq!(rendered(json!(written), json!({})), Ok(expected), "{operator}");
@@ -566,11 +568,11 @@ mod tests {
             "{{ s | first }}{{ s | last }}{{ s | list | length }}{{ s | upper | lower | capitalize }} {{ (s ~ '!').split }}",
             "{{ items[0].name ~ items[1]['name'] }} {{ items | map('tojson') | join }} {{ l | select('odd') | list }} {{ l | string }}",
         ] {
-            // The same values as variables of their own, for the engine as it is.
+            // The engine without limits gets the same values as variables of their own.
             let written = written.replace("{{ (s ~ '!').split }}", "");
             let names = ["s", "n", "l", "o", "items"];
             let sets: String = names.iter().map(|name| format!("{{% set {name} = arguments.{name} %}}")).collect();
-            let context = Word::from_pairs([("arguments", Word::from(Serde(&arguments)))]);
+            let context = JinjaValue::from_pairs([("arguments", JinjaValue::from(Serde(&arguments)))]);
             let expected = environment.render_str(&format!("{sets}{written}|"), context);
             let expected = expected.unwrap_or_else(|error| panic!("{written}: {error:?}"));
             let got = rendered(json!(format!("{sets}{written}|")), arguments.clone());

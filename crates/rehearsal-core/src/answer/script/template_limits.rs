@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The engine has no limit for memory. Every filter, test and function that makes a value is therefore replaced by
-//! one that estimates the memory first. What a template makes is counted and never given back, so the count is at
-//! least what is alive. A list is counted by its elements alone, as the elements themselves are shared.
+//! one that estimates the memory first. What a template allocates is counted and never subtracted, so the count is
+//! an upper bound of the memory in use. Only the length of a list is counted, because its elements are shared.
 
 use std::fmt::{self, Write};
 use std::sync::LazyLock;
@@ -18,32 +18,32 @@ use minijinja::{
     filters, functions, tests as builtin,
 };
 
-/// Bytes that the values of one template may need, together: enough for every template of a test, and small enough
-/// for many requests at once.
+/// Maximum number of bytes that one template may allocate: enough for any test, and small enough for many concurrent
+/// requests.
 const MADE_LIMIT: usize = 64 << 20;
 
-/// Bytes that an answer may have from its templates. A message has the same limit.
+/// Maximum number of bytes that the templates of an answer may write. A message has the same limit.
 pub(super) const WRITTEN_LIMIT: usize = 16 << 20;
 
-/// Levels of lists and objects in a value of a template, as many as the JSON of a message may have.
+/// Maximum depth of a value of a template, which is also the maximum depth of the JSON of a message.
 const MAX_DEPTH: usize = 128;
 
-/// Bytes of an element of a list.
-const ELEMENT: usize = size_of::<Value>();
+/// The size of a list element, in bytes.
+const ELEMENT_BYTES: usize = size_of::<Value>();
 
-/// Bytes that a filter needs for one element at most, while it sorts, groups or pairs them.
-const WORK: usize = 4 * ELEMENT;
+/// Maximum number of bytes that a filter needs for one element while it sorts, groups or pairs them.
+const WORK_BYTES: usize = 4 * ELEMENT_BYTES;
 
-/// Bytes that are counted for a look at one value inside another, so that looking has a limit, too.
-const LOOK: usize = 16;
+/// Bytes that are counted for a visit to one value inside another, so that the number of visits has a limit, too.
+const VISIT_BYTES: usize = 16;
 
-/// Bytes of a number as text, at most.
-const NUMBER: usize = 400;
+/// Maximum length of a number as text, in bytes.
+const NUMBER_BYTES: usize = 400;
 
 /// The error of an answer whose templates write too much.
 pub(super) const WRITES_TOO_MUCH: &str = "the templates of the answer write more than 16 MiB";
 
-/// Replaces everything that makes a value.
+/// Replaces every filter, test and function that makes a value.
 pub(super) fn limit(environment: &mut Environment<'static>) {
     environment.set_formatter(write_limited);
 
@@ -99,14 +99,14 @@ pub(super) fn limit(environment: &mut Environment<'static>) {
     environment.add_filter("__each", |state: &mut State<'_, '_>, value: Value| {
         // A loop over an object copies its keys.
         let keys = if value.kind() == ValueKind::Map { value.len().unwrap_or(0) } else { 0 };
-        expect(state, keys * ELEMENT).and_then(|()| count(state, keys * ELEMENT)).map(|()| value)
+        expect(state, keys * ELEMENT_BYTES).and_then(|()| count(state, keys * ELEMENT_BYTES)).map(|()| value)
     });
     environment.add_filter("__held", |state: &mut State<'_, '_>, value: ValueOrKwargs| {
         let value = value.into_value();
         shape(state, &value).map(|_| value)
     });
     environment.add_filter("__text", |state: &mut State<'_, '_>, value: Value| {
-        // `in` makes a text of what it looks for in a text.
+        // `in` converts its left operand to text if the right one is text.
         text_length(state, &value).map(|_| value)
     });
     environment.add_filter("__in", |state: &mut State<'_, '_>, value: Value, container: Value| {
@@ -136,7 +136,7 @@ pub(super) fn limit(environment: &mut Environment<'static>) {
     };
     function("dict", Value::from_function(functions::dict));
     function("namespace", Value::from_function(functions::namespace));
-    // It shows the state of the engine, of any size.
+    // `debug` prints the state of the engine, which may be of any size.
     environment.remove_global("debug");
 }
 
@@ -184,13 +184,13 @@ fn made(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
         ValueKind::Seq | ValueKind::Iterable
             if value.is_tuple() || value.downcast_object_ref::<Vec<Value>>().is_some() =>
         {
-            count(state, value.len().unwrap_or(0).saturating_mul(ELEMENT))?;
+            count(state, value.len().unwrap_or(0).saturating_mul(ELEMENT_BYTES))?;
             value
         }
         ValueKind::Seq | ValueKind::Iterable => {
             let mut list = Vec::new();
             for element in value.try_iter()?.checked() {
-                count(state, ELEMENT)?;
+                count(state, ELEMENT_BYTES)?;
                 list.push(element?);
             }
             Value::from(list)
@@ -198,7 +198,7 @@ fn made(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
         ValueKind::Map => {
             let mut pairs = Vec::new();
             for key in value.try_iter()? {
-                count(state, WORK)?;
+                count(state, WORK_BYTES)?;
                 let item = value.get_item(&key)?;
                 pairs.push((key, item));
             }
@@ -216,14 +216,14 @@ struct Shape {
     depth: usize,
 }
 
-/// Measures a value that something else is to hold, and counts the work.
+/// Measures a value that becomes part of another one, and counts the work.
 ///
-/// A namespace cannot be held: it could hold itself. So a value has an end, and its depth is limited.
+/// A namespace cannot be part of a value, because it could contain itself. Every value is therefore finite.
 fn shape(state: &mut State<'_, '_>, value: &Value) -> Result<Shape, Error> {
     let mut shape = Shape { nodes: 0, depth: 0 };
-    let room = room(state) / LOOK;
+    let room = room(state) / VISIT_BYTES;
     measure(value, 1, room, &mut shape)?;
-    count(state, shape.nodes * LOOK)?;
+    count(state, shape.nodes * VISIT_BYTES)?;
     Ok(shape)
 }
 
@@ -276,7 +276,7 @@ fn text_length(state: &mut State<'_, '_>, value: &Value) -> Result<usize, Error>
         return Ok(text.len());
     }
     if value.as_object().is_none() {
-        return Ok(NUMBER);
+        return Ok(NUMBER_BYTES);
     }
     let mut counter = Counter { length: 0, limit: room(state) };
     write!(counter, "{value}").map_err(|_| too_much())?;
@@ -289,7 +289,7 @@ fn write_limited(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value)
         Some(_) => text_length(state, value)?,
         None => value.as_str().map_or(0, str::len),
     };
-    // An escaped character has six characters, at most.
+    // An escaped character has at most six characters.
     let bytes = if matches!(state.auto_escape(), AutoEscape::None) { length } else { length.saturating_mul(6) };
     count(state, bytes)?;
     escape_formatter(out, state, value)
@@ -311,12 +311,12 @@ fn expect_text(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<(), Err
     expect(state, length)
 }
 
-/// A letter has three times as many bytes in the other case, at most.
+/// A character has at most three times as many bytes in the other case.
 fn mapped(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error> {
     Ok(text(state, arguments)?.saturating_mul(3))
 }
 
-/// An escaped character has six characters, at most.
+/// An escaped character has at most six characters.
 fn escaped(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error> {
     Ok(text(state, arguments)?.saturating_mul(6))
 }
@@ -326,12 +326,12 @@ fn size(value: &Value) -> usize {
     value.as_str().map(|text| text.chars().count()).or_else(|| value.len()).unwrap_or(0)
 }
 
-/// Some work for every element.
+/// The work for every element.
 fn elements(_: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error> {
-    Ok(arguments.iter().map(size).fold(0, usize::saturating_add).saturating_mul(WORK))
+    Ok(arguments.iter().map(size).fold(0, usize::saturating_add).saturating_mul(WORK_BYTES))
 }
 
-/// Some work and a text for every element, and for every key in a list of keys.
+/// The work and the text of every element, for every key in a list of keys.
 fn keyed(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error> {
     let whole = elements(state, arguments)?.saturating_add(text(state, arguments)?);
     let keys = named(arguments, "attribute").and_then(|keys| Some(keys.as_str()?.matches(',').count())).unwrap_or(0);
@@ -342,7 +342,7 @@ fn keyed(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error>
 fn once(_: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error> {
     Ok(arguments.first().map_or(0, |value| match value.as_str() {
         Some(text) => text.len(),
-        None => size(value).saturating_mul(ELEMENT),
+        None => size(value).saturating_mul(ELEMENT_BYTES),
     }))
 }
 
@@ -351,15 +351,15 @@ fn pair(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error> 
     Ok(once(state, arguments)?.saturating_add(once(state, arguments.get(1..).unwrap_or_default())?))
 }
 
-/// As many copies of one operand as the other says.
+/// Copies of one operand; the other one is their number.
 fn repeated(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error> {
     let times = arguments.iter().filter_map(Value::as_usize).max().unwrap_or(0);
     Ok(pair(state, arguments)?.saturating_mul(times))
 }
 
-/// Lists of as many elements as the second argument says, or as many lists.
+/// The elements, and lists whose number or length is the second argument.
 fn batches(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error> {
-    let lists = arguments.get(1).and_then(Value::as_usize).unwrap_or(0).saturating_mul(WORK);
+    let lists = arguments.get(1).and_then(Value::as_usize).unwrap_or(0).saturating_mul(WORK_BYTES);
     Ok(elements(state, arguments)?.saturating_add(lists))
 }
 
@@ -405,13 +405,13 @@ fn pieces(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error
         Some(separator) => whole.matches(separator).count() + 1,
         None => whole.split_whitespace().count(),
     };
-    Ok(parts.saturating_mul(WORK).saturating_add(whole.len()))
+    Ok(parts.saturating_mul(WORK_BYTES).saturating_add(whole.len()))
 }
 
 /// A list of the lines of a text.
 fn lines(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error> {
     let texts = texts(state, arguments)?;
-    Ok(texts.iter().map(|text| text.len() + (text.matches('\n').count() + 1) * WORK).sum())
+    Ok(texts.iter().map(|text| text.len() + (text.matches('\n').count() + 1) * WORK_BYTES).sum())
 }
 
 /// The sum of texts or lists is as long as they are together.
@@ -421,7 +421,7 @@ fn summed(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Error
     for argument in arguments {
         nodes = nodes.saturating_add(shape(state, argument)?.nodes);
     }
-    Ok(whole.saturating_add(nodes.saturating_mul(ELEMENT)))
+    Ok(whole.saturating_add(nodes.saturating_mul(ELEMENT_BYTES)))
 }
 
 /// The format with the longest argument, and the largest width, for each `%`.
@@ -429,7 +429,7 @@ fn formatted(state: &mut State<'_, '_>, arguments: &[Value]) -> Result<usize, Er
     let Some(format) = arguments.first().and_then(Value::as_str) else { return Ok(0) };
     let digits = format.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let widths = digits.map(|digits| digits.parse().unwrap_or(usize::MAX)).fold(0, usize::saturating_add);
-    let mut longest = NUMBER.saturating_add(widths);
+    let mut longest = NUMBER_BYTES.saturating_add(widths);
     for argument in &arguments[1..] {
         longest = longest.max(text_length(state, argument)?);
         // The width may be an argument: `%*d`.
@@ -452,7 +452,7 @@ fn number(arguments: &[Value], name: &str) -> Option<usize> {
     arguments.get(1).and_then(Value::as_usize).or_else(|| named(arguments, name)?.as_usize())
 }
 
-/// The engine as it is, for its operators.
+/// The engine without limits, for its operators.
 static OPERATORS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);

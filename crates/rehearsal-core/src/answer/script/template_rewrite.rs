@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The template engine calls filters and a formatter of ours, but computes `~`, `+`, `*`, slices and literals itself,
-//! and writes raw text itself. After this rewriting nothing is left that makes a value without a filter of
+//! and writes raw text itself. After this rewriting every operation that makes a value is a filter of
 //! [`template_limits`](super::template_limits). The engine also has no constants to compute while it compiles.
 
 use minijinja::Error;
@@ -68,7 +68,7 @@ fn statement(written: &Stmt<'_>, out: &mut String) {
             out.push_str("{% endwith %}");
         }
         Stmt::Set(set) => {
-            let value = if sets_attribute(&set.target) { held(&set.expr) } else { operand(&set.expr) };
+            let value = if sets_attribute(&set.target) { as_held(&set.expr) } else { operand(&set.expr) };
             out.push_str(&format!("{{% set {} = {value} %}}", target(&set.target)));
         }
         Stmt::SetBlock(set) => {
@@ -93,7 +93,7 @@ fn statement(written: &Stmt<'_>, out: &mut String) {
     }
 }
 
-/// What a `set`, `for` or `with` assigns to.
+/// The target of a `set`, `for` or `with`.
 fn target(written: &Expr<'_>) -> String {
     match written {
         Expr::List(list) => match &list.items[..] {
@@ -274,7 +274,7 @@ fn called(call: &Call<'_>) -> String {
 }
 
 /// A value that a namespace or an argument holds. A literal and the result of an operator were measured already.
-fn held(value: &Expr<'_>) -> String {
+fn as_held(value: &Expr<'_>) -> String {
     match value {
         Expr::Const(_) | Expr::Slice(_) | Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => expression(value),
         Expr::BinOp(binary) if filter_of(binary.op).is_some() => expression(value),
@@ -285,8 +285,8 @@ fn held(value: &Expr<'_>) -> String {
 /// Arguments in parentheses, and nothing if there are none.
 fn in_parentheses(arguments: &[CallArg<'_>]) -> String {
     let print = |argument: &CallArg<'_>| match argument {
-        CallArg::Pos(value) => held(value),
-        CallArg::Kwarg(name, value) => format!("{name}={}", held(value)),
+        CallArg::Pos(value) => as_held(value),
+        CallArg::Kwarg(name, value) => format!("{name}={}", as_held(value)),
         CallArg::PosSplat(value) => format!("*{}|__made", operand(value)),
         CallArg::KwargSplat(value) => format!("**{}|__made", operand(value)),
     };

@@ -1,23 +1,23 @@
-//! Which URIs a pattern such as `notes://{id}/text` stands for.
+//! Matches URIs with URI templates such as `notes://{id}/text`.
 
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// RFC 6570 read backwards, as far as that is clear: `{name}` is a segment, `{+name}` and `{#name}` anything.
+/// A URI template (RFC 6570) that matches URIs: `{name}` matches a segment, `{+name}` and `{#name}` any text.
 #[derive(Clone, Debug)]
 pub struct UriTemplate {
-    /// `None` is a pattern that fits nothing.
+    /// `None` matches no URI.
     pattern: Option<Regex>,
     variables: Vec<String>,
 }
 
 impl UriTemplate {
-    /// Reads a pattern.
+    /// Parses a URI template.
     pub fn read(written: &str) -> Result<UriTemplate, String> {
         let (mut pattern, mut variables, mut rest) = (String::from("^"), Vec::new(), written);
         while let Some(start) = rest.find('{') {
             pattern.push_str(&regex::escape(&rest[..start]));
-            let end = rest[start..].find('}').ok_or("a `{` without its `}`")? + start;
+            let end = rest[start..].find('}').ok_or("unclosed `{`")? + start;
             let expression = &rest[start + 1..end];
             let (operator, names) = match expression.chars().next() {
                 Some(first) if "+#./;?&".contains(first) => (Some(first), &expression[1..]),
@@ -27,7 +27,7 @@ impl UriTemplate {
             let is_name =
                 |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_.".contains(c));
             if let Some(wrong) = names.iter().find(|name| !is_name(name)) {
-                return Err(format!("`{{{expression}}}` has no variable in it that could be called {wrong:?}"));
+                return Err(format!("{wrong:?} in `{{{expression}}}` is not a variable name"));
             }
             pattern.push_str(&expansion(operator, &names));
             variables.extend(names.iter().map(|name| (*name).to_owned()));
@@ -39,22 +39,22 @@ impl UriTemplate {
         Ok(UriTemplate { pattern: Some(pattern), variables })
     }
 
-    /// The pattern of no URI.
+    /// A template that matches no URI.
     pub(in crate::answer) fn nothing() -> UriTemplate {
         UriTemplate { pattern: None, variables: Vec::new() }
     }
 
-    /// The variables in the order of the pattern.
+    /// The variables in the order of the template.
     pub fn variables(&self) -> &[String] {
         &self.variables
     }
 
-    /// The values that make the pattern this URI.
+    /// The values of the variables for which the template expands to this URI.
     pub fn matches(&self, uri: &str) -> Option<Map<String, Value>> {
-        let found = self.pattern.as_ref()?.captures(uri)?;
+        let captures = self.pattern.as_ref()?.captures(uri)?;
         let mut values = Map::new();
-        for (at, name) in self.variables.iter().enumerate() {
-            if let Some(value) = found.get(at + 1) {
+        for (index, name) in self.variables.iter().enumerate() {
+            if let Some(value) = captures.get(index + 1) {
                 values.insert(name.clone(), percent_decoded(value.as_str())?.into());
             }
         }
@@ -62,13 +62,13 @@ impl UriTemplate {
     }
 }
 
-/// What an expression can become, with one group for each variable.
+/// The regular expression for an expression of the template, with one group for each variable.
 fn expansion(operator: Option<char>, names: &[&str]) -> String {
     let segment = "([^/?#&,;=]+)";
     let joined = |separator: &str, group: &str| names.iter().map(|_| group).collect::<Vec<_>>().join(separator);
     let named = |first: char| {
-        let pair = |(at, name): (usize, &&str)| {
-            let mark = if at == 0 {
+        let pair = |(index, name): (usize, &&str)| {
+            let mark = if index == 0 {
                 first
             } else if first == ';' {
                 ';'
@@ -89,7 +89,7 @@ fn expansion(operator: Option<char>, names: &[&str]) -> String {
     }
 }
 
-/// The text behind `%41da`; `None` where it is no text.
+/// Decodes percent-encoding: `Ada` for `%41da`; `None` if it is invalid or not UTF-8.
 fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -110,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_pattern_is_read_backwards() {
+    fn a_uri_template_matches_uris_and_returns_the_variables() {
         for (pattern, uri, expected) in [
             ("test://template/{id}/data", "test://template/123/data", Some(json!({"id": "123"}))),
             ("test://template/{id}/data", "test://template/a/b/data", None),
@@ -123,8 +123,8 @@ mod tests {
             ("a.b://{x,y}", "a.b://1,2", Some(json!({"x": "1", "y": "2"}))),
             ("a.b://{x}", "aXb://1", None),
         ] {
-            let found = UriTemplate::read(pattern).unwrap().matches(uri);
-            assert_eq!(found.map(Value::Object), expected, "{pattern} {uri}");
+            let values = UriTemplate::read(pattern).unwrap().matches(uri);
+            assert_eq!(values.map(Value::Object), expected, "{pattern} {uri}");
         }
         assert!(UriTemplate::read("notes://{id").is_err());
         assert!(UriTemplate::read("notes://{}").is_err());

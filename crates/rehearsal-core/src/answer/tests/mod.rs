@@ -1,10 +1,10 @@
 //! Requests to a chain of a mock file and the protocol; the actions and the reply are compared line by line.
 
+mod faults;
 mod offers;
-mod plays;
+mod round_trip;
 mod rules;
-mod written;
-mod wrong;
+mod steps;
 
 use std::sync::Arc;
 
@@ -74,12 +74,12 @@ impl Fixture {
     }
 
     /// Every action until the answer, one per line; input requests are answered from `inputs`.
-    fn ask(&mut self, method: &str, params: Value, inputs: &Value) -> Vec<String> {
+    fn run(&mut self, method: &str, params: Value, inputs: &Value) -> Vec<String> {
         let request = self.request(method, params);
         let (mut active, mut action) = match self.decide(&request, 1_000_000) {
             Decision::Answer(answer) => return vec![reply_text(&answer)],
             Decision::Respond(active, action) => (active, action),
-            Decision::Listen(filter, _) => return vec![format!("listens {}", filter.accepted())],
+            Decision::Listen(filter, _) => return vec![format!("subscribes {}", filter.accepted())],
             Decision::Task(task) => return vec![format!("{task:?}")],
             Decision::Unanswered(_) => panic!("refused above"),
         };
@@ -88,15 +88,15 @@ impl Fixture {
             match action {
                 Action::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
                 Action::Notify { method, params } => lines.push(format!("{method} {params}")),
-                Action::NotifySubscribers(change) => lines.push(format!("tell {change:?}")),
-                Action::Ask(requests) => {
+                Action::NotifySubscribers(change) => lines.push(format!("notify {change:?}")),
+                Action::RequestInput(requests) => {
                     for request in requests {
                         lines.push(format!("ask {} {} {}", request.name, request.method, request.params));
                         let input = inputs.get(&request.name).cloned().ok_or_else(|| "no answer".to_owned());
                         active.responder.set_input(&request.name, input);
                     }
                 }
-                Action::Await(_) => {}
+                Action::AwaitInput(_) => {}
                 Action::CloseStream { retry } => lines.push(format!("close stream {:?}", retry.map(|retry| retry.to))),
                 Action::StartTask(options) => {
                     let message = options.status_message.map_or_else(String::new, |message| format!(" {message}"));
@@ -124,14 +124,14 @@ impl Fixture {
 
     /// The text of a tool's result.
     fn call(&mut self, tool: &str, arguments: Value) -> String {
-        let lines = self.ask("tools/call", json!({"name": tool, "arguments": arguments}), &json!({}));
+        let lines = self.run("tools/call", json!({"name": tool, "arguments": arguments}), &json!({}));
         let text = lines.last().cloned().unwrap_or_default();
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         value["content"][0]["text"].as_str().map_or(text, str::to_owned)
     }
 
     fn result(&mut self, method: &str, params: Value) -> Value {
-        let lines = self.ask(method, params, &json!({}));
+        let lines = self.run(method, params, &json!({}));
         serde_json::from_str(lines.last().unwrap()).unwrap_or_else(|_| panic!("{lines:?}"))
     }
 }

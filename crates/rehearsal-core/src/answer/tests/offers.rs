@@ -40,12 +40,12 @@ prompts:
         read(&mut fixture, "t://7/data"),
         json!([{"uri": "t://7/data", "mimeType": "application/json", "text": "{\"id\":\"7\"}"}])
     );
-    let missing = fixture.ask("resources/read", json!({"uri": "a://tex"}), &json!({}));
+    let missing = fixture.run("resources/read", json!({"uri": "a://tex"}), &json!({}));
     assert_eq!(missing, ["-32602: there is no resource a://tex; did you mean a://text?"]);
     let prompt = fixture.result("prompts/get", json!({"name": "greet", "arguments": {"who": "Ada"}}));
     assert_eq!(prompt["messages"], json!([{"role": "user", "content": {"type": "text", "text": "Hello Ada"}}]));
     assert_eq!(
-        fixture.ask("prompts/get", json!({"name": "greet"}), &json!({})),
+        fixture.run("prompts/get", json!({"name": "greet"}), &json!({})),
         ["-32602: the prompt greet needs who"]
     );
     let complete = |fixture: &mut Fixture, reference: Value, name: &str, value: &str| {
@@ -63,7 +63,7 @@ prompts:
 }
 
 #[test]
-fn lists_come_in_pages_and_only_with_what_the_client_can_use() {
+fn list_pages_contain_only_what_the_client_can_use() {
     let mut fixture = Fixture::new(
         "page_size: 2\ntools: [{ name: a }, { name: b, needs: { sampling: {} } }, { name: c }, { name: d }]",
     );
@@ -73,7 +73,7 @@ fn lists_come_in_pages_and_only_with_what_the_client_can_use() {
     assert_eq!((&second["tools"][1]["name"], second.get("nextCursor")), (&json!("d"), None));
     assert_eq!(first["tools"][0], json!({"name": "a", "inputSchema": {"type": "object"}}));
     assert_eq!(
-        fixture.ask("tools/list", json!({"cursor": "x"}), &json!({})),
+        fixture.run("tools/list", json!({"cursor": "x"}), &json!({})),
         ["-32602: this server never sent the cursor \"x\""]
     );
     fixture.capabilities = json!({});
@@ -82,7 +82,7 @@ fn lists_come_in_pages_and_only_with_what_the_client_can_use() {
 }
 
 #[test]
-fn what_is_hidden_answers_and_is_in_no_list() {
+fn hidden_items_answer_and_are_not_listed() {
     let mut fixture = Fixture::new(
         "page_size: 2\n\
          tools: [{ name: a, hidden: true, answers: [{ text: A }] }, { name: b, needs: { sampling: {} } }, { name: c }]\n\
@@ -109,7 +109,7 @@ fn what_is_hidden_answers_and_is_in_no_list() {
 }
 
 #[test]
-fn a_handshake_tells_what_is_offered_in_the_words_of_its_version() {
+fn a_handshake_declares_the_offers_in_the_form_of_its_version() {
     let text = r#"
 server: { name: s, version: "2", title: S, website_url: "https://example.com" }
 instructions: be kind
@@ -142,7 +142,7 @@ prompts: [{ name: p, arguments: [{ name: a, complete: [b] }], messages: [] }]
 }
 
 #[test]
-fn what_is_written_as_it_goes_on_the_wire_is_the_same_in_every_version() {
+fn a_verbatim_result_is_unchanged_in_every_version() {
     let text = r#"
 server: { name: s, version: "2", title: S }
 refuses:
@@ -163,12 +163,12 @@ tools:
     assert_eq!(alone, json!({"structuredContent": {"a": 1}}));
     let alone = Fixture::new(text).result("tools/call", json!({"name": "alone"}));
     assert_eq!((&alone["ttlMs"], alone.get("content")), (&json!(5), None));
-    let refused = fixture.ask("resources/list", json!({}), &json!({}));
+    let refused = fixture.run("resources/list", json!({}), &json!({}));
     assert_eq!(refused, ["-32601: Method not found: {{"]);
 }
 
 #[test]
-fn a_schema_source_makes_up_marked_answers_for_what_has_no_rule() {
+fn a_schema_source_answers_tools_without_rules_and_marks_the_answers() {
     let text = r#"
 tools:
   - name: add
@@ -201,7 +201,7 @@ fn a_prompt_without_a_required_argument_is_refused_unless_validation_is_off() {
     for (validate, expected) in
         [("strict", "-32602: the prompt greet needs who"), ("warn", "-1: whom?"), ("'off'", "-1: whom?")]
     {
-        let refused = Fixture::new(&text(validate)).ask("prompts/get", json!({"name": "greet"}), &json!({}));
+        let refused = Fixture::new(&text(validate)).run("prompts/get", json!({"name": "greet"}), &json!({}));
         assert_eq!(refused, [expected], "{validate}");
     }
 }

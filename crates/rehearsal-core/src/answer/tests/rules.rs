@@ -20,7 +20,7 @@ tools:
 "#;
 
 #[test]
-fn the_first_rule_that_fits_answers_and_times_counts() {
+fn the_first_matching_rule_answers_until_its_times_are_used() {
     let mut fixture = Fixture::new(WEATHER);
     assert_eq!(fixture.call("get_forecast", json!({"city": "Oslo"})), "Rain in Oslo");
     assert_eq!(fixture.call("get_forecast", json!({"city": "Bergen"})), "-32000: Bergen is down");
@@ -30,7 +30,7 @@ fn the_first_rule_that_fits_answers_and_times_counts() {
 }
 
 #[test]
-fn answers_in_turn_come_one_after_the_other_and_the_last_for_ever() {
+fn answers_in_turn_are_used_in_order_and_the_last_is_repeated() {
     let text = r#"
 tools:
   - name: poll
@@ -47,16 +47,16 @@ tools:
       - text: no such job
 "#;
     let mut fixture = Fixture::new(text);
-    let said: Vec<_> = (0..6).map(|_| fixture.call("poll", json!({"job": 1}))).collect();
-    assert_eq!(said, ["queued", "running, call 2", "running, call 3", "-32000: lost", "done", "done"]);
-    let said: Vec<_> = (0..3).map(|_| fixture.call("poll", json!({"job": 2}))).collect();
-    assert_eq!(said, ["queued", "done", "no such job"], "what has an end leaves the rest to the next rule");
+    let answers: Vec<_> = (0..6).map(|_| fixture.call("poll", json!({"job": 1}))).collect();
+    assert_eq!(answers, ["queued", "running, call 2", "running, call 3", "-32000: lost", "done", "done"]);
+    let answers: Vec<_> = (0..3).map(|_| fixture.call("poll", json!({"job": 2}))).collect();
+    assert_eq!(answers, ["queued", "done", "no such job"], "an exhausted rule is skipped");
     fixture.chain.reset();
     assert_eq!(fixture.call("poll", json!({"job": 1})), "queued", "after a reset");
 }
 
 #[test]
-fn what_nothing_answers_is_refused_with_the_closest_miss() {
+fn a_request_without_a_matching_rule_is_refused_with_the_closest() {
     let mut fixture = Fixture::new(WEATHER);
     assert_eq!(
         fixture.call("get_forecast", json!({"city": "Paris"})),
@@ -70,7 +70,7 @@ fn what_nothing_answers_is_refused_with_the_closest_miss() {
 }
 
 #[test]
-fn a_refusal_names_the_first_of_very_many_places() {
+fn a_refusal_names_only_the_first_100_mismatches() {
     let text = r#"
 tools:
   - name: echo
@@ -87,9 +87,9 @@ tools:
 }
 
 #[test]
-fn bad_arguments_get_what_a_good_server_says() {
+fn invalid_arguments_get_an_error_result() {
     let mut fixture = Fixture::new(WEATHER);
-    let lines = fixture.ask("tools/call", json!({"name": "get_forecast", "arguments": {"city": 5}}), &json!({}));
+    let lines = fixture.run("tools/call", json!({"name": "get_forecast", "arguments": {"city": 5}}), &json!({}));
     assert_eq!(
         lines,
         [
@@ -101,7 +101,7 @@ fn bad_arguments_get_what_a_good_server_says() {
 }
 
 #[test]
-fn wrong_structured_content_is_an_internal_error_that_names_the_place() {
+fn invalid_structured_content_is_an_internal_error_with_its_path() {
     let text = r#"
 tools:
   - name: add
@@ -137,7 +137,7 @@ tools:
 }
 
 #[test]
-fn ten_thousand_rules_are_looked_up_in_order() {
+fn ten_thousand_rules_keep_their_order() {
     let mut text = String::from("tools:\n  - name: t\n    answers:\n");
     for number in 0..10_000 {
         text.push_str(&format!("      - {{ when: {{ n: {number} }}, text: \"is {number}\" }}\n"));
@@ -149,13 +149,13 @@ fn ten_thousand_rules_are_looked_up_in_order() {
     let mut fixture = Fixture::new(&text);
     assert_eq!(fixture.call("t", json!({"n": 4000})), "is 4000");
     assert_eq!(fixture.call("t", json!({"n": 4000.0})), "is 4000");
-    assert_eq!(fixture.call("t", json!({"n": 9001})), "big", "it stands before the literal");
+    assert_eq!(fixture.call("t", json!({"n": 9001})), "big", "it precedes the literal");
     assert_eq!(fixture.call("t", json!({"n": "x"})), "default");
     assert_eq!(fixture.call("t", json!({})), "default");
 }
 
 #[test]
-fn rules_look_at_everything_that_is_given() {
+fn given_conditions_match_every_part_of_a_request() {
     let mut fixture = Fixture::new(
         r#"
 state: { mode: quiet }
@@ -211,7 +211,7 @@ tools:
 }
 
 #[test]
-fn an_argument_may_be_called_like_an_operator() {
+fn an_argument_may_have_the_name_of_an_operator() {
     let mut fixture = Fixture::new(
         "tools: [{ name: t, answers: [{ when: { matches: x, length: 2 }, text: words }, \
          { when: { subset: { matches: x, any_of: [1] } }, text: these }, { text: others }] }]",
@@ -222,12 +222,12 @@ fn an_argument_may_be_called_like_an_operator() {
 }
 
 #[test]
-fn operators_combine_matchers_for_all_the_arguments() {
+fn operators_combine_matchers_for_whole_arguments() {
     let mut fixture = Fixture::new(
         "tools: [{ name: t, answers: [{ when: { any_of: [{ city: A }, { city: B }] }, text: either }, \
          { when: { not: { city: C } }, text: other }, { text: C }] }]",
     );
-    for (city, said) in [("A", "either"), ("B", "either"), ("C", "C"), ("D", "other")] {
-        assert_eq!(fixture.call("t", json!({"city": city})), said);
+    for (city, expected) in [("A", "either"), ("B", "either"), ("C", "C"), ("D", "other")] {
+        assert_eq!(fixture.call("t", json!({"city": city})), expected);
     }
 }

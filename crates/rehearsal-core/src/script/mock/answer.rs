@@ -9,55 +9,55 @@ use super::{ContentBlock, ContentsEntry, FaultKind, PromptMessage, Step, TaskAns
 use crate::matcher::Matcher;
 use crate::script::{Located, Parsed, When};
 
-/// One answer and when it is given.
+/// One answer, and the conditions under which it is used.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerRule {
-    /// What to call it in reports; made up from `when` unless given.
+    /// The name of the answer in reports. The default describes its conditions.
     pub name: Option<Located<String>>,
-    /// A matcher for the arguments; without one, whatever is asked fits.
+    /// The conditions on the arguments, by the names of the arguments. Without this key, any arguments match.
     pub when: Option<Located<Parsed<When>>>,
-    /// Matchers for everything but the arguments.
+    /// The conditions on everything except the arguments.
     pub given: Option<Conditions>,
-    /// How often it is given before the next rule has its turn; for ever unless said.
+    /// How often the answer is used before the next matching one replaces it. The default is no limit.
     pub times: Option<Located<u64>>,
-    /// How long to wait before anything is sent.
+    /// How long to wait before the first step.
     pub delay: Option<Delay>,
-    /// What happens before the answer, in order.
+    /// What the server does before it sends the answer, in order.
     #[serde(default)]
     pub steps: Vec<Located<Step>>,
-    /// Whether a client that is asked since 2026-07-28 is given `requestState` to bring back; it is unless said. Without, who
-    /// comes back is known by the request, which is the same again, and by bringing answers.
+    /// Whether an `input_required` result (2026-07-28) has a `requestState`. The default is true. If it has none, a
+    /// repeated request is recognized by its arguments and its `inputResponses`.
     pub request_state: Option<Located<bool>>,
-    /// A text block, for short; a template.
+    /// A text, short for one text block, one message of the user or one contents item; a template.
     pub text: Option<Located<String>>,
-    /// The content blocks of a tool's result.
+    /// The content blocks of a tool result.
     pub content: Option<Located<Vec<ContentBlock>>>,
-    /// The structured content of a tool's result; strings in it are templates.
+    /// The structured content of a tool result; strings in it are templates.
     pub structured_content: Option<Located<Value>>,
-    /// The tool failed, and the content says how.
+    /// Whether the tool failed (`isError`).
     pub is_error: Option<bool>,
     /// The messages of a prompt.
     pub messages: Option<Located<Vec<PromptMessage>>>,
     /// The contents of a resource.
     pub contents: Option<Located<Vec<ContentsEntry>>>,
-    /// The whole result exactly as it goes on the wire, in every version; strings in it are templates.
+    /// The whole result in its wire form, sent unchanged in every protocol version; strings in it are templates.
     pub result: Option<Located<Map<String, Value>>>,
-    /// A JSON-RPC error instead of a result.
+    /// A JSON-RPC error in place of a result.
     pub error: Option<Located<ErrorAnswer>>,
-    /// `_meta` of the result, as it goes on the wire.
+    /// The `_meta` of the result.
     pub meta: Option<Map<String, Value>>,
-    /// The answer depends on what the client said: the first of these that fits. Their `when` is a matcher for the
-    /// client's answers, by the names of the questions.
+    /// Answers that depend on the input responses of the client: the first that matches is used. Their `when` has
+    /// conditions on the input responses, by the names of the input requests.
     #[serde(default)]
     pub choose: Vec<AnswerRule>,
-    /// Instead of an answer: several, one after the other. Each is given once, or as often as its `times` says, and the last
-    /// for ever.
+    /// Several answers in place of one, used one after the other. Each is used once, or `times` times. The last one is
+    /// repeated without a limit, unless it has `times`.
     #[serde(default)]
     pub in_turn: Vec<AnswerRule>,
-    /// The answer comes from a task.
+    /// Makes the answer the result of a task.
     pub task: Option<TaskAnswer>,
-    /// What goes wrong with this answer.
+    /// The fault that the answer is sent with.
     pub fault: Option<Located<FaultKind>>,
 }
 
@@ -76,23 +76,23 @@ impl AnswerRule {
     }
 }
 
-/// Matchers for everything but the arguments.
+/// The conditions on everything except the arguments.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
-    /// HTTP headers, by their names in any case; none over stdio.
+    /// The HTTP headers; their names are case-insensitive. Over stdio there are none.
     pub headers: Option<Located<Parsed<Matcher>>>,
-    /// `name` and `version` of the client.
+    /// The `name` and `version` of the client.
     pub client: Option<Located<Parsed<Matcher>>>,
-    /// What the client declared, as it stands on the wire.
+    /// The client's capabilities in their wire form.
     pub capabilities: Option<Located<Parsed<Matcher>>>,
-    /// `_meta` of the request.
+    /// The `_meta` of the request.
     pub meta: Option<Located<Parsed<Matcher>>>,
-    /// How often this tool, prompt or resource has been asked for, from 1.
+    /// The number of the request among those for this tool, prompt or resource, from 1.
     pub call: Option<Located<Parsed<Matcher>>>,
     /// The protocol version.
     pub version: Option<Located<Parsed<Matcher>>>,
-    /// The state.
+    /// The state of the mock.
     pub state: Option<Located<Parsed<Matcher>>>,
 }
 
@@ -100,11 +100,11 @@ pub struct Conditions {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorAnswer {
-    /// What kind of failure, for programs.
+    /// The error code.
     pub code: i64,
-    /// What happened, for people; a template.
+    /// The error message; a template.
     pub message: Located<String>,
-    /// Whatever else there is to say; strings in it are templates.
+    /// The `data` of the error; strings in it are templates.
     #[serde(default, deserialize_with = "present_value")]
     pub data: Option<Located<Value>>,
 }
@@ -114,12 +114,12 @@ fn present_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Lo
     Located::deserialize(deserializer).map(Some)
 }
 
-/// How long to wait: `50ms`, or somewhere in `{ from: 10ms, to: 50ms }`.
+/// How long to wait: `50ms`, or a random time in `{ from: 10ms, to: 50ms }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
-    /// At least.
+    /// The minimum.
     pub from: Duration,
-    /// At most.
+    /// The maximum.
     pub to: Duration,
 }
 
@@ -131,7 +131,7 @@ impl JsonSchema for Delay {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let time = json_schema!({"type": "string", "pattern": r"^[0-9.]+ ?(ms|s|m|h)?$", "examples": ["50ms", "2s"]});
         json_schema!({
-            "description": "A time such as 50ms or 2s, or somewhere between two of them",
+            "description": "A time such as 50ms or 2s, or a random time between two of them",
             "anyOf": [
                 time,
                 {"type": "number"},
@@ -181,7 +181,7 @@ impl<'de> Deserialize<'de> for Delay {
                 let between = Between::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
                 let (from, to) = (between.from.from, between.to.to);
                 if from > to {
-                    return Err(serde::de::Error::custom("`from` is later than `to`"));
+                    return Err(serde::de::Error::custom("`from` is longer than `to`"));
                 }
                 Ok(Delay { from, to })
             }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::json::{Path, Segment};
 use crate::matcher::{Matcher, MatcherError, Schema, closest_operator};
 use crate::protocol::Revision;
-use crate::script::mock::names::{has_scheme, is_tool_name, variables};
+use crate::script::mock::identifiers::{has_scheme, is_tool_name, variables};
 use crate::script::mock::parse::{has_property, properties};
 use crate::script::mock::{
     AnswerRule, ContentBlock, ContentKind, ContentsEntry, ElicitationMode, FaultKind, FaultRule, InputRequestEntry,
@@ -84,13 +84,14 @@ impl Checker {
         if let Some(versions) = &mock.versions
             && versions.is_empty()
         {
-            self.problem(Span::START, "`versions` is empty: nothing could be served");
+            let hint = "name a version, or remove the key to support every version";
+            self.problem_with_hint(Span::START, "`versions` is empty", hint);
         }
         self.capabilities(&mock.capabilities);
         if let Some(size) = &mock.page_size
             && size.value == 0
         {
-            self.problem(size.at, "a page must have at least one entry");
+            self.problem(size.at, "`page_size` must be at least 1");
         }
         self.unique("tool", mock.tools.iter().map(|tool| &tool.name));
         self.unique("prompt", mock.prompts.iter().map(|prompt| &prompt.name));
@@ -100,13 +101,13 @@ impl Checker {
             let validate = tool.validate.or(mock.validate).unwrap_or_default();
             self.check_schemas(tool, validate);
             if validate == Validate::Strict {
-                self.against_input(tool);
+                self.check_input_schema(tool);
             }
         }
         mock.prompts.iter().for_each(|prompt| self.prompt(prompt));
         mock.resources.iter().for_each(|resource| self.resource(resource));
         for template in &mock.resource_templates {
-            self.listed("uriTemplate", &template.uri_template, template.listed.as_ref());
+            self.listed_name("uriTemplate", &template.uri_template, template.listed.as_ref());
             if template.listed.is_none() {
                 self.uri_template(&template.uri_template, &template.complete);
             }
@@ -118,7 +119,7 @@ impl Checker {
         self.unique("method", mock.requests.iter().map(|request| &request.method));
         for request in &mock.requests {
             if let Some(why) = RequestEntry::rule_conflict(&request.method) {
-                let message = format!("`{}` is not answered here", request.method.value);
+                let message = format!("`requests` cannot answer `{}`", request.method.value);
                 self.problem_with_hint(request.method.at, message, why);
             }
             self.answers(&request.answers, ResultKind::Request);
@@ -131,7 +132,11 @@ impl Checker {
 
     fn unknown_version(&mut self, version: &str, at: Span) {
         let known = Revision::ALL.map(Revision::as_str).join(", ");
-        self.problem_with_hint(at, format!("unknown protocol version `{version}`"), format!("known are {known}"));
+        self.problem_with_hint(
+            at,
+            format!("unknown protocol version `{version}`"),
+            format!("the known versions are {known}"),
+        );
     }
 
     /// A capability that is nearly one of the protocol's is reported; others are the server's own.
@@ -140,7 +145,9 @@ impl Checker {
         for (path, meant) in misspelled_keys("ServerCapabilities", &capabilities) {
             let Some(Segment::Key(key)) = path.segments().last() else { continue };
             let message = format!("unknown capability `{key}`");
-            let hint = format!("did you mean `{meant}`? What is your own belongs under `experimental` or `extensions`");
+            let hint = format!(
+                "did you mean `{meant}`? a capability of your own belongs under `experimental` or `extensions`"
+            );
             let path = Path::root().join("capabilities").concat(&path);
             self.found.push(NestedProblem {
                 problem: ScriptProblem::new(Span::START, message).hint(hint),
@@ -154,32 +161,29 @@ impl Checker {
         let mut seen = BTreeMap::new();
         for name in names {
             if let Some(line) = seen.insert(name.value.as_str(), name.at.line) {
-                self.problem(
-                    name.at,
-                    format!("there are two of the {kind} `{}`; the first is on line {line}", name.value),
-                );
+                self.problem(name.at, format!("duplicate {kind} `{}`; the first is on line {line}", name.value));
             }
         }
     }
 
     /// Checks that the name of a listed item is the name under which it answers.
-    fn listed(&mut self, key: &str, name: &Located<String>, listed: Option<&Located<Map<String, Value>>>) {
+    fn listed_name(&mut self, key: &str, name: &Located<String>, listed: Option<&Located<Map<String, Value>>>) {
         if let Some(listed) = listed
             && listed.get(key).and_then(Value::as_str) != Some(&name.value)
         {
-            let message = format!("what is listed has another `{key}`");
-            self.problem_with_hint(listed.at, message, format!("it is `{}` on line {}", name.value, name.at.line));
+            let message = format!("`listed` has another `{key}`");
+            self.problem_with_hint(listed.at, message, format!("write `{}`, as on line {}", name.value, name.at.line));
         }
     }
 
     fn tool(&mut self, tool: &ToolEntry) {
         if tool.listed.is_none() && !is_tool_name(&tool.name) {
-            let message = format!("`{}` is no name for a tool", tool.name.value);
-            self.problem_with_hint(tool.name.at, message, "1 to 128 letters, digits, `_`, `-` and `.`");
+            let message = format!("`{}` is not a valid tool name", tool.name.value);
+            self.problem_with_hint(tool.name.at, message, "a tool name has 1 to 128 letters, digits, `_`, `-` and `.`");
         }
-        self.listed("name", &tool.name, tool.listed.as_ref());
+        self.listed_name("name", &tool.name, tool.listed.as_ref());
         for schema in [&tool.input_schema, &tool.output_schema].into_iter().flatten() {
-            self.meant(schema);
+            self.check_parsed(schema);
         }
         if let Some(schema) = &tool.input_schema
             && schema.written.get("type").is_some_and(|kind| kind != "object")
@@ -187,7 +191,7 @@ impl Checker {
             self.problem_with_hint(schema.at, "the arguments of a tool are an object", "write `type: object`");
         }
         if let Some(needs) = &tool.needs {
-            self.meant(needs);
+            self.check_parsed(needs);
         }
         if tool.answers.is_empty() && self.missing == MissingAnswers::Refused {
             let message = format!("the tool `{}` has no answer", tool.name.value);
@@ -202,7 +206,7 @@ impl Checker {
     }
 
     fn prompt(&mut self, prompt: &PromptEntry) {
-        self.listed("name", &prompt.name, prompt.listed.as_ref());
+        self.listed_name("name", &prompt.name, prompt.listed.as_ref());
         self.unique("argument", prompt.arguments.iter().map(|argument| &argument.name));
         let sources = [prompt.messages.is_some(), !prompt.answers.is_empty()];
         self.one_source(prompt.name.at, &sources, "`messages` or `answers`");
@@ -212,9 +216,9 @@ impl Checker {
     }
 
     fn resource(&mut self, resource: &ResourceEntry) {
-        self.listed("uri", &resource.uri, resource.listed.as_ref());
+        self.listed_name("uri", &resource.uri, resource.listed.as_ref());
         if resource.listed.is_none() && !has_scheme(&resource.uri) {
-            let message = format!("`{}` is no URI", resource.uri.value);
+            let message = format!("`{}` is not a URI", resource.uri.value);
             self.problem_with_hint(resource.uri.at, message, "a URI has a scheme: `file:///notes.md`, `notes://today`");
         }
         let sources =
@@ -229,21 +233,17 @@ impl Checker {
         match (sources.iter().filter(|given| **given).count(), self.missing) {
             (1, _) | (0, MissingAnswers::Allowed) => {}
             (0, MissingAnswers::Refused) => {
-                self.problem_with_hint(
-                    at,
-                    "nothing says what this answers",
-                    format!("add {names}, {SCHEMA_FILL_HINT}"),
-                );
+                self.problem_with_hint(at, "this has no answer", format!("add {names}, {SCHEMA_FILL_HINT}"));
             }
             (_, MissingAnswers::Refused | MissingAnswers::Allowed) => {
-                self.problem_with_hint(at, "several things say what this answers", format!("keep one of {names}"));
+                self.problem_with_hint(at, "this has more than one answer", format!("keep one of {names}"));
             }
         }
     }
 
     fn uri_template(&mut self, template: &Located<String>, complete: &BTreeMap<String, Vec<String>>) {
         let Some(variables) = variables(template) else {
-            self.problem(template.at, "a `{` without its `}`");
+            self.problem_with_hint(template.at, "unclosed `{`", "add the `}`");
             return;
         };
         if variables.is_empty() {
@@ -251,11 +251,11 @@ impl Checker {
             self.problem_with_hint(
                 template.at,
                 message,
-                "write `{name}` where it varies, or list it under `resources`",
+                "write `{name}` for the part that varies, or move it to `resources`",
             );
         }
         for name in complete.keys().filter(|name| !variables.contains(name.as_str())) {
-            self.problem(template.at, format!("`complete` has `{name}`, which is no variable of the template"));
+            self.problem(template.at, format!("`complete` has `{name}`, which is not a variable of the template"));
         }
     }
 
@@ -265,7 +265,8 @@ impl Checker {
         for answer in answers {
             let place = self.answer(answer, kind);
             if let Some(hidden_by) = hides {
-                let message = format!("this is never given: the answer on line {} always fits", hidden_by.line);
+                let message =
+                    format!("this answer is never used: the answer on line {} always matches", hidden_by.line);
                 self.problem_with_hint(place, message, "move the answer without `when` to the end, or give it `times`");
                 hides = None;
             }
@@ -280,11 +281,11 @@ impl Checker {
         let bodies = bodies(answer);
         let place = place_of(answer).unwrap_or(Span::START);
         for (name, at) in &bodies {
-            if !kind.takes(name) {
+            if !kind.allows(name) {
                 self.problem_with_hint(
                     *at,
                     format!("{} has no `{name}`", kind.name()),
-                    format!("it has {}", kind.bodies().join(", ")),
+                    format!("write one of {}", kind.bodies().join(", ")),
                 );
             }
         }
@@ -292,27 +293,24 @@ impl Checker {
         if let [(first, _), .., (second, at)] = &bodies[..]
             && !(together(first) && together(second))
         {
-            self.problem(*at, format!("`{second}` beside `{first}`: an answer is one or the other"));
+            let message = format!("`{first}` and `{second}` exclude each other");
+            self.problem_with_hint(*at, message, "keep one of the two");
         }
         self.text_is_sent(answer);
         if bodies.is_empty() && answer.choose.is_empty() && answer.in_turn.is_empty() && answer.fault.is_none() {
-            self.problem_with_hint(
-                place,
-                "an answer that says nothing",
-                format!("give it {}", kind.bodies().join(", ")),
-            );
+            self.problem_with_hint(place, "this answer is empty", format!("add one of {}", kind.bodies().join(", ")));
         }
         if !bodies.is_empty() && !answer.choose.is_empty() {
             self.problem_with_hint(
                 place,
-                "an answer beside `choose`",
-                "put it into `choose`, without `when`, as the last",
+                "a reply and `choose` exclude each other",
+                "move the reply to the end of `choose`, without `when`",
             );
         }
         if let Some(times) = &answer.times
             && times.value == 0
         {
-            self.problem(times.at, "`times: 0` is never given");
+            self.problem(times.at, "an answer with `times: 0` is never used");
         }
         if let Some(when) = &answer.when {
             self.when(when);
@@ -327,7 +325,7 @@ impl Checker {
                 &given.version,
                 &given.state,
             ];
-            matchers.into_iter().flatten().for_each(|matcher| self.meant(matcher));
+            matchers.into_iter().flatten().for_each(|matcher| self.check_parsed(matcher));
             given.version.iter().for_each(|version| self.version_exists(version));
         }
         answer.content.iter().flat_map(|content| &content.value).for_each(|block| self.content(block));
@@ -336,46 +334,46 @@ impl Checker {
         answer.steps.iter().for_each(|step| self.step(step));
         answer.fault.iter().for_each(|fault| self.fault_kind(fault));
         if !answer.choose.is_empty() && answer.steps.iter().all(|step| step.value.input_requests().is_empty()) {
-            self.problem_with_hint(place, "`choose` without a question", "add `steps: [{ ask: … }]`");
+            self.problem_with_hint(place, "`choose` without an input request", "add `steps: [{ ask: … }]`");
         }
         self.answers(&answer.choose, kind);
         for choice in answer.choose.iter().filter(|choice| !choice.in_turn.is_empty()) {
             let place = place_of(choice).unwrap_or(place);
-            self.problem_with_hint(place, "`in_turn` in `choose`", "what is given in turn has no questions before it");
+            self.problem_with_hint(place, "`choose` cannot contain `in_turn`", "move `in_turn` to a rule of its own");
         }
         self.in_turn(answer, place, kind);
         place
     }
 
     fn step(&mut self, step: &Located<Step>) {
-        if let Step::Ask(questions) | Step::TryAsk(questions) = &step.value
-            && questions.is_empty()
+        if let Step::Ask(requests) | Step::TryAsk(requests) = &step.value
+            && requests.is_empty()
         {
-            self.problem(step.at, "`ask` without a question");
+            self.problem(step.at, "`ask` without an input request");
         }
-        for (_, question) in step.value.input_requests() {
-            match question {
+        for (_, request) in step.value.input_requests() {
+            match request {
                 InputRequestEntry::Elicitation(form) => {
                     match (&form.requested_schema, &form.url) {
-                        (Some(schema), None) => self.meant(schema),
+                        (Some(schema), None) => self.check_parsed(schema),
                         (None, Some(_)) => {}
                         (None, None) | (Some(_), Some(_)) => {
-                            self.problem(form.message.at, "an elicitation has `requested_schema` or `url`");
+                            self.problem(form.message.at, "an elicitation needs either `requested_schema` or `url`");
                         }
                     };
                     let is_url = |mode: &Located<ElicitationMode>| mode.value == ElicitationMode::Url;
                     if let Some(mode) = form.mode.as_ref().filter(|mode| is_url(mode) != form.url.is_some()) {
-                        self.problem(mode.at, "`mode` is `form` with a `requested_schema` and `url` with a `url`");
+                        self.problem(mode.at, "`mode` must be `form` for a `requested_schema` and `url` for a `url`");
                     }
                 }
                 InputRequestEntry::Sampling(sampling) => {
                     if sampling.messages.is_some() == sampling.prompt.is_some() {
-                        self.problem(step.at, "sampling has `messages` or `prompt`");
+                        self.problem(step.at, "sampling needs either `messages` or `prompt`");
                     }
                 }
                 InputRequestEntry::Request { method, .. } if method.trim().is_empty() => {
                     let hint = "write `elicitation/create`, `sampling/createMessage` or `roots/list`";
-                    self.problem_with_hint(method.at, "a request has a method", hint);
+                    self.problem_with_hint(method.at, "the method is empty", hint);
                 }
                 InputRequestEntry::Roots | InputRequestEntry::Request { .. } => {}
             }
@@ -384,12 +382,12 @@ impl Checker {
 
     fn fault(&mut self, rule: &FaultRule) {
         for matcher in [&rule.method, &rule.call].into_iter().flatten() {
-            self.meant(matcher);
+            self.check_parsed(matcher);
         }
         if let Some(probability) = &rule.probability
             && !(0.0..=1.0).contains(&probability.value)
         {
-            self.problem(probability.at, "`probability` is from 0 to 1");
+            self.problem(probability.at, "`probability` must be from 0 to 1");
         }
         self.fault_kind(&rule.fault);
     }
@@ -400,21 +398,25 @@ impl Checker {
         }
     }
 
-    fn meant<T: ParseValue>(&mut self, written: &Located<Parsed<T>>) {
+    fn check_parsed<T: ParseValue>(&mut self, written: &Located<Parsed<T>>) {
         if let Err(error) = written.parsed() {
-            self.inner(written.at, error.clone());
+            self.matcher_problem(written.at, error.clone());
         }
     }
 
     fn when(&mut self, written: &Located<Parsed<When>>) {
         if written.written.is_object() {
-            self.meant(written);
+            self.check_parsed(written);
         } else {
-            self.problem_with_hint(written.at, "`when` has a key for each argument", "write `when: { city: Oslo }`");
+            self.problem_with_hint(
+                written.at,
+                "`when` must be an object whose keys are the names of arguments",
+                "write `when: { city: Oslo }`",
+            );
         }
     }
 
-    fn inner(&mut self, at: Span, error: MatcherError) {
+    fn matcher_problem(&mut self, at: Span, error: MatcherError) {
         let about = if error.is_about_key() { ProblemTarget::Key } else { ProblemTarget::Value };
         let problem = ScriptProblem { at, message: error.problem.to_string(), hint: error.hint };
         self.found.push(NestedProblem { problem, path: error.path, about });
@@ -477,7 +479,7 @@ impl ResultKind {
         }
     }
 
-    fn takes(self, body: &str) -> bool {
+    fn allows(self, body: &str) -> bool {
         self.bodies().contains(&body)
     }
 }
@@ -485,7 +487,7 @@ impl ResultKind {
 impl Checker {
     pub(super) fn content(&mut self, block: &ContentBlock) {
         let at = block.kind.at;
-        let has = |wanted: &str| match wanted {
+        let has = |key: &str| match key {
             "text" => block.text.is_some(),
             "data" => block.data.is_some() || block.file.is_some(),
             "mime_type" => block.mime_type.is_some(),
@@ -517,7 +519,7 @@ impl Checker {
         if let Some(priority) = block.annotations.as_ref().and_then(|it| it.priority.as_ref())
             && !priority.value.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it))
         {
-            self.problem(priority.at, "`priority` is from 0 to 1");
+            self.problem(priority.at, "`priority` must be from 0 to 1");
         }
     }
 
@@ -525,7 +527,7 @@ impl Checker {
         match (&contents.text, &contents.blob) {
             (Some(_), None) | (None, Some(_)) => {}
             (None, None) | (Some(_), Some(_)) => {
-                self.problem(at, "contents have `text` or `blob`");
+                self.problem(at, "contents need either `text` or `blob`");
             }
         }
         self.base64(contents.blob.as_ref());
@@ -534,7 +536,8 @@ impl Checker {
     pub(super) fn base64(&mut self, data: Option<&Located<String>>) {
         let Some(data) = data.filter(|data| !data.contains("{{")) else { return };
         if let Err(error) = base64::engine::general_purpose::STANDARD.decode(data.as_bytes()) {
-            let hint = "broken base64 on purpose is `fault: invalid_base64`; bytes of a file are `file: picture.png`";
+            let hint =
+                "for invalid base64 on purpose write `fault: invalid_base64`; for the bytes of a file `file: logo.png`";
             self.problem_with_hint(data.at, format!("not base64: {error}"), hint);
         }
     }
@@ -547,7 +550,7 @@ impl Checker {
             return;
         }
         let own = [
-            ("an answer", bodies(rule).first().map(|(_, at)| *at)),
+            ("a reply", bodies(rule).first().map(|(_, at)| *at)),
             ("`choose`", (!rule.choose.is_empty()).then_some(place)),
             ("`steps`", rule.steps.first().map(|step| step.at)),
             ("`request_state`", rule.request_state.as_ref().map(|it| it.at)),
@@ -559,18 +562,22 @@ impl Checker {
             ("`meta`", rule.meta.as_ref().map(|_| place)),
         ];
         for (what, at) in own.into_iter().filter_map(|(what, at)| Some((what, at?))) {
-            self.problem_with_hint(at, format!("{what} beside `in_turn`"), "put it into the answers that it is for");
+            self.problem_with_hint(
+                at,
+                format!("{what} and `in_turn` exclude each other"),
+                "move it into the answers of `in_turn`",
+            );
         }
         for answer in &rule.in_turn {
             let place = self.answer(answer, kind);
-            let wanted = [
+            let misplaced = [
                 ("`when`", answer.when.is_some()),
                 ("`given`", answer.given.is_some()),
                 ("`in_turn`", !answer.in_turn.is_empty()),
             ];
-            for (what, _) in wanted.into_iter().filter(|(_, given)| *given) {
-                let hint = "put it beside `in_turn`, or make it a rule of its own";
-                self.problem_with_hint(place, format!("{what} in `in_turn`"), hint);
+            for (what, _) in misplaced.into_iter().filter(|(_, given)| *given) {
+                let hint = "move it to the rule that has `in_turn`, or to a rule of its own";
+                self.problem_with_hint(place, format!("`in_turn` cannot contain {what}"), hint);
             }
         }
     }
@@ -631,7 +638,7 @@ impl Checker {
                 && let Some(meant) = closest_operator(key)
                 && !schema.is_some_and(|schema| has_property(schema, key))
             {
-                let message = format!("`{key}` is no operator");
+                let message = format!("`{key}` is not an operator");
                 let hint = format!(
                     "did you mean `{meant}`? if `{key}` is a key of the data, write {{ subset: {{ {key}: … }} }}"
                 );
@@ -651,15 +658,15 @@ impl Checker {
         match (&answer.structured_content, answer.text.as_ref().map(|text| text.at)) {
             (Some(content), _) if is_fixed(content) => {
                 for mismatch in schema.check(content) {
-                    let message = format!("the output_schema refuses this: {mismatch}");
-                    let hint = "change one of the two, or send it all the same with `validate: off`".to_owned();
+                    let message = format!("this does not match the output_schema: {mismatch}");
+                    let hint = "change one of the two, or send it unchecked with `validate: off`".to_owned();
                     self.inside(content.at, mismatch.path, message, hint);
                 }
             }
             (None, Some(at)) => self.problem_with_hint(
                 at,
                 "the tool has an output_schema, and this answer has no structured content",
-                "give it `structured_content`, or `is_error: true` where it failed",
+                "add `structured_content`, or `is_error: true` if the tool fails here",
             ),
             (Some(_), _) | (None, None) => {}
         }
@@ -686,7 +693,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_fit_is_told() {
+    fn a_condition_or_result_that_no_schema_allows_is_a_problem() {
         let input = "input_schema: { properties: { city: { properties: { mathces: {} } } } }";
         let closed = "input_schema: { properties: { city: {} }, additionalProperties: false }";
         let output = "output_schema: { properties: { n: { type: integer } }, required: [n] }";
@@ -702,21 +709,21 @@ mod tests {
             (format!("{input}, answers: [{{ when: {{ zip: 1 }}, text: a }}]"), ""),
             (
                 "answers: [{ when: { a: { mathces: x } }, text: a }]".to_owned(),
-                "`mathces` is no operator; did you mean `matches`?",
+                "`mathces` is not an operator; did you mean `matches`?",
             ),
             (format!("{input}, answers: [{{ when: {{ city: {{ mathces: x }} }}, text: a }}]"), ""),
             ("answers: [{ when: { a: { subset: { mathces: x } } }, text: a }]".to_owned(), ""),
             (
                 format!("{output}, answers: [{{ structured_content: {{ n: x }} }}]"),
-                "the output_schema refuses this: $.n: expected",
+                "this does not match the output_schema: $.n: expected",
             ),
             (format!("{output}, answers: [{{ text: x }}]"), "this answer has no structured content"),
             (format!("{output}, validate: off, answers: [{{ text: x }}]"), ""),
             (format!("{output}, answers: [{{ text: x, is_error: true }}]"), ""),
             (format!("{output}, answers: [{{ structured_content: {{ n: \"{{{{ call }}}}\" }} }}]"), ""),
         ] {
-            let said = check(&tool);
-            assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{tool}: {said}");
+            let problems = check(&tool);
+            assert!(problems.contains(expected) && problems.is_empty() == expected.is_empty(), "{tool}: {problems}");
         }
     }
 }

@@ -7,53 +7,51 @@ use serde_json::{Map, Number, Value};
 use super::ContentsEntry;
 use crate::script::{Located, Span, WithKeyOrder};
 
-/// A piece of an answer; which keys it takes depends on its `type`. A text alone is a block of text.
-///
-/// # Why not an enum
-///
-/// An enum by `type` would lose the place of everything inside it.
+/// A content block. Its `type` determines which other keys it has. A string is short for a text block.
+// It is not an enum by `type`, because serde would then lose the places of the values inside it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 #[schemars(transform = or_text)]
 pub struct ContentBlock {
-    /// What kind of block.
+    /// The type of the block.
     #[serde(rename = "type")]
     pub kind: Located<ContentKind>,
-    /// `text`: a template.
+    /// `text`: the text; a template.
     pub text: Option<Located<String>>,
-    /// `image`, `audio`: base64.
+    /// `image`, `audio`: the bytes as base64; a template.
     pub data: Option<Located<String>>,
-    /// `image`, `audio`: the bytes of this file, beside the mock file.
+    /// `image`, `audio`: the file with the bytes; its path is relative to the mock file.
     pub file: Option<Located<String>>,
-    /// `image`, `audio`, `resource_link`: what kind of bytes.
+    /// `image`, `audio`, `resource_link`: the media type, such as `image/png`.
     #[serde(alias = "mimeType")]
     pub mime_type: Option<String>,
-    /// `resource`: what is embedded.
+    /// `resource`: the embedded resource.
     pub resource: Option<EmbeddedResource>,
-    /// `resource_link`: where it is.
+    /// `resource_link`: the URI of the resource; a template.
     pub uri: Option<String>,
-    /// `resource_link`: for programs.
+    /// `resource_link`: the name of the resource; a template.
     pub name: Option<String>,
-    /// `resource_link`: for people.
+    /// `resource_link`: the display name for users.
     pub title: Option<String>,
-    /// `resource_link`: for the model.
+    /// `resource_link`: the description for the model.
     pub description: Option<String>,
-    /// `resource_link`: how many bytes.
+    /// `resource_link`: the size in bytes.
     pub size: Option<u64>,
-    /// Who it is for and how much it matters.
+    /// The audience, the priority and the time of the last change.
     pub annotations: Option<WithKeyOrder<Annotations>>,
-    /// `_meta`, as it goes on the wire.
+    /// The `_meta` of the block.
     #[serde(alias = "_meta")]
     pub meta: Option<Map<String, Value>>,
 }
 
 fn or_text(schema: &mut Schema) {
     let keys = std::mem::take(schema);
-    *schema = json_schema!({"anyOf": [{"type": "string", "description": "A block of text; a template"}, keys]});
+    *schema =
+        json_schema!({"anyOf": [{"type": "string", "description": "The text of a text block; a template"}, keys]});
 }
 
 impl ContentBlock {
-    fn of_text(text: String, at: Span) -> ContentBlock {
+    fn from_text(text: String, at: Span) -> ContentBlock {
         ContentBlock {
             kind: Located { value: ContentKind::Text, at },
             text: Some(Located { value: text, at }),
@@ -76,7 +74,7 @@ impl<'de> Deserialize<'de> for ContentBlock {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ContentBlock, D::Error> {
         let Located { value, at } = Located::<TextOrBlock>::deserialize(deserializer)?;
         Ok(match value {
-            TextOrBlock::Text(text) => ContentBlock::of_text(text, at),
+            TextOrBlock::Text(text) => ContentBlock::from_text(text, at),
             TextOrBlock::Block(block) => *block,
         })
     }
@@ -113,68 +111,68 @@ impl<'de> Deserialize<'de> for TextOrBlock {
     }
 }
 
-/// The kinds of content blocks.
+/// The type of a content block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentKind {
-    /// Words.
+    /// A text.
     Text,
-    /// A picture.
+    /// An image.
     Image,
-    /// A sound.
+    /// Audio.
     Audio,
-    /// A resource and its contents.
+    /// A resource with its contents.
     Resource,
-    /// A resource to read.
+    /// A link to a resource.
     ResourceLink,
 }
 
-/// A resource inside an answer.
+/// A resource that is embedded in a content block.
 pub type EmbeddedResource = ContentsEntry;
 
-/// Who something is for and how much it matters.
+/// The audience, the priority and the time of the last change.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Annotations {
-    /// `user`, `assistant` or both.
+    /// The audience: `user`, `assistant` or both.
     pub audience: Option<Vec<Role>>,
-    /// From 0 to 1.
+    /// The importance, from 0 (optional) to 1 (required).
     pub priority: Option<Located<Number>>,
-    /// When it last changed, in RFC 3339.
+    /// The time of the last change, in RFC 3339.
     #[serde(alias = "lastModified")]
     pub last_modified: Option<String>,
 }
 
-/// Who speaks.
+/// A role in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
 }
 
-/// One thing that is said in a prompt.
+/// A message of a prompt.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptMessage {
-    /// Who says it.
+    /// The role of the sender.
     pub role: Role,
-    /// What.
+    /// The content block.
     pub content: ContentBlock,
 }
 
-/// A picture of a server, tool, resource or prompt.
+/// An icon of a server, tool, resource or prompt.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Icon {
-    /// Where it is: a URL, or a `data:` URL.
+    /// The URL of the image, which may be a `data:` URL.
     pub src: String,
-    /// What kind of picture.
+    /// The media type of the image, such as `image/png`.
     pub mime_type: Option<String>,
-    /// `48x48`, `any`.
+    /// The sizes of the image, such as `48x48` or `any`.
     pub sizes: Option<Vec<String>>,
-    /// `light` or `dark`.
+    /// The theme that the icon is made for: `light` or `dark`.
     pub theme: Option<String>,
 }

@@ -9,89 +9,90 @@ use super::Delay;
 use crate::matcher::Matcher;
 use crate::script::{Located, Parsed};
 
-/// A fault and when it happens.
+/// A fault, and the requests that it applies to.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultRule {
-    /// What goes wrong.
+    /// The fault.
     pub fault: Located<FaultKind>,
-    /// A matcher for the method; any request unless given.
+    /// A matcher for the method. Without this key, requests of every method match.
     pub method: Option<Located<Parsed<Matcher>>>,
-    /// A matcher for the number of the request, from 1.
+    /// A matcher for the number of the request among those of the matched methods, from 1.
     pub call: Option<Located<Parsed<Matcher>>>,
-    /// How likely, from 0 to 1; certain unless given.
+    /// The probability of the fault, from 0 to 1. The default is 1.
     pub probability: Option<Located<f64>>,
-    /// What the chance depends on; the same seed gives the same faults.
+    /// The seed of the random choice. The same seed selects the same requests in every run.
     pub seed: Option<u64>,
 }
 
-/// What goes wrong. Where a transport has no such thing, the nearest that it has happens; the reference says which.
+/// What the mock does wrong on purpose. A transport that cannot carry out a fault carries out the closest one that it
+/// can; the reference of faults has a table.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FaultKind {
-    /// The answer is late.
+    /// The answer is sent after a delay.
     Delay(Delay),
-    /// No answer ever.
+    /// The request is never answered.
     Hang,
-    /// The connection ends before anything is answered.
+    /// The connection is closed before the answer.
     DisconnectBefore,
-    /// The connection ends in the middle of the answer.
+    /// The connection is closed in the middle of the answer.
     DisconnectDuring,
-    /// The connection ends after the answer.
+    /// The connection is closed after the answer.
     DisconnectAfter,
-    /// Half of the answer, without the end of its line.
+    /// Half of the answer is sent, without the end of its line, and the connection stays open.
     HalfLine,
-    /// The answer is not JSON.
+    /// The answer is not valid JSON.
     MalformedJson,
-    /// The answer is not UTF-8.
+    /// The answer is not valid UTF-8.
     InvalidUtf8,
-    /// The base64 of images, sounds and blobs in the answer is broken.
+    /// The base64 of images, audio and blobs in the answer is invalid.
     InvalidBase64,
-    /// The answer has the id of another request.
+    /// The answer has an id that no request has.
     WrongId,
-    /// The answer comes twice.
+    /// The answer is sent twice.
     DuplicateAnswer,
-    /// The answer comes even though the request was cancelled.
+    /// The answer is sent only after the client has cancelled the request.
     AnswerAfterCancel,
-    /// These lines come on stdout before the answer.
+    /// These lines are written to stdout before the answer.
     NoiseOnStdout(Vec<String>),
-    /// So many bytes of noise go to stderr before the answer.
+    /// This many bytes are written to stderr before the answer.
     FloodOfStderr(u64),
-    /// The answer is padded to so many bytes.
+    /// The answer is padded to this many bytes.
     Oversize(u64),
-    /// The answer comes in small pieces.
+    /// The answer is sent in small pieces.
     SlowDrip {
-        /// How many bytes at once.
+        /// The size of a piece in bytes.
         bytes: usize,
-        /// How long between them.
+        /// The time between two pieces.
         every: Delay,
     },
-    /// The process ends with this status.
+    /// The server exits with this status.
     Exit(i32),
-    /// The HTTP request is refused.
+    /// The HTTP request is rejected with a status.
     Http(HttpFault),
-    /// The stream of the answer breaks off, and the rest is there for whoever resumes it.
+    /// The stream is closed in the middle of the answer. A client that resumes the stream gets the rest.
     SseCut,
-    /// The answer has another `Content-Type`.
+    /// The answer has this `Content-Type`.
     ContentType(String),
-    /// The structured content does not fit the output schema.
+    /// The structured content does not match the output schema.
     WrongStructuredContent,
 }
 
-/// An HTTP status instead of an answer.
+/// An HTTP status in place of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpFault {
-    /// 401, 404, 429, 500, 502 …
+    /// The status, such as 401, 404, 429, 500 or 502.
     pub status: u16,
-    /// How long the client should wait, in seconds.
+    /// The `Retry-After` header: how long the client should wait, in seconds.
     pub retry_after: Option<u64>,
     /// The `WWW-Authenticate` header.
     pub www_authenticate: Option<String>,
-    /// Any other header.
+    /// Further headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body.
+    /// The body of the response.
     pub body: Option<String>,
 }
 
@@ -103,7 +104,7 @@ impl FaultKind {
             FaultKind::Exit(status) if !(0..=255).contains(status) => {
                 Err(format!("an exit status is from 0 to 255, and {status} is not"))
             }
-            FaultKind::SlowDrip { bytes: 0, .. } => Err("a drip has at least one byte".to_owned()),
+            FaultKind::SlowDrip { bytes: 0, .. } => Err("`bytes` of `slow_drip` must be at least 1".to_owned()),
             FaultKind::Oversize(bytes) | FaultKind::FloodOfStderr(bytes) if *bytes > MAX_NOISE => {
                 Err(format!("{bytes} bytes are more than the limit of {MAX_NOISE}"))
             }
@@ -111,7 +112,7 @@ impl FaultKind {
                 Err(format!("{text:?} cannot be the value of a header"))
             }
             FaultKind::NoiseOnStdout(lines) if lines.iter().any(|line| line.contains(['\n', '\r'])) => {
-                Err("a line has no line end inside".to_owned())
+                Err("a line of `noise_on_stdout` cannot contain a line break".to_owned())
             }
             FaultKind::Delay(_)
             | FaultKind::Hang

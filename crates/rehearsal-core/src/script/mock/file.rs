@@ -9,65 +9,67 @@ use serde_json::{Map, Value};
 use super::{AnswerRule, FaultRule, Icon, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry};
 use crate::script::{Located, WithKeyOrder};
 
-/// A mock file: what the server is called, what it offers and how it answers.
+/// A mock MCP server: its name, its tools, resources and prompts, and its answers.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MockFile {
-    /// Who the server says it is. Of several files the first that says so counts.
+    /// The name and the version of the server. If several files are served together, the first one with this key
+    /// applies.
     pub server: Option<Located<WithKeyOrder<Implementation>>>,
-    /// What the server tells the model about itself.
+    /// The instructions for the model, which are part of the handshake.
     pub instructions: Option<String>,
-    /// Capabilities, as they go on the wire; those that are not spoken of follow from what is offered.
+    /// The capabilities in their wire form. Absent ones are inferred from the rest of the file; `null` removes an
+    /// inferred one.
     #[serde(default)]
     pub capabilities: Map<String, Value>,
-    /// By method: the error that it is refused with, whatever is asked.
+    /// The errors of refused methods, by method. Every request of such a method gets the error.
     #[serde(default)]
     pub refuses: BTreeMap<String, MethodError>,
-    /// The protocol versions that are served; all of them unless given.
+    /// The supported protocol versions. The default is all of them.
     pub versions: Option<Vec<Located<String>>>,
-    /// What happens to arguments and answers that do not fit their schema.
+    /// What happens if arguments or answers do not match their schema. The default is `strict`.
     pub validate: Option<Validate>,
-    /// How many tools, resources or prompts a page of a list has; all of them unless given.
+    /// The maximum number of elements in a list page. The default is one page for the whole list.
     pub page_size: Option<Located<usize>>,
-    /// What answers can read and change, as it is when the server starts.
+    /// The state at the start of the server. Answers can read and change it.
     #[serde(default)]
     pub state: Map<String, Value>,
-    /// What can be called.
+    /// The tools.
     #[serde(default)]
     pub tools: Vec<WithKeyOrder<ToolEntry>>,
-    /// What can be read.
+    /// The resources.
     #[serde(default)]
     pub resources: Vec<WithKeyOrder<ResourceEntry>>,
-    /// What can be read by pattern.
+    /// The resource templates.
     #[serde(default)]
     pub resource_templates: Vec<WithKeyOrder<ResourceTemplateEntry>>,
-    /// What can be asked to be phrased.
+    /// The prompts.
     #[serde(default)]
     pub prompts: Vec<WithKeyOrder<PromptEntry>>,
-    /// How requests of other methods are answered.
+    /// The answers to requests of other methods.
     #[serde(default)]
     pub requests: Vec<RequestEntry>,
-    /// What goes wrong, whatever is asked.
+    /// The faults of all requests.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
 }
 
-/// A program and its version.
+/// The name and the version of a server.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Implementation {
-    /// For programs.
+    /// The name for programs.
     pub name: String,
-    /// Whatever numbering it has.
+    /// The version. The default is `0.0.0`.
     #[serde(default = "first_version")]
     pub version: String,
-    /// For people.
+    /// The display name for users.
     pub title: Option<String>,
-    /// What it is for.
+    /// A description of the server.
     pub description: Option<String>,
-    /// Where to read more.
+    /// The URL of a page about the server.
     pub website_url: Option<String>,
-    /// Pictures.
+    /// The icons.
     #[serde(default)]
     pub icons: Vec<WithKeyOrder<Icon>>,
 }
@@ -76,15 +78,15 @@ fn first_version() -> String {
     "0.0.0".to_owned()
 }
 
-/// What happens to arguments and answers that do not fit their schema.
+/// What happens if arguments or answers do not match their schema. The default is `strict`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Validate {
-    /// Nothing.
+    /// They are used without a check.
     Off,
-    /// They are told about, and used all the same.
+    /// They are used, and each mismatch is reported on stderr.
     Warn,
-    /// Wrong arguments are refused as a good server does, and wrong answers are an internal error.
+    /// Invalid arguments are refused, and an invalid answer becomes an internal error.
     #[default]
     Strict,
 }
@@ -110,45 +112,45 @@ pub enum MissingAnswers {
     Allowed,
 }
 
-/// A JSON-RPC error as it goes on the wire.
+/// A JSON-RPC error in its wire form.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MethodError {
-    /// What kind of failure, for programs.
+    /// The error code.
     pub code: i64,
-    /// What happened, for people.
+    /// The error message.
     pub message: String,
-    /// Whatever else there is to say.
-    #[serde(default, deserialize_with = "given")]
+    /// The `data` of the error.
+    #[serde(default, deserialize_with = "present_value")]
     pub data: Option<Value>,
 }
 
 /// A value that is `null` differs from an absent value.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+fn present_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// How requests of a method are answered that are no calls of tools, prompts or resources.
+/// The answers to requests of a method other than `tools/call`, `prompts/get` and `resources/read`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestEntry {
-    /// Which, such as `completion/complete`, or one of the server's own.
+    /// The method, such as `completion/complete` or a method of a vendor.
     pub method: Located<String>,
-    /// The answers, each a `result` or an `error`; their `when` is a matcher for the params without `_meta`. Where none fits,
-    /// the server does what it would do without them.
+    /// The answers, each with a `result` or an `error`. Their `when` has conditions on the params without `_meta`. If
+    /// none matches, the request is handled as if this entry did not exist.
     pub answers: Vec<AnswerRule>,
 }
 
 impl RequestEntry {
-    /// Why rules cannot answer this method; `None` if they can.
+    /// Why rules cannot answer this method, as a hint for the author; `None` if they can.
     pub fn rule_conflict(method: &str) -> Option<&'static str> {
         Some(match method {
-            "tools/call" => "tools have their own `answers`",
-            "prompts/get" => "prompts have their own `answers`",
-            "resources/read" => "resources have their own `answers`",
-            "initialize" | "server/discover" => "a handshake follows from the rest of the file",
-            "subscriptions/listen" => "who listens is told what `changed` says",
-            _ if method.starts_with("tasks/") => "tasks follow from the answers of tools",
+            "tools/call" => "write the answers in the tool, under `tools`",
+            "prompts/get" => "write the answers in the prompt, under `prompts`",
+            "resources/read" => "write the answers in the resource, under `resources`",
+            "initialize" | "server/discover" => "the handshake follows from the other keys of the file",
+            "subscriptions/listen" => "subscribed clients are notified of `changed` steps",
+            _ if method.starts_with("tasks/") => "tasks follow from `task` in the answers of tools",
             _ => return None,
         })
     }

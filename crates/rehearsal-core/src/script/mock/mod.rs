@@ -19,22 +19,23 @@ mod check;
 mod content;
 mod fault;
 mod file;
-mod listed;
-mod names;
-mod never;
+mod identifiers;
+mod offers;
 mod parse;
 mod step;
+mod unreachable;
 pub mod write;
 
 pub use answer::{AnswerRule, Conditions, Delay, ErrorAnswer};
 pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon, PromptMessage, Role};
 pub use fault::{FaultKind, FaultRule, HttpFault};
 pub use file::{Implementation, MethodError, MissingAnswers, MockFile, RequestEntry, Validate, json_schema};
-pub use listed::{
+pub use offers::{
     ArgumentEntry, ContentsEntry, PromptEntry, ResourceEntry, ResourceTemplateEntry, TaskSupport, ToolAnnotations,
     ToolEntry,
 };
 pub use parse::parse;
 pub use step::{
-    Again, ChangedEntry, Elicitation, ElicitationMode, InputRequestEntry, ProgressEntry, Sampling, Step, TaskAnswer,
+    ChangedEntry, Elicitation, ElicitationMode, EmptyRound, InputRequestEntry, ProgressEntry, Sampling, Step,
+    TaskAnswer,
 };

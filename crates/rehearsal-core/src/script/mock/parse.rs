@@ -2,28 +2,28 @@
 
 use serde_json::Value;
 
-use super::names::variables;
+use super::identifiers::variables;
 use super::{AnswerRule, MissingAnswers, MockFile, check};
-use crate::script::tree::SpanTree;
+use crate::script::span_tree::SpanTree;
 use crate::script::{ScriptError, ScriptProblem, Span, read};
 
 /// The hint for an empty file.
-const EMPTY: &str =
-    "a mock has at least `tools`, `resources` or `prompts`; `rehearse init` writes one of everything to start from";
+const EMPTY_FILE_HINT: &str =
+    "a mock needs `tools`, `resources` or `prompts`; `rehearse init` writes an example of each";
 
 /// Parses and checks a mock file for a use; all problems are returned at once, in the order of the file.
 pub fn parse(file: &str, text: &str, missing: MissingAnswers) -> Result<MockFile, ScriptError> {
     if is_empty(text) {
-        let problem = ScriptProblem::new(Span::START, "nothing stands in this file").hint(EMPTY);
+        let problem = ScriptProblem::new(Span::START, "this file is empty").hint(EMPTY_FILE_HINT);
         return Err(ScriptError { file: file.to_owned(), problems: vec![problem] });
     }
     let mock: MockFile = read(file, text)?;
-    name_arguments(&mock);
+    set_argument_names(&mock);
     let found = check::check(&mock, missing);
     if found.is_empty() {
         return Ok(mock);
     }
-    let tree = SpanTree::of(text);
+    let tree = SpanTree::parse(text);
     let mut problems: Vec<_> = found
         .into_iter()
         .map(|check::NestedProblem { mut problem, path, about }| {
@@ -42,8 +42,8 @@ pub fn parse(file: &str, text: &str, missing: MissingAnswers) -> Result<MockFile
 /// Whether a file has only comments, or an empty value.
 fn is_empty(text: &str) -> bool {
     let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
-    let mut said = lines.filter(|line| !line.is_empty() && !line.starts_with('#') && !["---", "..."].contains(line));
-    match (said.next(), said.next()) {
+    let mut content = lines.filter(|line| !line.is_empty() && !line.starts_with('#') && !["---", "..."].contains(line));
+    match (content.next(), content.next()) {
         (None, _) => true,
         (Some(word), None) => word == "~" || word.eq_ignore_ascii_case("null"),
         (Some(_), Some(_)) => false,
@@ -51,32 +51,32 @@ fn is_empty(text: &str) -> bool {
 }
 
 /// Sets the names of the arguments for every `when`, so that an argument with the name of an operator is an argument.
-pub(super) fn name_arguments(mock: &MockFile) {
+pub(super) fn set_argument_names(mock: &MockFile) {
     for tool in &mock.tools {
         let schema = tool.input_schema.as_ref().map(|schema| &schema.written);
-        name(&tool.answers, &|key| schema.is_some_and(|schema| has_property(schema, key)));
+        set_names(&tool.answers, &|key| schema.is_some_and(|schema| has_property(schema, key)));
     }
     for prompt in &mock.prompts {
-        name(&prompt.answers, &|key| prompt.arguments.iter().any(|argument| argument.name.value == key));
+        set_names(&prompt.answers, &|key| prompt.arguments.iter().any(|argument| argument.name.value == key));
     }
     for resource in &mock.resources {
-        name(&resource.answers, &|_| false);
+        set_names(&resource.answers, &|_| false);
     }
     for template in &mock.resource_templates {
         let variables = variables(&template.uri_template).unwrap_or_default();
-        name(&template.answers, &|key| variables.contains(key));
+        set_names(&template.answers, &|key| variables.contains(key));
     }
 }
 
-fn name(answers: &[AnswerRule], is_name: &dyn Fn(&str) -> bool) {
+fn set_names(answers: &[AnswerRule], is_name: &dyn Fn(&str) -> bool) {
     for answer in answers {
         if let Some(when) = &answer.when {
             when.set_argument_names(is_name);
         }
-        let asked =
+        let is_input =
             |key: &str| answer.steps.iter().flat_map(|step| step.value.input_requests()).any(|(name, _)| *name == key);
-        name(&answer.choose, &asked);
-        name(&answer.in_turn, is_name);
+        set_names(&answer.choose, &is_input);
+        set_names(&answer.in_turn, is_name);
     }
 }
 
@@ -97,10 +97,10 @@ mod tests {
     use crate::script::mock::{MissingAnswers, parse};
 
     #[test]
-    fn a_file_with_nothing_in_it_is_told_what_to_have() {
+    fn an_empty_file_is_a_problem_with_a_hint() {
         for text in ["", "\n", "# weather\n", "---\n", "null\n", "~", "\u{feff}# x"] {
             let error = parse("m.yaml", text, MissingAnswers::Allowed).unwrap_err().to_string();
-            assert!(error.starts_with("m.yaml:1:1: nothing stands in this file; a mock has"), "{text:?}: {error}");
+            assert!(error.starts_with("m.yaml:1:1: this file is empty; a mock needs"), "{text:?}: {error}");
         }
         assert!(parse("m.yaml", "server: { name: x }", MissingAnswers::Refused).is_ok());
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_is_a_name_where_the_schema_has_it() {
+    fn an_operator_is_an_argument_name_if_the_schema_has_it() {
         let wrong = "answers: [{ when: { any_of: 5 }, text: x }]";
         let error = check(wrong).unwrap_err();
         assert!(error.starts_with("m.yaml:2:44: `any_of` takes a list with at least one matcher, not 5"), "{error}");

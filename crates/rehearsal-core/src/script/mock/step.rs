@@ -9,49 +9,54 @@ use crate::matcher::Schema;
 use crate::protocol::LogLevel;
 use crate::script::{Located, NamedMap, Parsed};
 
-/// One thing that is done before the answer.
+/// A step before the answer.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
-    /// Nothing happens for a while.
+    /// Waits.
     Wait(Delay),
-    /// `notifications/progress`, if the client asked for it.
+    /// Sends `notifications/progress`, if the request has a progress token.
     Progress(ProgressEntry),
-    /// `notifications/message`, if the client wants that level.
+    /// Sends `notifications/message`, if the client requested log messages of this level.
     Log {
-        /// How much it matters.
+        /// The level.
         level: LogLevel,
-        /// Who says so.
+        /// The name of the logger.
         logger: Option<String>,
-        /// What; strings in it are templates.
+        /// The data; strings in it are templates.
         data: Located<Value>,
     },
-    /// Any notification, as it goes on the wire; strings in it are templates.
+    /// Sends any notification in its wire form; strings in it are templates.
     Notify {
-        /// Its method.
+        /// The method.
         method: String,
-        /// Its params.
+        /// The params.
         params: Option<Map<String, Value>>,
     },
-    /// Something else changed, and those who want to know are told.
+    /// Sends a change notice to the subscribed clients.
     Changed(ChangedEntry),
-    /// The client is asked: before 2026-07-28 by requests, since then by one `input_required` round.
+    /// Sends input requests, and waits for the input responses. Since 2026-07-28 they are one `input_required` result;
+    /// before, each is a request of the server.
     ///
-    /// Each question has a name, under which its answer is found in `answers` of templates and in the `when` of `choose`.
+    /// Each input request has a name. Templates have its response in `answers` under this name, and the `when` of
+    /// `choose` has a condition on it.
     Ask(NamedMap<InputRequestEntry>),
-    /// The same, but a client that refuses, or that cannot be asked, has answered `null`.
+    /// Sends input requests like `ask`. The response is `null` if the client does not support the request or fails to
+    /// answer it.
     TryAsk(NamedMap<InputRequestEntry>),
-    /// Since 2026-07-28 the client is sent away and comes back at once, with state but no question; before, nothing.
-    Again(Again),
-    /// Keys of the state are set; strings in the values are templates.
+    /// Sends an `input_required` result with a request state and without input requests (2026-07-28). In older versions
+    /// it does nothing.
+    #[serde(rename = "again")]
+    EmptyRound(EmptyRound),
+    /// Sets keys of the state; strings in the values are templates.
     Set(Map<String, Value>),
-    /// Values are appended to lists in the state.
+    /// Appends values to lists in the state; strings in the values are templates.
     Append(Map<String, Value>),
-    /// Keys of the state are removed.
+    /// Removes keys of the state.
     Delete(Vec<String>),
-    /// The stream of the answer is closed, and the client has to come back for the rest (2025-11-25).
+    /// Closes the stream of the response (2025-11-25). The client gets the rest when it reconnects.
     CloseStream {
-        /// How long it should wait.
+        /// How long the client should wait before it reconnects.
         retry: Option<Delay>,
     },
 }
@@ -60,13 +65,13 @@ impl Step {
     /// The input requests of the step.
     pub fn input_requests(&self) -> &[(String, InputRequestEntry)] {
         match self {
-            Step::Ask(questions) | Step::TryAsk(questions) => questions,
+            Step::Ask(requests) | Step::TryAsk(requests) => requests,
             Step::Wait(_)
             | Step::Progress(_)
             | Step::Log { .. }
             | Step::Notify { .. }
             | Step::Changed(_)
-            | Step::Again(_)
+            | Step::EmptyRound(_)
             | Step::Set(_)
             | Step::Append(_)
             | Step::Delete(_)
@@ -75,96 +80,96 @@ impl Step {
     }
 }
 
-/// Nothing to say yet.
+/// An empty input round, which has no keys.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Again {}
+pub struct EmptyRound {}
 
-/// How far something has come.
+/// The params of a progress notification.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgressEntry {
-    /// So far.
+    /// The progress so far.
     pub progress: f64,
-    /// Of how much.
+    /// The total, if it is known.
     pub total: Option<f64>,
-    /// In words; a template.
+    /// A message for the user; a template.
     pub message: Option<Located<String>>,
 }
 
-/// What changed.
+/// A change that subscribed clients are notified of.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ChangedEntry {
-    /// The list of tools.
+    /// The list of tools changed.
     Tools,
-    /// The list of prompts.
+    /// The list of prompts changed.
     Prompts,
-    /// The list of resources.
+    /// The list of resources changed.
     Resources,
-    /// The contents of this resource.
+    /// The contents of the resource with this URI changed; a template.
     Resource(String),
 }
 
-/// A question to the client.
+/// An input request to the client.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum InputRequestEntry {
-    /// A form, or a URL to visit.
+    /// A form for the user, or a URL that the user opens.
     Elicitation(Elicitation),
-    /// Words from the client's model.
+    /// A message from the client's model.
     Sampling(Sampling),
-    /// The folders that the client works in.
+    /// The roots of the client: the folders that it works in.
     Roots,
-    /// Any question exactly as it goes on the wire, in every version.
+    /// Any request in its wire form, sent unchanged in every protocol version.
     Request {
-        /// Its method.
+        /// The method.
         method: Located<String>,
-        /// Its params; strings in them are templates.
+        /// The params; strings in them are templates.
         params: Option<Map<String, Value>>,
     },
 }
 
-/// What the person is asked.
+/// An elicitation: a form for the user, or a URL that the user opens.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Elicitation {
-    /// In words; a template.
+    /// A message for the user; a template.
     pub message: Located<String>,
-    /// Says in so many words that it is a form or a URL (2025-11-25); of a form nothing is said unless given.
+    /// The mode (2025-11-25). A URL always has one; a form has one only if this key is set.
     pub mode: Option<Located<ElicitationMode>>,
-    /// The form, as JSON Schema.
+    /// The JSON Schema of the form.
     pub requested_schema: Option<Located<Parsed<Schema>>>,
-    /// Instead of a form: where to go.
+    /// The URL that the user opens, in place of a form; a template.
     pub url: Option<String>,
-    /// Of a URL (2025-11-25).
+    /// The id of a URL elicitation (2025-11-25). The default is the name of the input request.
     pub elicitation_id: Option<String>,
 }
 
-/// How the person is asked.
+/// The mode of an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ElicitationMode {
-    /// By a form.
+    /// A form in the client.
     Form,
-    /// On a page of its own.
+    /// A page at a URL.
     Url,
 }
 
-/// What the client's model is asked.
+/// A request to the client's model.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
-    /// The conversation so far, as it goes on the wire; strings in it are templates.
+    /// The messages in their wire form; strings in them are templates.
     pub messages: Option<Vec<Value>>,
-    /// One message of the user, for short; a template.
+    /// A text, short for one message of the user; a template.
     pub prompt: Option<Located<String>>,
-    /// How the model should behave; a template.
+    /// The system prompt; a template.
     pub system_prompt: Option<Located<String>>,
-    /// How much it may say.
+    /// The maximum number of tokens of the response. The default is 100.
     #[serde(default = "some_tokens")]
     pub max_tokens: u64,
-    /// Everything else, as it goes on the wire.
+    /// Further params in their wire form; strings in them are templates.
     pub more: Option<Map<String, Value>>,
 }
 
@@ -172,18 +177,18 @@ fn some_tokens() -> u64 {
     100
 }
 
-/// An answer that comes from a task.
+/// A task whose result is the answer.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskAnswer {
-    /// How long it works before it is completed or asks.
+    /// How long the task is working before the first step.
     pub after: Option<Delay>,
-    /// How long the task is kept, in milliseconds; for ever unless given.
+    /// How long the task is kept, in milliseconds. The default is the lifetime that the client requests, or no limit.
     pub ttl_ms: Option<u64>,
-    /// How often the client should ask, in milliseconds.
+    /// How often the client should poll, in milliseconds.
     pub poll_interval_ms: Option<u64>,
-    /// In words; a template.
+    /// A message for the user; a template.
     pub status_message: Option<Located<String>>,
-    /// A JSON-RPC error makes the task fail instead of completing it; with a client that knows no tasks, refuse.
+    /// Whether clients without support for tasks are refused. By default they get the answer as an ordinary result.
     pub required: Option<Located<bool>>,
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::Map;
 
 use super::super::{Entry, EntryBody, HttpHead, JournalFold, Part, PlacedMessage, RecordedCall, SessionStart};
+use super::json_records::Record;
+use super::json_tree::JsonTree;
 use super::python_time;
 use super::reader::{ForeignFormat, PartQueue};
-use super::records::Record;
-use super::tree::JsonTree;
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
 
@@ -97,20 +97,20 @@ impl ForeignFormat for McpRecorder {
                 }));
             }
             Record::Item(interaction) => {
-                let asked_at = self.at;
+                let sent_at = self.at;
                 let took = interaction.get("latency_ms").and_then(JsonTree::number);
                 self.at += took.map(python_time::milliseconds).unwrap_or_default();
                 let seq = self.seq;
                 self.seq += 2;
                 out.push_back(match interaction.some("request") {
                     Some(request) => {
-                        let request = PlacedMessage::new(seq, asked_at, Message::parse(request.to_string()));
+                        let request = PlacedMessage::new(seq, sent_at, Message::parse(request.to_string()));
                         let response = interaction.some("response");
                         let response =
                             response.map(|it| PlacedMessage::new(seq + 1, self.at, Message::parse(it.to_string())));
                         call_or_entry(request, response)
                     }
-                    None => http(&interaction, seq, asked_at),
+                    None => http(&interaction, seq, sent_at),
                 });
             }
             Record::End => self.finish(out),
@@ -250,8 +250,8 @@ mod tests {
             assert!(message.as_response().is_some(), "{message:?}");
         }
         // Here the server itself left out the member.
-        let asked = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
-        let message = read(&format!(r#"{{"request":{asked},"response":{{"id":2,"result":{{}}}}}}"#));
+        let request_text = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+        let message = read(&format!(r#"{{"request":{request_text},"response":{{"id":2,"result":{{}}}}}}"#));
         assert!(message.as_garbled().is_some(), "{message:?}");
     }
 

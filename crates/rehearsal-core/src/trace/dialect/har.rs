@@ -7,10 +7,10 @@ use std::io::{self, Read, Seek, Write};
 use std::time::Duration;
 
 use super::super::{Entry, EntryBody, HttpHead, Part};
+use super::external_sort::{ExternalSorter, SortKey, Sorted};
+use super::json_tree::JsonTree;
 use super::python_time::in_milliseconds;
-use super::session::{SessionInfo, message_tree, messages};
-use super::sorter::{ExternalSorter, SortKey, Sorted};
-use super::tree::JsonTree;
+use super::session_info::{SessionInfo, message_tree, messages};
 use crate::exchange::Side;
 
 /// The kinds of pieces of an exchange, in the order in which they are written.
@@ -46,17 +46,17 @@ impl HarArchive {
             };
             pieces.push([channel.0, kind, 0, 0], timed(*at, &head_tree(head).to_string()))?;
         }
-        for said in messages(part) {
-            let kind = match said.from {
+        for sent in messages(part) {
+            let kind = match sent.from {
                 Side::Client => REQUEST_BODY,
                 Side::Server => RESPONSE_BODY,
             };
-            let text = match message_tree(said.message) {
+            let text = match message_tree(sent.message) {
                 tree @ (JsonTree::Object(_) | JsonTree::List(_)) => tree.to_string(),
-                JsonTree::Leaf(_) => said.message.text().into_owned(),
+                JsonTree::Leaf(_) => sent.message.text().into_owned(),
             };
-            let [seq, item, ..] = said.key();
-            pieces.push([said.channel.0, kind, seq, item], timed(said.at, &text))?;
+            let [seq, item, ..] = sent.key();
+            pieces.push([sent.channel.0, kind, seq, item], timed(sent.at, &text))?;
         }
         Ok(())
     }
@@ -73,11 +73,11 @@ impl HarArchive {
         }
         while let Some([channel, ..]) = pieces.peek() {
             let mut carried = ChannelPieces { channel, pieces: &mut pieces };
-            let (asked, answered) = (carried.head(REQUEST_HEAD)?, carried.head(RESPONSE_HEAD)?);
-            if let Some(asked) = asked {
+            let (request, response) = (carried.head(REQUEST_HEAD)?, carried.head(RESPONSE_HEAD)?);
+            if let Some(request) = request {
                 let before = if std::mem::replace(&mut self.begun, true) { "," } else { &frame().0 };
                 out.write_all(before.as_bytes())?;
-                entry(session, &asked, answered.as_ref(), &mut carried, out)?;
+                entry(session, &request, response.as_ref(), &mut carried, out)?;
             }
             // The remaining pieces have no head that describes their channel.
             while pieces.next_if(|[next, ..]| next == channel)?.is_some() {}
@@ -188,19 +188,19 @@ impl<S: Read + Seek> ChannelPieces<'_, '_, S> {
 /// Writes one entry.
 fn entry<S: Read + Seek>(
     session: &SessionInfo,
-    asked: &Head,
-    answered: Option<&Head>,
+    request: &Head,
+    response: Option<&Head>,
     carried: &mut ChannelPieces<'_, '_, S>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let first = answered.map_or(asked.at, |head| head.at);
-    let wait = in_milliseconds(first.saturating_sub(asked.at));
-    let kind = answered.and_then(|head| header(&head.tree, "content-type")).unwrap_or("application/json".to_owned());
+    let first = response.map_or(request.at, |head| head.at);
+    let wait = in_milliseconds(first.saturating_sub(request.at));
+    let kind = response.and_then(|head| header(&head.tree, "content-type")).unwrap_or("application/json".to_owned());
     let sends = carried.has(REQUEST_BODY);
     let entry = JsonTree::object([
-        ("startedDateTime", session.time(asked.at)),
-        ("request", request_of(session, &asked.tree, sends)),
-        ("response", response_of(answered.map(|head| &head.tree), &kind)),
+        ("startedDateTime", session.time(request.at)),
+        ("request", request_of(session, &request.tree, sends)),
+        ("response", response_of(response.map(|head| &head.tree), &kind)),
         ("cache", JsonTree::Object(Vec::new())),
         ("timings", JsonTree::object([("send", JsonTree::from(0)), ("wait", wait), ("receive", later())])),
         ("time", later()),
@@ -224,10 +224,10 @@ fn entry<S: Read + Seek>(
     rest(out)?;
     write!(out, "{size}")?;
     rest(out)?;
-    let last = last.max(answered.map(|head| head.at));
+    let last = last.max(response.map(|head| head.at));
     write!(out, "{}", in_milliseconds(last.unwrap_or(first).saturating_sub(first)))?;
     rest(out)?;
-    write!(out, "{}", in_milliseconds(last.unwrap_or(asked.at).saturating_sub(asked.at)))?;
+    write!(out, "{}", in_milliseconds(last.unwrap_or(request.at).saturating_sub(request.at)))?;
     rest(out)
 }
 
@@ -383,9 +383,9 @@ mod tests {
         assert_eq!(entry["time"], 20);
         assert_eq!(entry["request"]["url"], "https://example.com/mcp?page=2");
         assert_eq!(entry["request"]["queryString"][0]["value"], "2");
-        let asked = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-        assert_eq!(entry["request"]["postData"]["text"], asked);
-        assert_eq!(entry["request"]["bodySize"], asked.len());
+        let request = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        assert_eq!(entry["request"]["postData"]["text"], request);
+        assert_eq!(entry["request"]["bodySize"], request.len());
         assert_eq!(entry["response"]["status"], 200);
         let body = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"\\\"\\n\"}}\n\n";
         assert_eq!(entry["response"]["content"]["text"], body);
@@ -397,9 +397,9 @@ mod tests {
     fn several_messages_in_one_body_are_a_batch() {
         let archive = archive(&[call(2, 5, 2), call(1, 5, 1), head(Side::Client, 0, 5, Some("POST"), None)]);
         let entry = &archive["log"]["entries"][0];
-        let asked: serde_json::Value =
+        let request: serde_json::Value =
             serde_json::from_str(entry["request"]["postData"]["text"].as_str().unwrap()).unwrap();
-        assert_eq!((&asked[0]["id"], &asked[1]["id"]), (&1.into(), &2.into()));
+        assert_eq!((&request[0]["id"], &request[1]["id"]), (&1.into(), &2.into()));
         assert_eq!(entry["response"]["status"], 0);
         assert_eq!(archive["log"]["entries"].as_array().unwrap().len(), 1);
     }

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 
 use super::super::{Entry, EntryBody, JournalFold, Part, SessionEnd, SessionStart};
+use super::json_records::Record;
+use super::json_tree::JsonTree;
 use super::python_time::{self, PythonClock};
 use super::reader::{ForeignFormat, PartQueue};
-use super::records::Record;
-use super::tree::JsonTree;
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
 
@@ -127,13 +127,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_come_one_after_the_other_though_their_lines_are_mixed() {
+    fn sessions_with_interleaved_lines_are_read_one_by_one() {
         let line = |server: &str, direction: &str, rest: &str| {
             let text = format!(r#"{{"jsonrpc":"2.0",{rest},"_meta":{{"dir":"{direction}","server":"{server}"}}}}"#);
             Record::Item(JsonTree::known(&text))
         };
         let mut mcporter = Mcporter::default();
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         for record in [
             line("a", "lifecycle", r#""method":"$transport/start""#),
             line("b", "send", r#""id":1,"method":"ping""#),
@@ -147,14 +147,14 @@ mod tests {
         ] {
             let mut out = PartQueue::new();
             mcporter.record(record, &mut out).unwrap();
-            told.push(out.iter().map(kind).collect::<Vec<_>>().join(" "));
+            events.push(out.iter().map(kind).collect::<Vec<_>>().join(" "));
         }
         let mut out = PartQueue::new();
         mcporter.finish(&mut out);
-        told.push(out.iter().map(kind).collect::<Vec<_>>().join(" "));
+        events.push(out.iter().map(kind).collect::<Vec<_>>().join(" "));
         let after = "finish start b call finish";
         let expected = ["", "", "", "", "start a call", "entry", "", "", after, "start b entry finish"];
-        assert_eq!(told, expected);
+        assert_eq!(events, expected);
     }
 
     fn kind(part: &Part) -> String {

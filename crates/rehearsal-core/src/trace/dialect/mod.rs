@@ -9,20 +9,20 @@
 //! export contains it again.
 
 mod cassettes;
+mod external_sort;
 mod har;
+mod json_records;
+mod json_tree;
 mod mcporter;
 mod patch;
 mod python_call;
+mod python_embedded;
 mod python_log;
+mod python_names;
 mod python_time;
 mod python_trace;
-mod python_whole;
-mod python_words;
 mod reader;
-mod records;
-mod session;
-mod sorter;
-mod tree;
+mod session_info;
 mod writer;
 
 pub use patch::IMPORTED;

@@ -1,6 +1,6 @@
 //! The difference between two documents: it keeps the data of another tool's file that a trace has no place for.
 
-use super::tree::JsonTree;
+use super::json_tree::JsonTree;
 
 /// The member of a message, and of a session's metadata, that holds the additional data of the file that it was read
 /// from.
@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_different_makes_the_one_into_the_other(from in tree(), to in tree()) {
+        fn a_patch_turns_one_value_into_the_other(from in tree(), to in tree()) {
             let mut patched = from.clone();
             if let Some(patch) = difference(&from, &to) {
                 // A patch is stored in messages, so it must be JSON.

@@ -11,11 +11,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::{Entry, EntryBody, PlacedMessage, RecordedCall};
+use super::json_tree::JsonTree;
 use super::patch;
+use super::python_names::{CLIENT_ONLY_ARGUMENTS, NOTIFICATION_METHODS, PythonMethod, find, uri, wire};
 use super::python_time::{self, PythonClock, in_milliseconds};
-use super::python_words::{CLIENT_ONLY_ARGUMENTS, NOTIFICATION_METHODS, PythonMethod, find, uri, wire};
-use super::session::{message_patch, message_tree, with_patch};
-use super::tree::JsonTree;
+use super::session_info::{message_patch, message_tree, with_patch};
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message, Reply};
 use crate::protocol::{Era, Revision, meta};
@@ -39,20 +39,20 @@ pub(super) fn import(
     agreed: &mut NegotiatedVersion,
 ) -> RecordedCall {
     let (id, seq) = (number + 1, number * 2);
-    let asked = original.get("request").filter(|request| request.is_object());
-    let asked_at = clock.at(asked.and_then(|request| request.get("timestamp")));
-    let request = request(asked, id);
+    let recorded = original.get("request").filter(|request| request.is_object());
+    let sent_at = clock.at(recorded.and_then(|request| request.get("timestamp")));
+    let request = request(recorded, id);
     let response = answer(original).map(|response| {
         let took = original.get("duration_ms").and_then(JsonTree::number).map(python_time::milliseconds);
         let at = match response.some("timestamp").filter(|time| python_time::read(time).is_some()) {
             Some(time) => clock.at(Some(time)),
-            None => asked_at + took.unwrap_or_default(),
+            None => sent_at + took.unwrap_or_default(),
         };
-        let method = asked.and_then(|request| request.get("method")?.text()).unwrap_or_default();
+        let method = recorded.and_then(|request| request.get("method")?.text()).unwrap_or_default();
         PlacedMessage::new(seq + 1, at, message(&reply(response, &method, id, agreed)))
     });
     let mut call =
-        RecordedCall { asker: Side::Client, request: PlacedMessage::new(seq, asked_at, message(&request)), response };
+        RecordedCall { asker: Side::Client, request: PlacedMessage::new(seq, sent_at, message(&request)), response };
     if let Some(patch) = patch::difference(&plain(&call, clock.started), original) {
         call.request.message = with_patch(&call.request.message, &patch);
     }
@@ -61,24 +61,25 @@ pub(super) fn import(
 
 /// Converts a notification that Python recorded as a call of a method without a response; `None` for a call.
 pub(super) fn import_notification(original: &JsonTree, seq: u64, clock: &mut PythonClock) -> Option<Entry> {
-    let asked = original.get("request").filter(|request| request.is_object())?;
-    let name = asked.get("method")?.text()?;
+    let request = original.get("request").filter(|request| request.is_object())?;
+    let name = request.get("method")?.text()?;
     let (method, params) = match NOTIFICATION_METHODS.iter().find(|word| word.python == name) {
-        Some(word) => (word.wire.to_owned(), params(asked, Some(word))),
+        Some(word) => (word.wire.to_owned(), params(request, Some(word))),
         None => {
-            let given = wrapped_request(asked, "send_notification", "notification")?;
+            let given = wrapped_request(request, "send_notification", "notification")?;
             (given.get("method")?.text()?, given.some("params").map_or_else(|| JsonTree::Object(Vec::new()), wire))
         }
     };
-    let mut told = JsonTree::object([("jsonrpc", JsonTree::string("2.0")), ("method", JsonTree::string(&method))]);
+    let mut notification =
+        JsonTree::object([("jsonrpc", JsonTree::string("2.0")), ("method", JsonTree::string(&method))]);
     if !params.members().is_empty() {
-        told.set("params", params.valid());
+        notification.set("params", params.valid());
     }
-    let (at, told) = (clock.at(asked.get("timestamp")), message(&told));
-    let ours = plain_notification(&told, at, clock.started);
+    let (at, notification) = (clock.at(request.get("timestamp")), message(&notification));
+    let ours = plain_notification(&notification, at, clock.started);
     // A message with a patch was one of Python's calls.
     let patch = patch::difference(&ours, original).unwrap_or_else(|| JsonTree::Object(Vec::new()));
-    let message = with_patch(&told, &patch);
+    let message = with_patch(&notification, &patch);
     let what = EntryBody::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None };
     Some(Entry::new(seq, at, what))
 }
@@ -300,8 +301,8 @@ pub(super) fn reply(response: &JsonTree, method: &str, id: u64, agreed: &mut Neg
     };
     let result = response.some("result");
     // Some tools record a tool's own failure as an unsuccessful call; then its content is the result.
-    let said = result.filter(|result| error.is_none() && !result.members().is_empty());
-    match (failed, said) {
+    let content = result.filter(|result| error.is_none() && !result.members().is_empty());
+    match (failed, content) {
         (true, None) => message.set("error", wire_error(error).valid()),
         (true, Some(_)) | (false, _) => match wire_result(result, find(method)) {
             Ok(result) => message.set("result", agreed.strip_defaults(result, find(method)).valid()),
@@ -328,11 +329,10 @@ fn wire_result(result: Option<&JsonTree>, word: Option<&PythonMethod>) -> Result
             JsonTree::object([("messages", JsonTree::List(vec![message]))])
         }
         (Some(other), _) if word.is_none() => wire(other),
-        (Some(other), _) => return Err(format!("what was recorded is no result: {other}")),
+        (Some(other), _) => return Err(format!("the recorded value is no result: {other}")),
     };
-    let beside_content =
-        |(key, _): &(String, JsonTree)| ["structuredContent", "isError", "_meta"].contains(&key.as_str());
-    if list == "content" && wired.members().iter().all(beside_content) {
+    let is_extra = |(key, _): &(String, JsonTree)| ["structuredContent", "isError", "_meta"].contains(&key.as_str());
+    if list == "content" && wired.members().iter().all(is_extra) {
         // Every tool result has `content`, which may be empty.
         wired.set("content", JsonTree::List(Vec::new()));
     }
@@ -342,14 +342,14 @@ fn wire_result(result: Option<&JsonTree>, word: Option<&PythonMethod>) -> Result
 /// The error in its wire form, from a text, an exception as an object, or an error of JSON-RPC.
 fn wire_error(error: Option<&JsonTree>) -> JsonTree {
     // An exception that contains an error of JSON-RPC.
-    if let Some(held) = error.and_then(|error| error.some("error")).filter(|held| held.is_object()) {
-        return wire_error(Some(held));
+    if let Some(inner) = error.and_then(|error| error.some("error")).filter(|inner| inner.is_object()) {
+        return wire_error(Some(inner));
     }
     let error = error.map_or_else(|| JsonTree::string("the call failed; nothing else is known"), JsonTree::clone);
     let code = code(&error).cloned().unwrap_or_else(|| JsonTree::Leaf(NO_CODE.to_owned()));
     let words = ["message", "error", "detail", "args", "msg"].iter().find_map(|key| {
-        let said = error.some(key)?;
-        said.text().or_else(|| said.elements().first()?.text())
+        let value = error.some(key)?;
+        value.text().or_else(|| value.elements().first()?.text())
     });
     let message = error.text().or(words).unwrap_or_else(|| error.to_string());
     let mut wire = JsonTree::object([("code", code), ("message", JsonTree::string(&message))]);
@@ -365,8 +365,8 @@ fn wire_error(error: Option<&JsonTree>) -> JsonTree {
 
 /// The code of an error, if it has one.
 fn code(error: &JsonTree) -> Option<&JsonTree> {
-    match error.some("error").filter(|held| held.is_object()) {
-        Some(held) => code(held),
+    match error.some("error").filter(|inner| inner.is_object()) {
+        Some(inner) => code(inner),
         None => error.get("code").filter(|code| matches!(code, JsonTree::Leaf(leaf) if leaf.parse::<i64>().is_ok())),
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::super::{Entry, EntryBody, Part, PlacedMessage, RecordedCall, SessionStart};
+use super::json_records::Record;
+use super::json_tree::JsonTree;
 use super::patch;
 use super::python_call::{NegotiatedVersion, message, reply, request, request_line, response_line, timestamp};
 use super::python_time::{self, PythonClock};
 use super::reader::{ForeignFormat, PartQueue};
-use super::records::Record;
-use super::session::{SessionMessage, message_patch, with_patch};
-use super::tree::JsonTree;
+use super::session_info::{SessionMessage, message_patch, with_patch};
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message, Method};
 
@@ -40,7 +40,7 @@ impl OpenLogRequest {
     /// Whether no member that both have differs.
     fn may_be_answered_by(&self, answer: &JsonTree) -> bool {
         NAMES.iter().all(|name| match (self.line.some(name), answer.some(name)) {
-            (Some(asked), Some(answered)) => asked == answered,
+            (Some(requested), Some(answered)) => requested == answered,
             (Some(_) | None, _) => true,
         })
     }
@@ -68,8 +68,8 @@ impl ForeignFormat for PythonLog {
         match kind.as_deref() {
             Some("request") => {
                 self.id += 1;
-                let asked = message(&request(Some(&line), self.id));
-                let mut placed = PlacedMessage::new(seq, at, asked);
+                let message = message(&request(Some(&line), self.id));
+                let mut placed = PlacedMessage::new(seq, at, message);
                 let ours = request_of(&placed, self.clock.started);
                 if let Some(patch) = patch::difference(&ours, &line) {
                     placed.message = with_patch(&placed.message, &patch);
@@ -79,9 +79,9 @@ impl ForeignFormat for PythonLog {
                 self.open.entry(method).or_default().push_back(OpenLogRequest { id: self.id, request: placed, line });
             }
             Some("notification") if !method.is_empty() => {
-                let mut told = request(Some(&line), 0);
-                told.remove("id");
-                let mut placed = PlacedMessage::new(seq, at, message(&told));
+                let mut notification = request(Some(&line), 0);
+                notification.remove("id");
+                let mut placed = PlacedMessage::new(seq, at, message(&notification));
                 if let Some(patch) = patch::difference(&notification_of(&placed, self.clock.started), &line) {
                     placed.message = with_patch(&placed.message, &patch);
                 }
@@ -111,8 +111,7 @@ impl ForeignFormat for PythonLog {
         if !std::mem::take(&mut self.started) {
             return;
         }
-        let mut left: Vec<PlacedMessage> =
-            self.open.drain().flat_map(|(_, open)| open).map(|asked| asked.request).collect();
+        let mut left: Vec<PlacedMessage> = self.open.drain().flat_map(|(_, open)| open).map(|it| it.request).collect();
         left.sort_by_key(|request| request.seq);
         for request in left {
             out.push_back(Part::Call(Box::new(RecordedCall { asker: asker(&request), request, response: None })));
@@ -127,7 +126,7 @@ impl PythonLog {
     /// The oldest request that this may be the response to.
     fn take_request(&mut self, method: &str, answer: &JsonTree) -> Option<OpenLogRequest> {
         let open = self.open.get_mut(method)?;
-        let at = open.iter().position(|asked| asked.may_be_answered_by(answer))?;
+        let at = open.iter().position(|it| it.may_be_answered_by(answer))?;
         open.remove(at)
     }
 }
@@ -151,21 +150,21 @@ fn stray(line: &JsonTree, seq: u64, at: std::time::Duration) -> Part {
 }
 
 fn request_of(request: &PlacedMessage, started: Option<jiff::Timestamp>) -> JsonTree {
-    let said = request_line(&request.message);
-    line("request", timestamp(started, request.at), said.members().to_vec())
+    let sent = request_line(&request.message);
+    line("request", timestamp(started, request.at), sent.members().to_vec())
 }
 
-fn notification_of(told: &PlacedMessage, started: Option<jiff::Timestamp>) -> JsonTree {
-    let said = request_line(&told.message);
-    line("notification", timestamp(started, told.at), said.members().to_vec())
+fn notification_of(notification: &PlacedMessage, started: Option<jiff::Timestamp>) -> JsonTree {
+    let sent = request_line(&notification.message);
+    line("notification", timestamp(started, notification.at), sent.members().to_vec())
 }
 
 fn response_of(response: &PlacedMessage, request: &Message, started: Option<jiff::Timestamp>) -> JsonTree {
     let method = request_line(request).remove("method").unwrap_or_else(JsonTree::null);
-    let said = response_line(&response.message, request);
+    let sent = response_line(&response.message, request);
     // A log has `result`, and `error` if the request failed.
-    let told = said.members().iter().filter(|(key, value)| key != "success" && !value.is_null()).cloned();
-    let members = std::iter::once(("method".to_owned(), method)).chain(told).collect();
+    let members = sent.members().iter().filter(|(key, value)| key != "success" && !value.is_null()).cloned();
+    let members = std::iter::once(("method".to_owned(), method)).chain(members).collect();
     line("response", timestamp(started, response.at), members)
 }
 
@@ -175,18 +174,18 @@ fn line(kind: &str, time: JsonTree, members: Vec<(String, JsonTree)>) -> JsonTre
 }
 
 /// The line of a message.
-pub(super) fn line_of(said: &SessionMessage<'_>, started: Option<jiff::Timestamp>) -> Option<JsonTree> {
-    let placed = PlacedMessage::new(said.seq, said.at, said.message.clone());
-    let mut line = match (said.message.body(), said.question) {
-        (_, Some(question)) => response_of(&placed, question, started),
+pub(super) fn line_of(sent: &SessionMessage<'_>, started: Option<jiff::Timestamp>) -> Option<JsonTree> {
+    let placed = PlacedMessage::new(sent.seq, sent.at, sent.message.clone());
+    let mut line = match (sent.message.body(), sent.request) {
+        (_, Some(request)) => response_of(&placed, request, started),
         (Body::Request(_), None) => request_of(&placed, started),
         (Body::Notification(_), None) => notification_of(&placed, started),
         // Every line of a log is an object; other JSON that the server printed is skipped.
         (Body::Response(_) | Body::Batch(_) | Body::Garbled(_), None) => {
-            return JsonTree::parse(&said.message.text()).ok().filter(|line| matches!(line, JsonTree::Object(_)));
+            return JsonTree::parse(&sent.message.text()).ok().filter(|line| matches!(line, JsonTree::Object(_)));
         }
     };
-    if let Some(patch) = message_patch(said.message) {
+    if let Some(patch) = message_patch(sent.message) {
         patch::apply(&mut line, &patch);
     }
     Some(line)
@@ -197,20 +196,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_object_has_no_line() {
+    fn a_message_that_is_no_object_has_no_line() {
         for (text, expected) in [("[]", false), ("\"str\"", false), ("12", false), ("null", false), ("{\"a\":1}", true)]
         {
             let message = Message::parse(text);
-            let said = SessionMessage {
+            let sent = SessionMessage {
                 seq: 0,
                 at: Default::default(),
                 message: &message,
-                question: None,
+                request: None,
                 item: None,
                 from: Side::Server,
                 channel: Channel::MAIN,
             };
-            assert_eq!(line_of(&said, None).is_some(), expected, "{text}");
+            assert_eq!(line_of(&sent, None).is_some(), expected, "{text}");
         }
     }
 }

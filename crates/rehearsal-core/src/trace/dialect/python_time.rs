@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use super::tree::JsonTree;
+use super::json_tree::JsonTree;
 
 /// Reads a time in Python's form or in a common other one; a time without a zone is UTC.
 pub(super) fn read(tree: &JsonTree) -> Option<Timestamp> {

@@ -9,17 +9,17 @@ use std::io::{self, Read, Seek, Write};
 
 use jiff::Timestamp;
 
+use super::super::journal_writer::put_entry;
 use super::super::trace_writer::{LISTS_SEPARATOR, write_call, write_session_head, write_session_tail};
-use super::super::write::put_entry;
 use super::super::{Part, SessionStart};
+use super::external_sort::{ExternalSorter, Sorted};
+use super::json_records::Record;
+use super::json_tree::JsonTree;
 use super::patch::{self, IMPORTED};
 use super::python_call::{self, NegotiatedVersion};
 use super::python_time::{self, PythonClock};
 use super::reader::{ForeignFormat, PartQueue};
-use super::records::Record;
-use super::session::{SessionInfo, keep};
-use super::sorter::{ExternalSorter, Sorted};
-use super::tree::JsonTree;
+use super::session_info::{SessionInfo, keep};
 use crate::exchange::Side;
 use crate::json::{DEFAULT_EXCERPT, excerpt};
 
@@ -63,7 +63,7 @@ impl ForeignFormat for PythonTrace {
                 let at = open.calls;
                 open.calls += 1;
                 let part = match python_call::import_notification(&call, at * 2, &mut open.clock) {
-                    Some(told) => Part::Entry(told),
+                    Some(entry) => Part::Entry(entry),
                     None => {
                         let Open { clock, agreed, .. } = open;
                         Part::Call(Box::new(python_call::import(&call, at, clock, agreed)))
@@ -200,8 +200,8 @@ impl PythonWriter {
             head.set("calls", JsonTree::List(Vec::new()));
         }
         let from_python = session.imported().is_some();
-        let says_all = from_python && our_calls + our_messages == calls && session.end.is_none();
-        let metadata = (!says_all).then(|| {
+        let is_complete = from_python && our_calls + our_messages == calls && session.end.is_none();
+        let metadata = (!is_complete).then(|| {
             // After the calls, because our calls follow Python's.
             head.remove("metadata").filter(JsonTree::is_object).unwrap_or_else(|| JsonTree::Object(Vec::new()))
         });

@@ -5,12 +5,12 @@ use std::io::{BufRead, Seek};
 
 use super::super::{Format, JournalReader, JournalSessions, LINE_LIMIT, Part, ReadError, TraceReader};
 use super::cassettes::{McpCassette, McpRecorder, Mcptest};
+use super::json_records::{ByteSpan, Record, Records, SuspendedRecords};
+use super::json_tree::JsonTree;
 use super::mcporter::Mcporter;
+use super::python_embedded::{self, EmbeddedSession, FileSlice};
 use super::python_log::PythonLog;
 use super::python_trace::PythonTrace;
-use super::python_whole::{self, EmbeddedSession, FileSlice};
-use super::records::{ByteSpan, Record, Records, SuspendedRecords};
-use super::tree::JsonTree;
 
 /// Parts that the caller has not taken yet.
 pub(super) type PartQueue = VecDeque<Part>;
@@ -68,7 +68,7 @@ impl<R: BufRead + Seek> RecordingReader<R> {
                 ReaderInput::Journal(Box::new(JournalSessions::new(JournalReader::new(input).skip_bad(skip_bad))))
             }
             Format::PythonTrace => {
-                let records = Records::new(input, Some("calls"), LINE_LIMIT).skipping(python_whole::PLACE);
+                let records = Records::new(input, Some("calls"), LINE_LIMIT).skipping(python_embedded::PLACE);
                 ReaderInput::Foreign { records: Box::new(records), dialect: Box::<PythonTrace>::default() }
             }
             Format::PythonLog => foreign(input, None, Box::<PythonLog>::default()),
@@ -95,7 +95,7 @@ impl<R: BufRead + Seek> RecordingReader<R> {
         if let Record::Head(head) = &mut record
             && let Some(span) = records.skipped_span()
         {
-            match python_whole::compare_embedded(head, span, records)? {
+            match python_embedded::compare_embedded(head, span, records)? {
                 EmbeddedSession::Same => {
                     dialect.finish(&mut self.waiting);
                     return self.enter(span).map(|()| true);
@@ -132,7 +132,7 @@ impl<R: BufRead + Seek> RecordingReader<R> {
 
 /// Puts a foreign value back into the member in which we keep our session.
 fn put_back(head: &mut JsonTree, value: JsonTree) {
-    let [outer, inner] = python_whole::PLACE;
+    let [outer, inner] = python_embedded::PLACE;
     if let Some(mut object) = head.remove(outer) {
         object.set(inner, value);
         head.set(outer, object);

@@ -3,11 +3,11 @@
 use std::io::{self, Read, Seek, Write};
 
 use super::super::{Entry, EntryBody, Format, Part, PlacedMessage, TraceWriter, write_entry, write_start};
+use super::external_sort::{ExternalSorter, Sorted};
 use super::har::HarArchive;
 use super::python_log;
 use super::python_trace::PythonWriter;
-use super::session::{SessionInfo, messages, place};
-use super::sorter::{ExternalSorter, Sorted};
+use super::session_info::{SessionInfo, messages, place};
 use crate::exchange::Side;
 
 /// Why a file could not be written.
@@ -143,9 +143,9 @@ fn queue_part<S: Read + Write + Seek>(
     match form {
         Form::PythonTrace(python) => python.part(part, session, pieces),
         Form::Har(archive) => archive.part(part, pieces),
-        Form::PythonLog => messages(part).try_for_each(|said| {
-            let line = python_log::line_of(&said, session.start.started_at);
-            line.map_or(Ok(()), |line| pieces.push(said.key(), line.to_string()))
+        Form::PythonLog => messages(part).try_for_each(|message| {
+            let line = python_log::line_of(&message, session.start.started_at);
+            line.map_or(Ok(()), |line| pieces.push(message.key(), line.to_string()))
         }),
         Form::Journal => entries(part).try_for_each(|entry| {
             let mut text = Vec::new();
@@ -208,8 +208,8 @@ fn journal<S: Read + Seek>(session: &SessionInfo, mut pieces: Sorted<'_, S>, out
 mod tests {
     use super::super::super::detect;
     use super::super::RecordingReader;
+    use super::super::json_tree::JsonTree;
     use super::super::patch::difference;
-    use super::super::tree::JsonTree;
     use super::*;
     use std::io::Cursor;
 
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_may_stand_wherever_python_puts_them() {
+    fn arguments_are_found_at_every_place_that_python_uses() {
         let expected = r#"tools/call {"name":"t","arguments":{"a":1}}"#;
         for request in [
             r#"{"method":"call_tool","args":["t"],"kwargs":{"arguments":{"a":1}}}"#,
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_every_shape_come_back() {
+    fn a_converted_session_is_read_back() {
         for text in [
             r#"{"session_id":"a","calls":[]}"#,
             r#"{"session_id":"a","calls":null,"ended_at":null}"#,
@@ -428,8 +428,8 @@ mod tests {
     }
 
     #[test]
-    fn what_python_told_the_server_is_no_call() {
-        let told = |request: &str| {
+    fn notifications_of_the_python_client_are_no_calls() {
+        let notification_of = |request: &str| {
             let answered = r#""response":{"success":true,"result":null,"error":null},"duration_ms":0.5"#;
             let list = r#"{"request":{"method":"list_tools","args":[],"kwargs":{}},"response":{"success":true,"result":{"tools":[]}}}"#;
             let text = format!(r#"{{"session_id":"s","calls":[{{"request":{request},{answered}}},{list}]}}"#);
@@ -439,8 +439,8 @@ mod tests {
             else {
                 panic!("{parts:?}")
             };
-            let told = message.as_notification().unwrap();
-            format!("{} {}", told.method, told.params.as_ref().map_or("", |params| params.as_str()))
+            let notification = message.as_notification().unwrap();
+            format!("{} {}", notification.method, notification.params.as_ref().map_or("", |params| params.as_str()))
         };
         let progress = r#"notifications/progress {"progressToken":"t","progress":0.5,"total":1.0}"#;
         for request in [
@@ -449,14 +449,14 @@ mod tests {
             r#"{"method":"send_progress_notification","kwargs":{"progress_token":"t","progress":0.5,"total":1.0}}"#,
             r#"{"method":"send_notification","args":[{"_type":"ClientNotification","root":{"_type":"ProgressNotification","method":"notifications/progress","params":{"progressToken":"t","progress":0.5,"total":1.0,"meta":null}}}]}"#,
         ] {
-            assert_eq!(told(request), progress);
+            assert_eq!(notification_of(request), progress);
         }
         let changed = r#"{"method":"send_roots_list_changed","args":[],"kwargs":{}}"#;
-        assert_eq!(told(changed), "notifications/roots/list_changed ");
+        assert_eq!(notification_of(changed), "notifications/roots/list_changed ");
     }
 
     #[test]
-    fn the_log_of_the_python_interceptor_comes_back() {
+    fn the_log_of_the_python_interceptor_is_written_back() {
         let log = concat!(
             r#"{"type": "request", "timestamp": "2025-10-30T10:30:45.100000", "method": "call_tool", "args": ["a"], "kwargs": {"arguments": {"x": 1}}}"#,
             "\n",
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_tools_wrote_is_read() {
+    fn recordings_of_other_tools_are_read() {
         for (format, name, calls) in [
             (Format::McpRecorder, "mcp-recorder-0.5.json", 5),
             (Format::McpCassette, "mcp-cassette-0.4.json", 5),
@@ -504,7 +504,7 @@ mod tests {
     /// type, `NaN`, members that are absent, unknown, `null`, of another type or duplicated, errors and times of every
     /// form.
     #[test]
-    fn whatever_people_and_programs_make_of_it_comes_back() {
+    fn edited_files_are_written_back() {
         for (name, calls) in [
             ("../python.jsonl", 4),
             ("../python.log", 2),
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_in_a_log_find_their_request_by_whatever_names_it() {
+    fn responses_in_a_log_are_paired_by_any_shared_id() {
         for (name, expected) in
             [("sessions.log", [("b", "of b"), ("a", "of a")]), ("ids.log", [("b", "2"), ("a", "1")])]
         {
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn only_servers_ask_what_only_clients_know() {
+    fn client_only_methods_are_server_requests() {
         let line =
             |kind: &str, method: &str| format!(r#"{{"type":"{kind}","method":"{method}","result":{{}}}}"#) + "\n";
         let log =
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_found_wherever_an_exception_keeps_it() {
+    fn an_error_is_found_at_every_place_in_an_exception() {
         let parts = read(Format::PythonTrace, fixture("python/errors.jsonl").as_bytes());
         let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
         let replies: Vec<String> = calls
@@ -575,17 +575,17 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_2026_07_28_say_what_was_on_the_wire_and_nothing_of_the_client() {
+    fn requests_of_2026_07_28_contain_only_what_was_on_the_wire() {
         let parts = read(Format::PythonTrace, fixture("python/rounds.jsonl").as_bytes());
         let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
         let calls: Vec<&crate::trace::RecordedCall> = calls.map(AsRef::as_ref).collect();
-        let asked = |call: &&crate::trace::RecordedCall| {
+        let request_of = |call: &&crate::trace::RecordedCall| {
             let request = call.request.message.as_request().unwrap();
             let params = request.params.as_ref().map_or_else(String::new, |params| format!(" {}", params.as_str()));
             format!("{}{params}", request.method)
         };
-        let asked: Vec<String> = calls.iter().map(asked).collect();
-        insta::assert_snapshot!(asked.join("\n"), @r#"
+        let requests: Vec<String> = calls.iter().map(request_of).collect();
+        insta::assert_snapshot!(requests.join("\n"), @r#"
         server/discover {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}
         server/discover
         tools/list
@@ -602,31 +602,31 @@ mod tests {
     }
 
     #[test]
-    fn a_result_has_a_shape_that_clients_can_use_or_is_an_error() {
+    fn a_result_is_usable_by_clients_or_an_error() {
         let parts = read(Format::PythonTrace, fixture("python/results.jsonl").as_bytes());
         let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
-        let said = |call: &crate::trace::RecordedCall| {
+        let reply_of = |call: &crate::trace::RecordedCall| {
             let text = call.response.as_ref().unwrap().message.text().into_owned();
             text.split_once(r#""id":"#).unwrap().1.split_once(',').unwrap().1.to_owned()
         };
-        let (calls, said): (Vec<_>, Vec<_>) = calls.map(|call| (call, said(call))).unzip();
+        let (calls, replies): (Vec<_>, Vec<_>) = calls.map(|call| (call, reply_of(call))).unzip();
         assert_eq!(
-            said,
+            replies,
             [
                 r#""result":{"content":[{"type":"text","text":"no such city"}],"isError":true}}"#,
                 r#""result":{"isError":false,"content":[]}}"#,
                 r#""result":{"content":[{"type":"text","text":"5"}]}}"#,
                 r#""result":{"task":{"taskId":"1","status":"working"}}}"#,
                 r#""result":{"messages":[{"role":"user","content":{"type":"text","text":"just text"}}]}}"#,
-                r#""error":{"code":-32603,"message":"what was recorded is no result: \"just text\""}}"#,
-                r#""error":{"code":-32603,"message":"what was recorded is no result: true"}}"#,
+                r#""error":{"code":-32603,"message":"the recorded value is no result: \"just text\""}}"#,
+                r#""error":{"code":-32603,"message":"the recorded value is no result: true"}}"#,
             ]
         );
         assert_eq!(calls[5].request.message.params().unwrap().at(&["uri"]).unwrap().as_str(), r#""file:///c""#);
     }
 
     #[test]
-    fn ours_survives_every_format_that_can_hold_it() {
+    fn a_session_is_converted_without_loss_to_formats_that_support_it() {
         let cassette = fixture("mcp-cassette-0.4.json");
         let ours = read(Format::McpCassette, cassette.as_bytes());
         for format in [Format::Trace, Format::Journal, Format::PythonTrace] {
@@ -636,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_python_file_counts_more_than_what_we_kept_in_it() {
+    fn edits_of_a_python_file_override_our_metadata() {
         let ours = read(Format::McpCassette, fixture("mcp-cassette-0.4.json").as_bytes());
         let text = write(Format::PythonTrace, &ours).replacen("12:30", "13:30", 1);
         let parts = read(Format::PythonTrace, text.as_bytes());
@@ -655,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_told_and_skipped_where_wanted() {
+    fn bad_lines_are_reported_or_skipped() {
         let text = format!("{SEED}\n{{\"session_id\": nonsense}}\n{SEED}\n");
         let results = |skip| -> Vec<String> {
             let reader = RecordingReader::skipping(Format::PythonTrace, Cursor::new(text.clone()), skip).unwrap();

@@ -87,7 +87,7 @@ impl Drop for ChannelTasks {
 }
 
 /// The number of events in the queue before the tasks have to wait.
-pub(super) const QUEUE: usize = 64;
+pub(super) const QUEUE_CAPACITY: usize = 64;
 
 /// Receives the events of a connection's tasks, in order.
 #[derive(Debug)]

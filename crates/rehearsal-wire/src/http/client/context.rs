@@ -8,20 +8,20 @@ use http::{Method, StatusCode};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::protocol::header;
 
-use super::answer::{HttpResponse, refusal};
+use super::client_state::ClientState;
 use super::event_reader::Resumption;
 use super::http_client::{HttpClient, RequestBody};
-use super::memory::ClientState;
+use super::response::{HttpResponse, refusal};
 use super::{ConnectError, HttpClientOptions};
 
 /// The state shared by all tasks of a connection.
 #[derive(Debug)]
 pub(super) struct TransportContext {
-    pub(super) peer: HttpClient,
+    pub(super) http_client: HttpClient,
     pub(super) options: HttpClientOptions,
-    memory: Mutex<ClientState>,
+    state: Mutex<ClientState>,
     /// The broken streams that are being resumed, with the error.
-    troubles: Mutex<HashMap<Channel, String>>,
+    resume_errors: Mutex<HashMap<Channel, String>>,
 }
 
 /// Marks a stream as being resumed, until this is dropped.
@@ -32,14 +32,14 @@ pub(super) struct ResumeNote<'a> {
 
 impl ResumeNote<'_> {
     /// Sets the last error.
-    pub(super) fn is(&self, what: String) {
-        self.context.troubles().insert(self.channel, what);
+    pub(super) fn set(&self, what: String) {
+        self.context.resume_errors().insert(self.channel, what);
     }
 }
 
 impl Drop for ResumeNote<'_> {
     fn drop(&mut self) {
-        self.context.troubles().remove(&self.channel);
+        self.context.resume_errors().remove(&self.channel);
     }
 }
 
@@ -60,24 +60,24 @@ pub(super) enum GetOutcome {
 impl TransportContext {
     pub(super) fn new(options: HttpClientOptions) -> Result<TransportContext, ConnectError> {
         Ok(TransportContext {
-            peer: HttpClient::new(&options)?,
+            http_client: HttpClient::new(&options)?,
             options,
-            memory: Mutex::default(),
-            troubles: Mutex::default(),
+            state: Mutex::default(),
+            resume_errors: Mutex::default(),
         })
     }
 
-    pub(super) fn memory(&self) -> MutexGuard<'_, ClientState> {
-        self.memory.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    pub(super) fn state(&self) -> MutexGuard<'_, ClientState> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn troubles(&self) -> MutexGuard<'_, HashMap<Channel, String>> {
-        self.troubles.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn resume_errors(&self) -> MutexGuard<'_, HashMap<Channel, String>> {
+        self.resume_errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Returns the error that currently delays a response on a channel.
-    pub(super) fn trouble(&self, channel: Channel) -> Option<String> {
-        self.troubles().get(&channel).cloned()
+    pub(super) fn resume_error(&self, channel: Channel) -> Option<String> {
+        self.resume_errors().get(&channel).cloned()
     }
 
     /// Marks the stream of a channel as being resumed.
@@ -90,8 +90,8 @@ impl TransportContext {
     }
 
     /// Requests a stream; with `last_event` it resumes after that event.
-    pub(super) async fn listen(&self, last_event: Option<&str>) -> GetOutcome {
-        let mut headers = self.memory().headers();
+    pub(super) async fn open_stream(&self, last_event: Option<&str>) -> GetOutcome {
+        let mut headers = self.state().headers();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         match last_event.map(|id| HeaderValue::from_bytes(id.as_bytes())) {
             None => {}
@@ -99,10 +99,10 @@ impl TransportContext {
                 headers.insert(header::LAST_EVENT_ID, id);
             }
             Some(Err(_)) => {
-                return GetOutcome::Failed { why: "the last event's id cannot stand in a header".to_owned() };
+                return GetOutcome::Failed { why: "no header can hold the last event's id".to_owned() };
             }
         }
-        match self.peer.request(Method::GET, headers, &HeaderMap::new(), RequestBody::empty()).await {
+        match self.http_client.request(Method::GET, headers, &HeaderMap::new(), RequestBody::empty()).await {
             Ok(answer) if answer.is_event_stream() => GetOutcome::Stream(answer),
             Ok(answer) if is_busy(answer.status) => {
                 let (head, body) = answer.into_refusal().await;

@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use rehearsal_core::message::{GarbledReason, Message};
 
-use super::http_client::in_words;
+use super::http_client::join_causes;
 use crate::http::sse;
 use crate::http::sse::{Decoder, EventTooLong};
 
@@ -63,7 +63,7 @@ impl EventReader {
                     self.end = self.decoder.push(&data).err().map(StreamEnd::TooLong);
                     continue;
                 }
-                Some(Err(error)) => Some(in_words(&error)),
+                Some(Err(error)) => Some(join_causes(&error)),
                 None => None,
             };
             let unfinished = std::mem::replace(&mut self.decoder, Decoder::new(self.limit)).finish();
@@ -100,10 +100,10 @@ pub(super) fn long_message(data: Bytes, limit: usize) -> Message {
 }
 
 /// The longest pause between two attempts to resume a stream, unless the server's `retry` is longer.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// The shortest pause between two attempts, for a server that sends `retry: 0` and closes every stream at once.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
 
 /// When and where a broken stream is resumed: after the last received event, and no earlier than the server's `retry`.
 #[derive(Clone, Debug)]
@@ -112,18 +112,18 @@ pub(super) struct Resumption {
     retry: Duration,
     tries: u32,
     /// Attempts since the last event.
-    tried: u32,
+    attempts: u32,
 }
 
 impl Resumption {
     /// Starts without a last event.
     pub(super) fn new(retry: Duration, tries: u32) -> Resumption {
-        Resumption { last_event: None, retry, tries, tried: 0 }
+        Resumption { last_event: None, retry, tries, attempts: 0 }
     }
 
     /// Notes an event that arrived.
     pub(super) fn note(&mut self, event: &sse::SseEvent) {
-        self.tried = 0;
+        self.attempts = 0;
         self.retry = event.retry.unwrap_or(self.retry);
         if let Some(id) = &event.id {
             self.last_event = Some(id.clone()).filter(|id| !id.is_empty());
@@ -132,8 +132,8 @@ impl Resumption {
 
     /// Notes that the server opened the stream again. It may have no event yet and let the client poll; the caller
     /// decides for how long.
-    pub(super) fn reached(&mut self) {
-        self.tried = 0;
+    pub(super) fn note_reopened(&mut self) {
+        self.attempts = 0;
     }
 
     /// Returns the id of the last event that has one.
@@ -142,20 +142,20 @@ impl Resumption {
     }
 
     /// Returns the number of attempts since the last event.
-    pub(super) fn tried(&self) -> u32 {
-        self.tried
+    pub(super) fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     /// Returns how long to wait before the next attempt; `None` after too many attempts without an event.
     ///
     /// The pause starts at the server's `retry`. Each attempt without an event doubles it.
     pub(super) fn pause(&mut self) -> Option<Duration> {
-        if self.tried == self.tries {
+        if self.attempts == self.tries {
             return None;
         }
-        let doubled = self.retry.saturating_mul(1 << self.tried.min(16));
-        self.tried += 1;
-        Some(doubled.min(LONGEST_PAUSE).max(self.retry).max(SHORTEST_PAUSE))
+        let doubled = self.retry.saturating_mul(1 << self.attempts.min(16));
+        self.attempts += 1;
+        Some(doubled.min(MAX_PAUSE).max(self.retry).max(MIN_PAUSE))
     }
 }
 
@@ -172,30 +172,30 @@ mod tests {
     }
 
     #[test]
-    fn the_server_says_how_long_to_wait_and_tries_in_vain_wait_longer() {
+    fn the_pause_starts_at_the_servers_retry_and_doubles() {
         let mut resumption = Resumption::new(Duration::from_secs(1), 3);
         assert_eq!(pauses(&mut resumption), [1000, 2000, 4000]);
         resumption.note(&event(Some("a"), Some(10)));
-        assert_eq!(pauses(&mut resumption), [50, 50, 50], "never more often than that");
+        assert_eq!(pauses(&mut resumption), [50, 50, 50], "the shortest pause");
         resumption.note(&event(Some("a"), Some(100)));
         assert_eq!(pauses(&mut resumption), [100, 200, 400]);
         resumption.note(&event(None, Some(60_000)));
-        assert_eq!(pauses(&mut resumption), [60_000; 3], "longer than our longest, but the server said so");
+        assert_eq!(pauses(&mut resumption), [60_000; 3], "the server's retry exceeds the longest pause");
         resumption.note(&event(None, Some(20_000)));
         assert_eq!(pauses(&mut resumption), [20_000, 30_000, 30_000]);
     }
 
     #[test]
-    fn a_server_that_lets_us_poll_is_polled_at_its_own_pace() {
+    fn a_reopened_stream_resets_the_pause_to_the_servers_retry() {
         let mut resumption = Resumption::new(Duration::from_millis(200), 2);
         for _ in 0..10 {
             assert_eq!(resumption.pause(), Some(Duration::from_millis(200)));
-            resumption.reached();
+            resumption.note_reopened();
         }
     }
 
     #[test]
-    fn the_last_id_counts_until_it_is_taken_back() {
+    fn an_empty_id_resets_the_last_event_id() {
         let mut resumption = Resumption::new(Duration::ZERO, 1);
         assert_eq!(resumption.last_event(), None);
         resumption.note(&event(Some("a"), None));

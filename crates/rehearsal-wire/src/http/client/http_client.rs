@@ -26,18 +26,18 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use super::answer::{HttpResponse, REFUSAL_LIMIT, ReadEnd, read};
 use super::http_sse::resolve;
 use super::options::{Authorize, MAX_CHALLENGES, RetryDecision};
+use super::response::{HttpResponse, REFUSAL_LIMIT, ReadEnd, read};
 use super::{ConnectError, HttpClientOptions};
 use crate::{BoxFuture, HttpMeta};
 
 /// How long an idle connection is kept. Node and uvicorn close one after five idle seconds, and a request that is sent
 /// at that moment is lost.
-const IDLE_CONNECTION: Duration = Duration::from_secs(3);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The most redirects of one request.
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// An HTTP client for one server. Connections are reused. Cookies, proxies and compression are not used, so that
 /// messages arrive exactly as sent. A redirect is followed only if it keeps method and body and stays on the same
@@ -48,10 +48,10 @@ pub(super) struct HttpClient {
     headers: HeaderMap,
     url: Uri,
     /// The URL after redirects.
-    place: Arc<OnceLock<Uri>>,
+    final_url: Arc<OnceLock<Uri>>,
     authorize: Option<Arc<dyn Authorize>>,
     /// The number of requests that wait for a login.
-    held_up: Arc<AtomicUsize>,
+    waiting_for_login: Arc<AtomicUsize>,
 }
 
 /// Why there is no response.
@@ -98,38 +98,38 @@ impl HttpClient {
             .https_or_http()
             .enable_http1();
         let client = Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(IDLE_CONNECTION)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_timer(TokioTimer::new())
             .build(Connector::new(tls.wrap_connector(tcp), options.connect_timeout));
         let mut headers = options.headers.clone();
         headers.values_mut().for_each(|value| value.set_sensitive(true)); // hidden in debug output
         let (url, authorize) = (options.url.clone(), options.authorize.clone());
-        Ok(HttpClient { client, headers, url, place: Arc::default(), authorize, held_up: Arc::default() })
+        Ok(HttpClient { client, headers, url, final_url: Arc::default(), authorize, waiting_for_login: Arc::default() })
     }
 
     /// Returns a client for another URL of this server.
-    pub(super) fn at(&self, url: Uri) -> HttpClient {
-        HttpClient { url, place: Arc::default(), ..self.clone() }
+    pub(super) fn with_url(&self, url: Uri) -> HttpClient {
+        HttpClient { url, final_url: Arc::default(), ..self.clone() }
     }
 
     /// Returns a client that follows no redirects.
     pub(super) fn without_redirects(self) -> HttpClient {
-        let _ = self.place.set(self.url.clone());
+        let _ = self.final_url.set(self.url.clone());
         self
     }
 
     /// True while a request waits for a login.
-    pub(super) fn is_held_up(&self) -> bool {
-        self.held_up.load(Ordering::Relaxed) > 0
+    pub(super) fn is_waiting_for_login(&self) -> bool {
+        self.waiting_for_login.load(Ordering::Relaxed) > 0
     }
 
     /// Waits for `work` up to `limit`. The time of a login does not count.
-    pub(super) async fn in_time<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn run_with_limit<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
             match tokio::time::timeout(limit, &mut work).await {
                 Ok(done) => return Some(done),
-                Err(_) if self.is_held_up() => {}
+                Err(_) if self.is_waiting_for_login() => {}
                 Err(_) => return None,
             }
         }
@@ -145,27 +145,27 @@ impl HttpClient {
         mut body: RequestBody,
     ) -> Result<HttpResponse, RequestFailure> {
         let given = self.headers.contains_key(AUTHORIZATION) || theirs.contains_key(AUTHORIZATION);
-        let once = |ours, body| async {
-            self.once(method.clone(), ours, theirs, body).await.map_err(|why| RequestFailure::Broken { why })
+        let send = |ours, body| async {
+            self.send_once(method.clone(), ours, theirs, body).await.map_err(|why| RequestFailure::Broken { why })
         };
-        let Some(authorize) = self.authorize.as_ref().filter(|_| !given) else { return once(ours, body).await };
+        let Some(authorize) = self.authorize.as_ref().filter(|_| !given) else { return send(ours, body).await };
         let unauthorized = |why| RequestFailure::Unauthorized { why };
         let mut challenges = 0;
         loop {
             let sent = {
-                let _held_up = LoginGuard::new(&self.held_up);
+                let _guard = LoginGuard::new(&self.waiting_for_login);
                 authorize.authorization().await.map_err(unauthorized)?
             };
             let mut headers = ours.clone();
             headers.extend(sent.clone().map(|value| (AUTHORIZATION, value)));
-            let next = body.again();
-            let answer = once(headers, std::mem::replace(&mut body, next)).await?;
+            let next = body.repeat();
+            let answer = send(headers, std::mem::replace(&mut body, next)).await?;
             let wanted = matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if !wanted || challenges == MAX_CHALLENGES {
                 return Ok(answer);
             }
             challenges += 1;
-            let _held_up = LoginGuard::new(&self.held_up);
+            let _guard = LoginGuard::new(&self.waiting_for_login);
             match authorize.refused(sent.as_ref(), &answer.head).await.map_err(unauthorized)? {
                 // A connection can be reused only if the body was read to its end.
                 RetryDecision::Yes => drop(read(answer.body, REFUSAL_LIMIT).await),
@@ -174,7 +174,7 @@ impl HttpClient {
         }
     }
 
-    async fn once(
+    async fn send_once(
         &self,
         method: Method,
         mut ours: HeaderMap,
@@ -184,11 +184,11 @@ impl HttpClient {
         ours.insert(USER_AGENT, HeaderValue::from_static(concat!("rehearsal/", env!("CARGO_PKG_VERSION"))));
         overwrite(&mut ours, &self.headers);
         overwrite(&mut ours, theirs);
-        let mut url = self.place.get().unwrap_or(&self.url).clone();
+        let mut url = self.final_url.get().unwrap_or(&self.url).clone();
         // After the first response the URL is known, so the body need not be kept for a redirect.
-        let mut redirects = if self.place.get().is_none() { REDIRECTS } else { 0 };
+        let mut redirects = if self.final_url.get().is_none() { MAX_REDIRECTS } else { 0 };
         loop {
-            let again = (redirects > 0).then(|| (ours.clone(), body.again()));
+            let repeat = (redirects > 0).then(|| (ours.clone(), body.repeat()));
             let mut request = Request::new(body);
             *request.method_mut() = method.clone();
             *request.uri_mut() = url.clone();
@@ -196,15 +196,15 @@ impl HttpClient {
             let response = self.client.request(request).await.map_err(|error| self.explain(&error))?;
             let (parts, answer) = response.into_parts();
             let head = HttpMeta { status: Some(parts.status), headers: parts.headers };
-            match redirected(&url, &head).zip(again) {
-                Some((next, again)) => {
+            match redirect_target(&url, &head).zip(repeat) {
+                Some((next, repeat)) => {
                     // A connection can be reused only if the body was read to its end.
                     read(answer, REFUSAL_LIMIT).await;
-                    (ours, body) = again;
+                    (ours, body) = repeat;
                     (url, redirects) = (next, redirects - 1);
                 }
                 None => {
-                    let _ = self.place.set(url);
+                    let _ = self.final_url.set(url);
                     return Ok(HttpResponse { status: parts.status, head: Arc::new(head), body: answer });
                 }
             }
@@ -213,7 +213,7 @@ impl HttpClient {
 
     fn explain(&self, error: &ClientError) -> String {
         let what = if error.is_connect() { "cannot connect to" } else { "the connection broke:" };
-        let cause = error.source().map_or_else(|| error.to_string(), in_words);
+        let cause = error.source().map_or_else(|| error.to_string(), join_causes);
         match (error.is_connect(), self.url.authority()) {
             (true, Some(authority)) => format!("{what} {authority}: {cause}"),
             _ => format!("{what} {cause}"),
@@ -222,7 +222,7 @@ impl HttpClient {
 }
 
 /// Returns the URL to repeat the request at, if this is a redirect within the same origin.
-fn redirected(url: &Uri, head: &HttpMeta) -> Option<Uri> {
+fn redirect_target(url: &Uri, head: &HttpMeta) -> Option<Uri> {
     head.status.filter(|status| matches!(status.as_u16(), 307 | 308))?;
     resolve(url, head.headers.get(LOCATION)?.to_str().ok()?).ok()
 }
@@ -240,18 +240,18 @@ fn overwrite(headers: &mut HeaderMap, winner: &HeaderMap) {
 }
 
 /// Joins an error and its causes: `client error: tcp connect error: Connection refused (os error 111)`
-pub fn in_words(error: &(dyn Error + 'static)) -> String {
-    let mut words = error.to_string();
+pub fn join_causes(error: &(dyn Error + 'static)) -> String {
+    let mut joined = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let text = error.to_string();
-        if !words.ends_with(&text) {
-            words.push_str(": ");
-            words.push_str(&text);
+        if !joined.ends_with(&text) {
+            joined.push_str(": ");
+            joined.push_str(&text);
         }
         cause = error.source();
     }
-    words
+    joined
 }
 
 /// Builds the TLS configuration. It names the ring provider, because an application may have installed another one for
@@ -259,32 +259,33 @@ pub fn in_words(error: &(dyn Error + 'static)) -> String {
 pub(in crate::http) fn tls(url: &Uri, root_certificates: &[Bytes]) -> Result<ClientConfig, ConnectError> {
     let mut roots = RootCertStore::empty();
     for (index, certificate) in root_certificates.iter().enumerate() {
-        add(&mut roots, certificate).map_err(|why| ConnectError::BadCertificate { number: index + 1, why })?;
+        add_certificates(&mut roots, certificate)
+            .map_err(|why| ConnectError::BadCertificate { number: index + 1, why })?;
     }
     // Reading the system's certificates takes milliseconds, which a connection without TLS does not need.
     if url.scheme() == Some(&http::uri::Scheme::HTTPS) {
         let system = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(system.certs);
         if roots.is_empty() {
-            let why = system.errors.iter().map(|error| in_words(error)).collect();
+            let why = system.errors.iter().map(|error| join_causes(error)).collect();
             return Err(ConnectError::NoRootCertificates { why });
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| ConnectError::Failed { why: in_words(&error) })?;
+    let builder = builder.map_err(|error| ConnectError::Failed { why: join_causes(&error) })?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// Adds one DER certificate, or every certificate of a PEM file.
-fn add(roots: &mut RootCertStore, certificate: &Bytes) -> Result<(), String> {
+fn add_certificates(roots: &mut RootCertStore, certificate: &Bytes) -> Result<(), String> {
     if !certificate.trim_ascii_start().starts_with(b"-----") && !certificate.starts_with(b"#") {
-        return roots.add(CertificateDer::from(certificate.to_vec())).map_err(|error| in_words(&error));
+        return roots.add(CertificateDer::from(certificate.to_vec())).map_err(|error| join_causes(&error));
     }
     let mut found = false;
     for certificate in CertificateDer::pem_slice_iter(certificate) {
         let certificate = certificate.map_err(|error| error.to_string())?;
-        roots.add(certificate).map_err(|error| in_words(&error))?;
+        roots.add(certificate).map_err(|error| join_causes(&error))?;
         found = true;
     }
     if found { Ok(()) } else { Err("no certificate in the PEM text".to_owned()) }
@@ -334,24 +335,24 @@ impl Service<Uri> for Connector {
 #[derive(Debug)]
 pub(super) struct RequestBody {
     body: Full<Bytes>,
-    taken: Option<oneshot::Sender<()>>,
+    started: Option<oneshot::Sender<()>>,
 }
 
 impl RequestBody {
     /// Builds a body, and a receiver that resolves when the body is taken or dropped.
     pub(super) fn new(bytes: Bytes) -> (RequestBody, oneshot::Receiver<()>) {
-        let (taken, on_its_way) = oneshot::channel();
-        (RequestBody { body: Full::new(bytes), taken: Some(taken) }, on_its_way)
+        let (started, on_start) = oneshot::channel();
+        (RequestBody { body: Full::new(bytes), started: Some(started) }, on_start)
     }
 
     /// Copies the body for a repeated request.
-    pub(super) fn again(&self) -> RequestBody {
-        RequestBody { body: self.body.clone(), taken: None }
+    pub(super) fn repeat(&self) -> RequestBody {
+        RequestBody { body: self.body.clone(), started: None }
     }
 
     /// Builds an empty body.
     pub(super) fn empty() -> RequestBody {
-        RequestBody { body: Full::default(), taken: None }
+        RequestBody { body: Full::default(), started: None }
     }
 }
 
@@ -363,8 +364,8 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if let Some(taken) = self.taken.take() {
-            let _ = taken.send(()); // the receiver may be dropped
+        if let Some(started) = self.started.take() {
+            let _ = started.send(()); // the receiver may be dropped
         }
         Pin::new(&mut self.body).poll_frame(context)
     }
@@ -405,13 +406,13 @@ pub async fn fetch(
                 *response.headers_mut() = headers;
                 Ok(response)
             }
-            ReadEnd::TooLong => {
-                Err(ConnectError::Failed { why: format!("the answer is longer than the limit of {FETCH_LIMIT} bytes") })
-            }
+            ReadEnd::TooLong => Err(ConnectError::Failed {
+                why: format!("the response is longer than the limit of {FETCH_LIMIT} bytes"),
+            }),
             ReadEnd::Broken { why } => Err(ConnectError::Failed { why }),
         }
     });
-    fetched.await.unwrap_or_else(|_| Err(ConnectError::Failed { why: format!("no answer within {limit:?}") }))
+    fetched.await.unwrap_or_else(|_| Err(ConnectError::Failed { why: format!("no response within {limit:?}") }))
 }
 
 #[cfg(test)]
@@ -429,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_can_be_replaced_repeated_added_and_taken_away() {
+    fn a_header_can_be_replaced_repeated_added_and_removed() {
         let ours = [("mcp-method", "ping"), ("mcp-name", "")];
         let table: &[(&Lines, &Lines)] = &[
             (&[("mcp-method", "x")], &[("mcp-name", ""), ("mcp-method", "x")]),

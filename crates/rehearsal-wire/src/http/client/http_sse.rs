@@ -11,10 +11,10 @@ use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Message;
 use tokio::sync::mpsc;
 
-use super::answer::{read, refusal};
-use super::channel_tasks::{ChannelTasks, HttpReceiver, QUEUE};
+use super::channel_tasks::{ChannelTasks, HttpReceiver, QUEUE_CAPACITY};
 use super::event_reader::{EventReader, ReadEvent, StreamEnd, long_message, message, partial_message};
 use super::http_client::{HttpClient, RequestBody};
+use super::response::{read, refusal};
 use super::{ConnectError, HttpClientOptions};
 use crate::{BoxFuture, Connection, ConnectionEnd, Event, HttpMeta, Outgoing, SendError, Sender, StopOutcome};
 
@@ -23,17 +23,17 @@ use crate::{BoxFuture, Connection, ConnectionEnd, Event, HttpMeta, Outgoing, Sen
 /// All messages of the server arrive on [`Channel::MAIN`], as over a pipe. Sending returns when the server has accepted
 /// the message, and fails if the server refuses it.
 pub async fn connect_sse(options: HttpClientOptions) -> Result<Connection, ConnectError> {
-    let peer = HttpClient::new(&options)?;
+    let http_client = HttpClient::new(&options)?;
     let waited = options.endpoint_timeout;
-    let opened = peer.in_time(waited, open(&peer, &options)).await;
+    let opened = http_client.run_with_limit(waited, open(&http_client, &options)).await;
     let opened = opened.ok_or(ConnectError::NoEndpoint { waited })??;
 
-    let (events, queue) = mpsc::channel(QUEUE);
+    let (events, queue) = mpsc::channel(QUEUE_CAPACITY);
     let tasks = Arc::new(ChannelTasks::default());
     let sender = HttpSseSender {
-        peer: peer.at(opened.endpoint),
+        http_client: http_client.with_url(opened.endpoint),
         limit: options.message_limit,
-        patience: options.accept_timeout,
+        accept_timeout: options.accept_timeout,
         events: Mutex::new(Some(events.clone())),
         tasks: Arc::clone(&tasks),
     };
@@ -51,10 +51,10 @@ struct Opened {
     early: Vec<Message>,
 }
 
-async fn open(peer: &HttpClient, options: &HttpClientOptions) -> Result<Opened, ConnectError> {
+async fn open(http_client: &HttpClient, options: &HttpClientOptions) -> Result<Opened, ConnectError> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    let answer = peer.request(Method::GET, headers, &HeaderMap::new(), RequestBody::empty()).await;
+    let answer = http_client.request(Method::GET, headers, &HeaderMap::new(), RequestBody::empty()).await;
     let answer = answer.map_err(|error| ConnectError::Failed { why: error.to_string() })?;
     if !answer.is_event_stream() {
         let (head, body) = answer.into_refusal().await;
@@ -99,8 +99,8 @@ impl Stream {
                     }
                 }
                 ReadEvent::End(StreamEnd::Over { why, unfinished }) => {
-                    if let Some(half) = partial_message(unfinished) {
-                        self.deliver(half).await;
+                    if let Some(partial) = partial_message(unfinished) {
+                        self.deliver(partial).await;
                     }
                     break why.map_or(ConnectionEnd::PeerClosed, |why| ConnectionEnd::Failed { why });
                 }
@@ -123,9 +123,9 @@ impl Stream {
 
 #[derive(Debug)]
 struct HttpSseSender {
-    peer: HttpClient,
+    http_client: HttpClient,
     limit: usize,
-    patience: Duration,
+    accept_timeout: Duration,
     /// `None` after the connection was closed.
     events: Mutex<Option<mpsc::Sender<Event>>>,
     tasks: Arc<ChannelTasks>,
@@ -145,8 +145,8 @@ impl HttpSseSender {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let (body, _) = RequestBody::new(bytes);
-        let posted = self.peer.in_time(self.patience, async {
-            let posted = self.peer.request(Method::POST, headers, &theirs, body).await;
+        let posted = self.http_client.run_with_limit(self.accept_timeout, async {
+            let posted = self.http_client.request(Method::POST, headers, &theirs, body).await;
             let answer = posted.map_err(|error| error.to_string())?;
             let body = read(answer.body, self.limit).await.bytes;
             Ok::<_, String>((answer.status, answer.head, body))
@@ -155,17 +155,17 @@ impl HttpSseSender {
             Some(Ok(answer)) => answer,
             Some(Err(why)) => return Err(SendError::Failed { why }),
             None => {
-                let why = format!("the server did not accept the message within {:?}", self.patience);
+                let why = format!("the server did not accept the message within {:?}", self.accept_timeout);
                 return Err(SendError::Failed { why });
             }
         };
         let why = refusal(&head, &body);
-        let said = Message::parse(body);
-        let is_answer = said.as_response().is_some_and(|response| response.id.is_some());
-        if said.as_garbled().is_none() {
+        let reply = Message::parse(body);
+        let is_answer = reply.as_response().is_some_and(|response| response.id.is_some());
+        if reply.as_garbled().is_none() {
             let events = self.events()?;
             // Sent by a task, because the caller of `send` may be the one who empties the queue.
-            let event = Event::Message { channel: Channel::MAIN, message: said, head: Some(head) };
+            let event = Event::Message { channel: Channel::MAIN, message: reply, head: Some(head) };
             self.tasks.spawn(None, async move { drop(events.send(event).await) });
         }
         if status.is_success() || is_answer { Ok(()) } else { Err(SendError::Failed { why }) }
@@ -186,7 +186,7 @@ impl Sender for HttpSseSender {
     }
 
     fn is_waiting_for_login(&self) -> bool {
-        self.peer.is_held_up()
+        self.http_client.is_waiting_for_login()
     }
 
     fn abort(&self) {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_an_endpoint_is_understood() {
+    fn an_endpoint_resolves_like_any_url_reference() {
         let table = [
             ("/messages?session=1", "http://localhost:80/messages?session=1"),
             ("messages/?session=1", "http://localhost:80/api/v1/messages/?session=1"),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_elsewhere_is_refused() {
+    fn an_endpoint_on_another_origin_is_refused() {
         for endpoint in ["http://localhost:81/m", "https://localhost/m", "http://evil.example/m", "//evil.example/m"] {
             let expected = format!("the endpoint {endpoint:?} is not on http://localhost:80, where the stream is");
             assert_eq!(resolved(endpoint), Err(expected));

@@ -11,23 +11,23 @@
 //! The transport takes the session and the version from the messages it sends and receives, and repeats them. It never
 //! overwrites a header of the caller: a test may send a wrong one on purpose.
 
-mod answer;
-mod call;
 mod channel_tasks;
+mod client_state;
 mod context;
 mod event_reader;
+mod get_stream;
 mod http_client;
 mod http_sse;
-mod memory;
 mod options;
-mod standing;
+mod post;
+mod response;
 mod streamable;
 #[cfg(test)]
 mod tests;
 
-pub use answer::refusal;
 pub(in crate::http) use http_client::tls;
-pub use http_client::{FETCH_LIMIT, fetch, in_words};
+pub use http_client::{FETCH_LIMIT, fetch, join_causes};
 pub use http_sse::{connect_sse, resolve as resolve_endpoint};
 pub use options::{Authorize, ConnectError, HttpClientOptions, RetryDecision};
+pub use response::refusal;
 pub use streamable::connect;

@@ -9,7 +9,7 @@ use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Uri};
 use rehearsal_core::redact::shown_url;
 
-use super::answer::refusal;
+use super::response::refusal;
 use crate::{BoxFuture, HttpMeta, MESSAGE_LIMIT};
 
 /// How to reach a server.
@@ -81,7 +81,7 @@ impl fmt::Debug for HttpClientOptions {
     /// Omits the values of the headers, which are often secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.keys().map(|name| name.as_str()).collect();
-        f.debug_struct("Options").field("url", &self.url).field("headers", &names).finish_non_exhaustive()
+        f.debug_struct("HttpClientOptions").field("url", &self.url).field("headers", &names).finish_non_exhaustive()
     }
 }
 
@@ -91,7 +91,7 @@ pub enum ConnectError {
     /// The URL cannot be used.
     #[error("cannot use the address {:?}: {why}", shown_url(.url))]
     BadUrl {
-        /// The URL as it was given.
+        /// The URL that the caller passed.
         url: String,
         /// The reason.
         why: String,
@@ -119,7 +119,7 @@ pub enum ConnectError {
         body: Bytes,
     },
     /// The server opened the stream, but sent no `endpoint` event.
-    #[error("no `endpoint` event came within {waited:?}; is this an HTTP+SSE server?")]
+    #[error("no `endpoint` event arrived within {waited:?}; is this an HTTP+SSE server?")]
     NoEndpoint {
         /// How long we waited.
         waited: Duration,
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_http_addresses_are_taken() {
+    fn only_http_urls_without_a_password_are_accepted() {
         for url in ["localhost:8000/mcp", "/mcp", "ftp://host/", "http://me:secret@host/mcp", "http://exa mple/", ""] {
             assert!(matches!(HttpClientOptions::new(url), Err(ConnectError::BadUrl { .. })), "{url}");
         }

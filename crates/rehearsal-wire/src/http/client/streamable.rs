@@ -11,13 +11,13 @@ use rehearsal_core::message::{Body, Message, Method};
 use tokio::sync::{OnceCell, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::answer::{BodyKind, HttpResponse, REFUSAL_LIMIT, read, refusal};
-use super::call::{Post, post};
-use super::channel_tasks::{ChannelTasks, HttpReceiver, QUEUE};
+use super::channel_tasks::{ChannelTasks, HttpReceiver, QUEUE_CAPACITY};
+use super::client_state::request_ids;
 use super::context::TransportContext;
+use super::get_stream::GetStream;
 use super::http_client::RequestBody;
-use super::memory::request_ids;
-use super::standing::GetStream;
+use super::post::{Post, post};
+use super::response::{BodyKind, HttpResponse, REFUSAL_LIMIT, read, refusal};
 use super::{ConnectError, HttpClientOptions};
 use crate::{BoxFuture, ChannelEnd, Connection, Event, Outgoing, SendError, Sender, StopOutcome};
 
@@ -41,7 +41,7 @@ const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 /// * After the handshake the client repeats the session and the version, opens the GET stream, and resumes broken
 ///   streams. It does none of that for requests with a version in `_meta`.
 pub fn connect(options: HttpClientOptions) -> Result<Connection, ConnectError> {
-    let (events, queue) = mpsc::channel(QUEUE);
+    let (events, queue) = mpsc::channel(QUEUE_CAPACITY);
     let tasks = Arc::new(ChannelTasks::default());
     let slots = Arc::new(Semaphore::new(options.concurrent_requests.clamp(1, Semaphore::MAX_PERMITS)));
     let sender = StreamableSender {
@@ -80,23 +80,23 @@ impl StreamableSender {
         events.clone().ok_or(SendError::Closed)
     }
 
-    fn check(&self, message: &Message) -> Result<(), SendError> {
+    fn check_length(&self, message: &Message) -> Result<(), SendError> {
         let (length, limit) = (message.raw().len(), self.context.options.message_limit);
         if length > limit { Err(SendError::TooLong { length, limit }) } else { Ok(()) }
     }
 
     /// Starts a POST whose response arrives as events, and returns when its body is being written.
     async fn post_request(&self, channel: Channel, message: Message, theirs: HeaderMap) -> Result<(), SendError> {
-        self.check(&message)?;
+        self.check_length(&message)?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| SendError::Closed)?;
-        let call = Post::new(&self.context, self.events()?, channel, &message).holding(slot);
-        let headers = self.context.memory().headers_for(&message);
-        let (body, on_its_way) = RequestBody::new(message.raw().clone());
-        if !self.tasks.spawn(Some(channel), call.run(headers, theirs, body)) {
+        let request = Post::new(&self.context, self.events()?, channel, &message).with_slot(slot);
+        let headers = self.context.state().headers_for(&message);
+        let (body, on_start) = RequestBody::new(message.raw().clone());
+        if !self.tasks.spawn(Some(channel), request.run(headers, theirs, body)) {
             return Err(SendError::Closed);
         }
         // An error means that the body was dropped; the reason arrives as an event.
-        let _ = on_its_way.await;
+        let _ = on_start.await;
         Ok(())
     }
 
@@ -107,24 +107,24 @@ impl StreamableSender {
         message: Message,
         theirs: HeaderMap,
     ) -> Result<Acceptance, SendError> {
-        self.check(&message)?;
+        self.check_length(&message)?;
         self.events()?;
-        let headers = self.context.memory().headers_for(&message);
+        let headers = self.context.state().headers_for(&message);
         let (body, _) = RequestBody::new(message.raw().clone());
         let limit = self.context.options.accept_timeout;
-        let decided = self.context.peer.in_time(limit, async {
+        let decided = self.context.http_client.run_with_limit(limit, async {
             let posted = post(&self.context, headers, &theirs, body).await;
             let answer = posted.map_err(|error| error.to_string())?;
             match (answer.status.is_success(), answer.kind()) {
                 // A connection can be reused only if the body was read to its end.
                 (true, BodyKind::Other) => drop(read(answer.body, REFUSAL_LIMIT).await),
                 (true, BodyKind::Json | BodyKind::Events) => self.drain_response(channel, &message, answer),
-                (false, _) => return self.refused(channel, answer).await,
+                (false, _) => return self.report_refusal(channel, answer).await,
             }
             Ok(Acceptance::Accepted)
         });
         let why = match decided.await {
-            Some(Ok(verdict)) => return Ok(verdict),
+            Some(Ok(acceptance)) => return Ok(acceptance),
             Some(Err(why)) => why,
             None => format!("the server did not accept the message within {limit:?}"),
         };
@@ -134,25 +134,25 @@ impl StreamableSender {
     /// Delivers the body that a server sends for a notification or a response, without ending the message's channel.
     fn drain_response(&self, channel: Channel, message: &Message, answer: HttpResponse) {
         let Ok(events) = self.events() else { return };
-        let mut call = Post::new(&self.context, events, channel, message);
+        let mut reader = Post::new(&self.context, events, channel, message);
         self.tasks.spawn(None, async move {
             // The end of this body does not affect the channel, and no request is pending on it.
-            let _ = call.read(answer).await;
+            let _ = reader.read(answer).await;
         });
     }
 
     /// Reports a refusal: as events if the channel has no other use, otherwise as an error.
-    async fn refused(&self, channel: Channel, answer: HttpResponse) -> Result<Acceptance, String> {
+    async fn report_refusal(&self, channel: Channel, answer: HttpResponse) -> Result<Acceptance, String> {
         let head = Arc::clone(&answer.head);
         let body = read(answer.body, self.context.options.message_limit).await.bytes;
         let live = self.tasks.is_live(channel);
-        let words = refusal(&head, &body);
+        let text = refusal(&head, &body);
         let message = Some(Message::parse(body.clone())).filter(|message| message.as_garbled().is_none());
         let end = match &message {
             Some(_) => ChannelEnd::Done,
             None => ChannelEnd::Refused { head: Arc::clone(&head), body: body.slice(..body.len().min(REFUSAL_LIMIT)) },
         };
-        let Ok(events) = self.events() else { return Err(words) };
+        let Ok(events) = self.events() else { return Err(text) };
         // Sent by a task, because the caller of `send` may be the one who empties the queue.
         self.tasks.spawn(None, async move {
             if let Some(message) = message {
@@ -162,31 +162,31 @@ impl StreamableSender {
                 let _ = events.send(Event::ChannelEnded { channel, end }).await;
             }
         });
-        if live { Err(words) } else { Ok(Acceptance::Refused) }
+        if live { Err(text) } else { Ok(Acceptance::Refused) }
     }
 
     /// Opens the GET stream of a new session.
     async fn open_get_stream(&self) -> Result<(), SendError> {
-        let standing = GetStream::new(&self.context, self.events()?);
+        let get_stream = GetStream::new(&self.context, self.events()?);
         let (opened, on_opened) = oneshot::channel();
         self.tasks.stop(Channel::MAIN);
-        self.tasks.spawn(Some(Channel::MAIN), standing.run(opened));
+        self.tasks.spawn(Some(Channel::MAIN), get_stream.run(opened));
         let _ = timeout(GET_STREAM_WAIT, on_opened).await;
         Ok(())
     }
 
-    async fn end(&self) {
+    async fn close_session(&self) {
         self.slots.close();
         let events = self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         let (has_session, headers) = {
-            let memory = self.context.memory();
-            (memory.has_session(), memory.headers())
+            let state = self.context.state();
+            (state.has_session(), state.headers())
         };
         if has_session {
             let none = HeaderMap::new();
-            let farewell = self.context.peer.request(HttpMethod::DELETE, headers, &none, RequestBody::empty());
+            let delete = self.context.http_client.request(HttpMethod::DELETE, headers, &none, RequestBody::empty());
             // Not every server lets a client end its session, so there is a time limit.
-            let _ = timeout(DELETE_TIMEOUT, farewell).await;
+            let _ = timeout(DELETE_TIMEOUT, delete).await;
         }
         self.tasks.close();
         drop(events);
@@ -201,17 +201,18 @@ impl Sender for StreamableSender {
     fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
         Box::pin(async move {
             let Outgoing { channel, message, headers } = outgoing;
-            let is_told = match message.body() {
-                Body::Notification(_) | Body::Response(_) => true,
-                Body::Batch(_) => request_ids(&message).is_empty(),
-                Body::Request(_) | Body::Garbled(_) => false,
+            let expects_response = match message.body() {
+                Body::Notification(_) | Body::Response(_) => false,
+                Body::Batch(_) => !request_ids(&message).is_empty(),
+                Body::Request(_) | Body::Garbled(_) => true,
             };
-            if !is_told {
+            if expects_response {
                 return self.post_request(channel, message, headers).await;
             }
-            let begins = message.method() == Some(&Method::INITIALIZED) && self.context.memory().has_handshake();
+            let completes_handshake =
+                message.method() == Some(&Method::INITIALIZED) && self.context.state().has_handshake();
             match self.post_notification(channel, message, headers).await? {
-                Acceptance::Accepted if begins => self.open_get_stream().await,
+                Acceptance::Accepted if completes_handshake => self.open_get_stream().await,
                 Acceptance::Accepted | Acceptance::Refused => Ok(()),
             }
         })
@@ -226,11 +227,11 @@ impl Sender for StreamableSender {
     }
 
     fn is_waiting_for_login(&self) -> bool {
-        self.context.peer.is_held_up()
+        self.context.http_client.is_waiting_for_login()
     }
 
     fn current_problem(&self, channel: Channel) -> Option<String> {
-        self.context.trouble(channel)
+        self.context.resume_error(channel)
     }
 
     fn abort(&self) {
@@ -240,7 +241,7 @@ impl Sender for StreamableSender {
 
     fn close(&self) -> BoxFuture<'_, StopOutcome> {
         Box::pin(async {
-            self.closed.get_or_init(|| self.end()).await;
+            self.closed.get_or_init(|| self.close_session()).await;
             StopOutcome::AlreadyExited
         })
     }

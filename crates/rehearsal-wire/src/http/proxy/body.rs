@@ -61,7 +61,7 @@ enum State {
 
 /// The framing of a chunk is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the body is not in chunks as it says: {0}")]
+#[error("the body is not validly chunked: {0}")]
 pub(super) struct BadChunk(&'static str);
 
 impl BodyParser {
@@ -149,7 +149,7 @@ impl State {
                 return Err(BadChunk("a chunk without a size"));
             }
             (State::Size { digits: 16.., .. }, byte) if byte.is_ascii_hexdigit() => {
-                return Err(BadChunk("a chunk beyond all measure"));
+                return Err(BadChunk("a chunk size of more than 16 digits"));
             }
             (State::Size { size, digits }, byte) => match char::from(byte).to_digit(16) {
                 Some(digit) => State::Size { size: size * 16 + u64::from(digit), digits: digits + 1 },
@@ -157,7 +157,7 @@ impl State {
             },
             (State::Extension { size, .. }, b'\r') => State::SizeEnd { size },
             (State::Extension { length: 0, .. }, byte) if !matches!(byte, b';' | b' ' | b'\t') => {
-                return Err(BadChunk("something else than a digit in the size of a chunk"));
+                return Err(BadChunk("an invalid digit in the size of a chunk"));
             }
             (State::Extension { .. }, b'\n') => return Err(BadChunk("a line that ends without a carriage return")),
             (State::Extension { length: LINE_LIMIT.., .. }, _) => {
@@ -175,7 +175,7 @@ impl State {
             (State::TrailerFeed { line: 0, .. }, b'\n') => State::Done,
             (State::TrailerFeed { length, .. }, b'\n') => State::Trailer { line: 0, length },
             (State::SizeEnd { .. } | State::DataReturn | State::DataFeed | State::TrailerFeed { .. }, _) => {
-                return Err(BadChunk("a chunk that is longer than it says"));
+                return Err(BadChunk("a chunk that is longer than its size"));
             }
             (state @ (State::Data { .. } | State::UntilClose | State::ChunkData { .. } | State::Done), _) => state,
         })
@@ -204,19 +204,19 @@ mod tests {
     }
 
     #[test]
-    fn a_length_ends_where_it_says() {
+    fn a_body_with_a_length_ends_after_it() {
         assert_eq!(read(Framing::Length(3), &[b"ab", b"cde"]), Ok((b"abc".to_vec(), 2, true)));
         assert_eq!(read(Framing::Length(0), &[b"x"]), Ok((vec![], 1, true)));
         assert_eq!(read(Framing::Length(9), &[b"x"]), Ok((b"x".to_vec(), 0, false)));
     }
 
     #[test]
-    fn without_a_length_everything_belongs_to_it() {
+    fn a_body_without_a_length_ends_with_the_connection() {
         assert_eq!(read(Framing::UntilClose, &[b"ab", b"0\r\n\r\n"]), Ok((b"ab0\r\n\r\n".to_vec(), 0, false)));
     }
 
     #[test]
-    fn chunks_with_extensions_and_trailers_are_followed() {
+    fn chunks_with_extensions_and_trailers_are_parsed() {
         let text = b"4;a=\"b;c\"\r\nWiki\r\n00A \r\n0123456789\r\n0;last\r\nDate: x\r\nEtag: y\r\n\r\nNEXT";
         assert_eq!(read(Framing::Chunked, &[text]), Ok((b"Wiki0123456789".to_vec(), 4, true)));
         assert_eq!(read(Framing::Chunked, &[b"0\r\n\r\n"]), Ok((vec![], 0, true)));
@@ -224,19 +224,19 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_is_none_is_refused() {
+    fn an_invalid_chunk_is_refused() {
         let long = format!("1;{}\r\nx\r\n", "e".repeat(LINE_LIMIT));
         let trailers = format!("0\r\nX: {}\r\n\r\n", "e".repeat(LINE_LIMIT));
         let table = [
             ("\r\n", "a chunk without a size"),
             ("-1\r\n", "a chunk without a size"),
             (" 1\r\nx\r\n", "a chunk without a size"),
-            ("0x1\r\nx\r\n", "something else than a digit in the size of a chunk"),
-            ("11111111111111111\r\n", "a chunk beyond all measure"),
-            ("1\nx\r\n", "something else than a digit in the size of a chunk"),
+            ("0x1\r\nx\r\n", "an invalid digit in the size of a chunk"),
+            ("11111111111111111\r\n", "a chunk size of more than 16 digits"),
+            ("1\nx\r\n", "an invalid digit in the size of a chunk"),
             ("1;a\nx\r\n", "a line that ends without a carriage return"),
-            ("1\r\nxy\r\n", "a chunk that is longer than it says"),
-            ("1\r\rx", "a chunk that is longer than it says"),
+            ("1\r\nxy\r\n", "a chunk that is longer than its size"),
+            ("1\r\rx", "a chunk that is longer than its size"),
             ("0\r\na\n\r\n", "a line that ends without a carriage return"),
             (&long, "an extension beyond the limit"),
             (&trailers, "trailers beyond the limit"),
@@ -248,7 +248,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_cutting_gives_the_same_data(
+        fn any_split_of_the_bytes_gives_the_same_data(
             chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..40), 0..8),
             cuts in proptest::collection::vec(1..30usize, 0..40),
         ) {
@@ -271,7 +271,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_followed_without_panic(pieces: Vec<Vec<u8>>) {
+        fn any_bytes_are_parsed_without_panic(pieces: Vec<Vec<u8>>) {
             let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
             let _ = read(Framing::Chunked, &pieces);
         }

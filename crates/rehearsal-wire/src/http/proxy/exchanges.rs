@@ -18,7 +18,7 @@ pub(super) struct Exchanges {
 /// A request and its response.
 pub(super) struct HttpExchange {
     pub(super) facts: RequestFacts,
-    watcher: Box<dyn ExchangeObserver>,
+    observer: Box<dyn ExchangeObserver>,
     request: Completeness,
     response: Completeness,
     /// True if the response is a stream of events, which may never end.
@@ -36,9 +36,9 @@ enum Completeness {
 
 impl Exchanges {
     /// Adds a request.
-    pub(super) fn begin(&mut self, facts: RequestFacts, watcher: Box<dyn ExchangeObserver>) {
+    pub(super) fn begin(&mut self, facts: RequestFacts, observer: Box<dyn ExchangeObserver>) {
         let (request, response) = (Completeness::Begun, Completeness::Nothing);
-        self.queue.push_back(HttpExchange { facts, watcher, request, response, is_stream: false, is_over: false });
+        self.queue.push_back(HttpExchange { facts, observer, request, response, is_stream: false, is_over: false });
     }
 
     /// Returns the number of active requests.
@@ -67,22 +67,22 @@ impl Exchanges {
     }
 
     /// Notes that the request is complete.
-    pub(super) fn asked(&mut self) {
+    pub(super) fn finish_request(&mut self) {
         if let Some(exchange) = self.sending() {
             exchange.request = Completeness::Whole;
-            exchange.watcher.observe(Observed::RequestEnd);
-            exchange.settle();
+            exchange.observer.observe(Observed::RequestEnd);
+            exchange.end_if_complete();
         }
         self.sweep();
     }
 
     /// Notes that the response is complete.
-    pub(super) fn responded(&mut self) {
+    pub(super) fn finish_response(&mut self) {
         self.answered = true;
         if let Some(exchange) = self.responding() {
             exchange.response = Completeness::Whole;
-            exchange.watcher.observe(Observed::ResponseEnd);
-            exchange.settle();
+            exchange.observer.observe(Observed::ResponseEnd);
+            exchange.end_if_complete();
         }
         self.sweep();
     }
@@ -111,37 +111,37 @@ impl Exchanges {
 }
 
 impl HttpExchange {
-    /// Reports an event to the watcher.
-    pub(super) fn saw(&mut self, sight: Observed<'_>) {
-        self.watcher.observe(sight);
+    /// Reports an event to the observer.
+    pub(super) fn observe(&mut self, observed: Observed<'_>) {
+        self.observer.observe(observed);
     }
 
-    /// Returns the watcher's decision whether to forward what it has seen.
+    /// Returns the observer's decision whether to forward what it has seen.
     pub(super) fn forwarding(&mut self) -> Forward {
-        self.watcher.forwarding()
+        self.observer.forwarding()
     }
 
-    /// Reports to the watcher that the held bytes are forwarded now.
-    pub(super) fn released(&mut self) {
-        self.watcher.hold_expired();
+    /// Reports to the observer that the held bytes are forwarded now.
+    pub(super) fn hold_expired(&mut self) {
+        self.observer.hold_expired();
     }
 
     /// Notes that the response has started.
-    pub(super) fn answer_begins(&mut self) {
+    pub(super) fn start_response(&mut self) {
         self.response = Completeness::Begun;
     }
 
-    fn settle(&mut self) {
+    fn end_if_complete(&mut self) {
         match (self.request, self.response) {
             (Completeness::Whole, Completeness::Whole) => self.end(ExchangeEnd::Done),
-            (Completeness::Nothing | Completeness::Begun | Completeness::Whole, _) => drop(self.watcher.forwarding()),
+            (Completeness::Nothing | Completeness::Begun | Completeness::Whole, _) => drop(self.observer.forwarding()),
         }
     }
 
     fn end(&mut self, over: ExchangeEnd) {
         if !std::mem::replace(&mut self.is_over, true) {
-            self.watcher.observe(Observed::Over(over));
-            let _ = self.watcher.forwarding();
+            self.observer.observe(Observed::Over(over));
+            let _ = self.observer.forwarding();
         }
     }
 }

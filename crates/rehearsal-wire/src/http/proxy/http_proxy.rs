@@ -12,9 +12,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::relay::{SocketRelay, forward, wait_until_set};
 use super::request_head::ForwardRules;
 use super::rewrite::Origin;
+use super::socket_relay::{SocketRelay, forward, wait_until_set};
 use super::upstream::Upstream;
 use crate::http::client;
 use crate::http::client::ConnectError;
@@ -60,13 +60,18 @@ impl HttpProxy {
             limits,
         } = options;
         let failed = |source| ProxyBindError::Address { address: listen, source };
-        let way = Upstream::new(&upstream, &root_certificates, connect_timeout)?;
+        let connector = Upstream::new(&upstream, &root_certificates, connect_timeout)?;
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let rules =
-            ForwardRules { hosts, origins, upstream: Origin::of(&upstream), authorization, head_limit: limits.head };
+        let rules = ForwardRules {
+            hosts,
+            origins,
+            upstream: Origin::from_url(&upstream),
+            authorization,
+            head_limit: limits.head,
+        };
         let sockets = limits.sockets;
-        let relay = SocketRelay { rules: Arc::new(rules), tap, upstream: way, limits, grace };
+        let relay = SocketRelay { rules: Arc::new(rules), tap, upstream: connector, limits, grace };
         let (stop, stopping) = watch::channel(false);
         let task = tokio::spawn(serve(listener, Arc::new(relay), sockets, stopping));
         Ok(HttpProxy { address, upstream, stop, task })
@@ -140,8 +145,8 @@ pub trait ProxyTap: Send + Sync + 'static {
 
 /// Watches one request and its response.
 pub trait ExchangeObserver: Send {
-    /// Something was read; none of it has been forwarded yet.
-    fn observe(&mut self, sight: Observed<'_>);
+    /// Data was read; none of it has been forwarded yet.
+    fn observe(&mut self, observed: Observed<'_>);
 
     /// Decides whether everything seen so far is forwarded now.
     ///
@@ -207,7 +212,7 @@ pub struct HttpProxyOptions {
     pub hosts: AllowedHosts,
     /// The allowed values of `Origin`, which browsers send for the page that makes the request.
     pub origins: AllowedHosts,
-    /// The `Authorization` for requests without one; its current value is used. Watchers do not see it.
+    /// The `Authorization` for requests without one; its current value is used. Observers do not see it.
     pub authorization: Option<watch::Receiver<Option<HeaderValue>>>,
     /// Certificates to trust in addition to those of the system, each as PEM or DER.
     pub root_certificates: Vec<Bytes>,

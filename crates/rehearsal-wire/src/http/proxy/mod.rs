@@ -1,4 +1,4 @@
-//! A transparent reverse proxy: clients connect to a server through it, and a [`Tap`] sees all traffic.
+//! A transparent reverse proxy: clients connect to a server through it, and a [`ProxyTap`] sees all traffic.
 //!
 //! ```text
 //!             ┌── Requests ──► out ──┐                 each direction: read ──► understand ──► tap ──► write, and
@@ -25,12 +25,12 @@
 mod body;
 mod exchanges;
 mod http_proxy;
-mod relay;
 mod request_head;
 mod requests;
 mod response_head;
 mod responses;
 mod rewrite;
+mod socket_relay;
 mod upstream;
 
 pub use http_proxy::{

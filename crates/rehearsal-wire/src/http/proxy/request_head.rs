@@ -11,11 +11,11 @@ use tokio::sync::watch;
 use super::body::Framing;
 use super::requests::ErrorResponse;
 use super::rewrite::{Origin, TextEdits};
-use crate::http::guard::{self, RequestOrigin};
+use crate::http::origin_check::{self, RequestOrigin};
 use crate::http::server::AllowedHosts;
 
 /// The most headers in a head.
-pub(super) const HEADERS_LIMIT: usize = 128;
+pub(super) const MAX_HEADERS: usize = 128;
 
 /// The rules for every request.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) struct ForwardRules {
 /// The head of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RequestHead {
-    /// The head as it was received, for the watcher.
+    /// The unchanged head, for the observer.
     pub(super) head: HttpHead,
     /// How the end of the body is marked.
     pub(super) framing: Framing,
@@ -76,14 +76,14 @@ pub(super) fn read(
     before: Option<&Arc<Origin>>,
     out: &mut Vec<u8>,
 ) -> Result<Option<(usize, RequestHead)>, ErrorResponse> {
-    let mut headers = [const { MaybeUninit::uninit() }; HEADERS_LIMIT];
+    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = Request::new(&mut []);
     let parsed = ParserConfig::default().parse_request_with_uninit_headers(&mut request, bytes, &mut headers);
     let length = match parsed {
         Ok(Status::Complete(length)) => length,
         Ok(Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => {
-            return Err(ErrorResponse::head_too_large(format!("more than {HEADERS_LIMIT} headers")));
+            return Err(ErrorResponse::head_too_large(format!("more than {MAX_HEADERS} headers")));
         }
         Err(error) => return Err(ErrorResponse::bad_request(format!("this is not HTTP/1.1: {error}"))),
     };
@@ -101,36 +101,36 @@ pub(super) fn read(
     // HTTP/1.0 has no `Host`, and browsers do not use it. So no foreign page can have sent this request.
     let nameless = minor == 0 && authority.is_none() && all("host").chain(all("origin")).next().is_none();
     if !nameless {
-        guard::check(named, &rules.hosts, &rules.origins).map_err(|what| ErrorResponse::forbidden(&what))?;
+        origin_check::check(named, &rules.hosts, &rules.origins).map_err(|what| ErrorResponse::forbidden(&what))?;
     }
     let framing = framing(fields, minor)?;
     let host = texts("host").next().or(authority);
     let here = match (before, host) {
         (Some(before), Some(host)) if before.authority() == host => before.clone(),
-        (_, Some(host)) => Arc::new(Origin::plain(host)),
+        (_, Some(host)) => Arc::new(Origin::from_host(host)),
         (_, None) => Arc::new(rules.upstream.clone()),
     };
-    let mut splices = TextEdits::new(&bytes[..length], out);
+    let mut edits = TextEdits::new(&bytes[..length], out);
     if let Some(whole) = whole {
-        splices.replace(whole.as_bytes(), rules.upstream.text().as_bytes());
+        edits.replace(whole.as_bytes(), rules.upstream.text().as_bytes());
     }
     let given = all("authorization").next().is_some();
     if let (Some(authorization), Some(first)) = (rules.authorization.as_ref().filter(|_| !given), fields.first())
         && let Some(value) = &*authorization.borrow()
     {
         let line = [b"Authorization: ", value.as_bytes(), b"\r\n"].concat();
-        splices.replace(&first.name.as_bytes()[..0], &line);
+        edits.replace(&first.name.as_bytes()[..0], &line);
     }
     for field in fields {
         if field.name.eq_ignore_ascii_case("host") {
-            splices.replace(field.value, rules.upstream.authority().as_bytes());
+            edits.replace(field.value, rules.upstream.authority().as_bytes());
         } else if (field.name.eq_ignore_ascii_case("origin") || field.name.eq_ignore_ascii_case("referer"))
-            && let Some(moved) = here.moved(field.value, &rules.upstream)
+            && let Some(moved) = here.replace_in(field.value, &rules.upstream)
         {
-            splices.replace(field.value, &moved);
+            edits.replace(field.value, &moved);
         }
     }
-    splices.finish();
+    edits.finish();
     let kind = match method {
         "HEAD" => MethodKind::Head,
         "GET" => MethodKind::Get,
@@ -141,13 +141,13 @@ pub(super) fn read(
         method: Some(method.to_owned()),
         target: Some(target.to_owned()),
         status: None,
-        headers: owned(fields),
+        headers: copy_headers(fields),
     };
     Ok(Some((length, RequestHead { head, framing, facts })))
 }
 
-/// Copies names and values as they were received.
-pub(super) fn owned(fields: &[Header]) -> Headers {
+/// Copies names and values unchanged.
+pub(super) fn copy_headers(fields: &[Header]) -> Headers {
     Headers::lossy(fields.iter().map(|field| (field.name, field.value)))
 }
 
@@ -185,7 +185,7 @@ fn framing(fields: &[Header], minor: u8) -> Result<Framing, ErrorResponse> {
         (None, _, 0) => Ok(Framing::Length(0)),
         (Some(field), None, 0) => match length(field.value) {
             Some(length) => Ok(Framing::Length(length)),
-            None => Err(ErrorResponse::bad_request("the Content-Length is no number")),
+            None => Err(ErrorResponse::bad_request("the Content-Length is not a number")),
         },
         (Some(_), Some(_), _) => Err(ErrorResponse::bad_request("more than one Content-Length")),
         (Some(_), None, _) => Err(ErrorResponse::bad_request("both Content-Length and Transfer-Encoding")),
@@ -210,7 +210,7 @@ mod tests {
         ForwardRules {
             hosts: AllowedHosts::default(),
             origins: AllowedHosts::default(),
-            upstream: Origin::of(&"https://mcp.example:8443/mcp".parse().unwrap()),
+            upstream: Origin::from_url(&"https://mcp.example:8443/mcp".parse().unwrap()),
             authorization: None,
             head_limit: 1024,
         }
@@ -218,34 +218,34 @@ mod tests {
 
     fn forwarded(head: &str) -> Result<(String, RequestHead), ErrorResponse> {
         let mut out = Vec::new();
-        let (length, asked) = read(head.as_bytes(), &rules(), None, &mut out)?.expect("a whole head");
+        let (length, request) = read(head.as_bytes(), &rules(), None, &mut out)?.expect("a whole head");
         assert_eq!(length, head.len());
-        Ok((String::from_utf8(out).unwrap(), asked))
+        Ok((String::from_utf8(out).unwrap(), request))
     }
 
     #[test]
-    fn only_what_names_the_proxy_changes() {
+    fn only_urls_of_the_proxy_are_rewritten_in_a_request() {
         let head = "\r\nPOST  /mcp?a=%20 HTTP/1.1\r\nhOST:\t 127.0.0.1:9 \r\nX-Odd:  a , b \r\nx-odd:\r\n\
                     Origin: http://127.0.0.1:9\r\nReferer: http://127.0.0.1:9/page\r\ncontent-length: 3\r\n\r\n";
         let head = head.replace("POST  ", "POST ");
-        let (out, asked) = forwarded(&head).unwrap();
+        let (out, request) = forwarded(&head).unwrap();
         let expected = head
             .replace("hOST:\t 127.0.0.1:9 ", "hOST:\t mcp.example:8443 ")
             .replace("http://127.0.0.1:9", "https://mcp.example:8443");
         assert_eq!(out, expected);
-        assert_eq!((asked.framing, asked.facts.kind), (Framing::Length(3), MethodKind::Other));
-        assert_eq!(asked.head.headers.iter().next(), Some(("hOST", "127.0.0.1:9")));
-        assert_eq!(asked.head.target.as_deref(), Some("/mcp?a=%20"));
+        assert_eq!((request.framing, request.facts.kind), (Framing::Length(3), MethodKind::Other));
+        assert_eq!(request.head.headers.iter().next(), Some(("hOST", "127.0.0.1:9")));
+        assert_eq!(request.head.target.as_deref(), Some("/mcp?a=%20"));
     }
 
     #[test]
-    fn who_we_are_is_said_for_those_who_do_not_and_is_not_seen() {
+    fn authorization_is_added_to_requests_without_one_and_hidden_from_the_observer() {
         let (_, token) = watch::channel(Some(HeaderValue::from_static("Bearer t")));
         let rules = ForwardRules { authorization: Some(token), ..rules() };
         let read = |head: &str| {
             let mut out = Vec::new();
-            let (_, asked) = read(head.as_bytes(), &rules, None, &mut out).unwrap().unwrap();
-            (String::from_utf8(out).unwrap(), asked.head.headers.iter().count())
+            let (_, request) = read(head.as_bytes(), &rules, None, &mut out).unwrap().unwrap();
+            (String::from_utf8(out).unwrap(), request.head.headers.iter().count())
         };
         let ours = "GET /x HTTP/1.1\r\nAuthorization: Bearer t\r\nHost: mcp.example:8443\r\n\r\n";
         assert_eq!(read("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"), (ours.to_owned(), 1));
@@ -254,30 +254,30 @@ mod tests {
     }
 
     #[test]
-    fn http_1_0_names_no_host() {
+    fn an_http_1_0_request_needs_no_host() {
         let head = "GET /x HTTP/1.0\r\nAccept: */*\r\n\r\n";
         let (out, _) = forwarded(head).unwrap();
         assert_eq!(out, head);
     }
 
     #[test]
-    fn an_origin_elsewhere_on_this_machine_stays() {
+    fn another_local_origin_is_not_rewritten() {
         let head = "GET / HTTP/1.1\r\nHost: localhost:9\r\nOrigin: http://localhost:5173\r\n\r\n";
         let (out, _) = forwarded(head).unwrap();
         assert!(out.contains("Origin: http://localhost:5173\r\n"), "{out}");
     }
 
     #[test]
-    fn a_whole_address_in_the_request_line_becomes_the_upstreams() {
+    fn an_absolute_url_in_the_request_line_is_rewritten() {
         let (out, _) = forwarded("GET http://localhost:9/x HTTP/1.1\r\nHost: localhost:9\r\n\r\n").unwrap();
         assert_eq!(out, "GET https://mcp.example:8443/x HTTP/1.1\r\nHost: mcp.example:8443\r\n\r\n");
     }
 
     #[test]
-    fn what_could_be_understood_in_two_ways_goes_no_further() {
+    fn ambiguous_and_foreign_requests_are_refused() {
         const FOREIGN_HOST: &str =
             "Forbidden: host \"evil.example\": neither localhost, nor an IP address, nor allowed by --allow-host";
-        let many = "a: b\r\n".repeat(HEADERS_LIMIT);
+        let many = "a: b\r\n".repeat(MAX_HEADERS);
         let table = [
             ("GET / HTTP/1.1\r\n\r\n", "Forbidden: no host"),
             ("GET / HTTP/1.0\r\nOrigin: http://localhost\r\n\r\n", "Forbidden: no host"),
@@ -288,7 +288,7 @@ mod tests {
                 "GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n",
                 "Forbidden: origin \"http://evil.example\": neither on this machine, nor allowed by --allow-host",
             ),
-            ("CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n", "CONNECT is for other kinds of proxies"),
+            ("CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n", "a reverse proxy does not support CONNECT"),
             (
                 "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
                 "both Content-Length and Transfer-Encoding",
@@ -297,9 +297,12 @@ mod tests {
                 "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
                 "more than one Content-Length",
             ),
-            ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: +1\r\n\r\n", "the Content-Length is no number"),
-            ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1, 1\r\n\r\n", "the Content-Length is no number"),
-            ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length:\r\n\r\n", "the Content-Length is no number"),
+            ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: +1\r\n\r\n", "the Content-Length is not a number"),
+            (
+                "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1, 1\r\n\r\n",
+                "the Content-Length is not a number",
+            ),
+            ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length:\r\n\r\n", "the Content-Length is not a number"),
             (
                 "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked, gzip\r\n\r\n",
                 "a Transfer-Encoding that does not end with chunked",
@@ -323,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_in_chunks_and_upgrades_are_known() {
+    fn chunked_bodies_and_upgrades_are_recognized() {
         let head =
             "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: Chunked\r\n\r\n";
         assert_eq!(forwarded(head).unwrap().1.framing, Framing::Chunked);

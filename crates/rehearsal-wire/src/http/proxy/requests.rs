@@ -10,7 +10,7 @@ use super::request_head;
 use super::request_head::{ForwardRules, RequestHead};
 use super::rewrite::Origin;
 
-/// The most bytes that are held at a watcher's request.
+/// The most bytes that are held at an observer's request.
 const HOLD_LIMIT: usize = 64 * 1024;
 
 /// The requests of one client socket.
@@ -52,7 +52,7 @@ impl Requests {
         Requests { rules, tap, socket, state: State::Head, searched: 0, here: None, pipelined, released: false }
     }
 
-    /// Parses as much of the input as possible, reports it to the watcher, and appends to `out` the bytes for the
+    /// Parses as much of the input as possible, reports it to the observer, and appends to `out` the bytes for the
     /// upstream.
     pub(super) fn advance(
         &mut self,
@@ -77,7 +77,7 @@ impl Requests {
     pub(super) fn release(&mut self, exchanges: &mut Exchanges) {
         self.released = true;
         if let Some(exchange) = exchanges.sending() {
-            exchange.released();
+            exchange.hold_expired();
         }
     }
 
@@ -115,7 +115,7 @@ impl Requests {
                     let piece = body.advance(bytes).map_err(|error| ErrorResponse::bad_request(error.to_string()))?;
                     let end = piece.framing + piece.data;
                     if let Some(exchange) = exchanges.sending().filter(|_| piece.data > 0) {
-                        exchange.saw(Observed::RequestData(&bytes[piece.framing..end]));
+                        exchange.observe(Observed::RequestData(&bytes[piece.framing..end]));
                     }
                     out.extend_from_slice(&bytes[..end]);
                     *at += end;
@@ -137,15 +137,15 @@ impl Requests {
     /// Parses a head only when its end has arrived, so that a head in small pieces is not parsed repeatedly.
     fn head(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<(usize, RequestHead)>, ErrorResponse> {
         let limit = self.rules.head_limit;
-        let asked = match head_end(&bytes[..bytes.len().min(limit)], self.searched) {
+        let request = match head_end(&bytes[..bytes.len().min(limit)], self.searched) {
             true => request_head::read(bytes, &self.rules, self.here.as_ref(), out)?,
             false => None,
         };
-        match asked {
-            Some((length, asked)) => {
+        match request {
+            Some((length, request)) => {
                 (self.searched, self.released) = (0, false);
-                self.here = Some(asked.facts.here.clone());
-                Ok(Some((length, asked)))
+                self.here = Some(request.facts.here.clone());
+                Ok(Some((length, request)))
             }
             None if bytes.len() < limit => {
                 self.searched = bytes.len();
@@ -160,7 +160,7 @@ impl Requests {
             State::Body(body)
         } else {
             let proposed = exchanges.may_upgrade();
-            exchanges.asked();
+            exchanges.finish_request();
             if proposed { State::Proposed } else { State::Head }
         };
     }
@@ -201,14 +201,14 @@ impl ErrorResponse {
 
     /// The method is not supported by a reverse proxy.
     pub(super) fn method(method: &str) -> ErrorResponse {
-        ErrorResponse { status: "405 Method Not Allowed", why: format!("{method} is for other kinds of proxies") }
+        ErrorResponse { status: "405 Method Not Allowed", why: format!("a reverse proxy does not support {method}") }
     }
 
     /// The head was not completed in time.
     pub(super) fn timeout() -> ErrorResponse {
         ErrorResponse {
             status: "408 Request Timeout",
-            why: "the head of the request did not come to its end".to_owned(),
+            why: "the head of the request was not completed in time".to_owned(),
         }
     }
 

@@ -6,13 +6,13 @@ use httparse::{Header, ParserConfig, Response, Status};
 use rehearsal_core::trace::HttpHead;
 
 use super::body::Framing;
-use super::request_head::{HEADERS_LIMIT, MethodKind, RequestFacts, is_chunked, length, owned};
+use super::request_head::{MAX_HEADERS, MethodKind, RequestFacts, copy_headers, is_chunked, length};
 use super::rewrite::{Origin, TextEdits};
 
 /// The head of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ResponseHead {
-    /// The head as it was received, for the watcher.
+    /// The unchanged head, for the observer.
     pub(super) head: HttpHead,
     /// What follows the head.
     pub(super) then: AfterHead,
@@ -53,7 +53,7 @@ pub(super) fn read(
     facts: &RequestFacts,
     out: &mut Vec<u8>,
 ) -> Result<Option<(usize, ResponseHead)>, String> {
-    let mut headers = [const { MaybeUninit::uninit() }; HEADERS_LIMIT];
+    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut response = Response::new(&mut []);
     let mut parser = ParserConfig::default();
     // Clients accept these too.
@@ -65,15 +65,15 @@ pub(super) fn read(
     };
     let (Some(status), Some(minor)) = (response.code, response.version) else { return Ok(None) };
     let fields: &[Header] = response.headers;
-    let mut splices = TextEdits::new(&bytes[..length], out);
+    let mut edits = TextEdits::new(&bytes[..length], out);
     for field in fields {
         if ADDRESSES.iter().any(|name| field.name.eq_ignore_ascii_case(name))
-            && let Some(moved) = upstream.moved(field.value, &facts.here)
+            && let Some(moved) = upstream.replace_in(field.value, &facts.here)
         {
-            splices.replace(field.value, &moved);
+            edits.replace(field.value, &moved);
         }
     }
-    splices.finish();
+    edits.finish();
     let then = match status {
         101 if facts.upgrade => AfterHead::AnotherProtocol,
         100..=199 => AfterHead::AnotherHead,
@@ -86,7 +86,7 @@ pub(super) fn read(
             AfterHead::Body { framing, endpoint, is_stream }
         }
     };
-    let head = HttpHead { method: None, target: None, status: Some(status), headers: owned(fields) };
+    let head = HttpHead { method: None, target: None, status: Some(status), headers: copy_headers(fields) };
     Ok(Some((length, ResponseHead { head, then })))
 }
 
@@ -125,11 +125,11 @@ mod tests {
     use super::*;
 
     fn facts(kind: MethodKind, upgrade: bool) -> RequestFacts {
-        RequestFacts { kind, upgrade, here: Arc::new(Origin::plain("localhost:9")) }
+        RequestFacts { kind, upgrade, here: Arc::new(Origin::from_host("localhost:9")) }
     }
 
     fn forwarded(head: &str, facts: &RequestFacts) -> (String, AfterHead) {
-        let upstream = Origin::of(&"http://mcp.example/mcp".parse().unwrap());
+        let upstream = Origin::from_url(&"http://mcp.example/mcp".parse().unwrap());
         let mut out = Vec::new();
         let (length, answered) = read(head.as_bytes(), &upstream, facts, &mut out).unwrap().expect("a whole head");
         assert_eq!(length, head.len());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn only_addresses_of_the_upstream_change() {
+    fn only_urls_of_the_upstream_are_rewritten_in_a_response() {
         let head = "HTTP/1.1 302  Found \r\nLocation:  http://mcp.example/x\r\nX-Url: http://mcp.example/x\r\n\
                     WWW-Authenticate: Bearer resource_metadata=\"http://mcp.example:80/y\"\r\nA:b \r\n\r\n";
         let (out, _) = forwarded(head, &facts(MethodKind::Get, false));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_ends_where_its_head_says() {
+    fn the_head_determines_the_framing_of_the_body() {
         let body = |framing| AfterHead::Body { framing, endpoint: false, is_stream: false };
         let table = [
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body(Framing::Length(5))),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_stream_that_can_be_read_and_changed_may_begin_with_an_endpoint() {
+    fn only_an_event_stream_of_changeable_length_may_have_an_endpoint() {
         let table = [
             ("Content-Type: text/event-stream", true),
             ("content-type: Text/Event-Stream; charset=utf-8\r\nTransfer-Encoding: chunked", true),
@@ -193,8 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_is_said() {
-        let origin = Origin::plain("a");
+    fn a_response_that_is_not_http_is_an_error() {
+        let origin = Origin::from_host("a");
         let read = |text: &str| read(text.as_bytes(), &origin, &facts(MethodKind::Get, false), &mut Vec::new());
         assert!(read("SSH-2.0-OpenSSH\r\n\r\n").unwrap_err().starts_with("the response is not HTTP/1.1: "));
         assert_eq!(read("HTTP/1.1 200 OK\r\n"), Ok(None));

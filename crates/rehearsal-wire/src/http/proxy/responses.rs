@@ -33,7 +33,7 @@ impl Responses {
         Responses { rules, state: State::Head, searched: 0 }
     }
 
-    /// Parses as much of the input as possible, reports it to the watcher, and appends to `out` the bytes for the
+    /// Parses as much of the input as possible, reports it to the observer, and appends to `out` the bytes for the
     /// client.
     pub(super) fn advance(&mut self, input: &mut Vec<u8>, exchanges: &mut Exchanges, out: &mut Vec<u8>) {
         let mut at = 0;
@@ -59,7 +59,7 @@ impl Responses {
                 out.append(input);
                 let is_whole = body.ends_with_connection();
                 if is_whole {
-                    exchanges.responded();
+                    exchanges.finish_response();
                 }
                 !is_whole
             }
@@ -79,7 +79,7 @@ impl Responses {
             State::Head => self.head(bytes, at, exchanges, out),
             State::Body { body, first_event } => {
                 let Ok(piece) = body.advance(bytes) else {
-                    exchanges.end(&ExchangeEnd::UpstreamFailed("the response is not in chunks as it says".to_owned()));
+                    exchanges.end(&ExchangeEnd::UpstreamFailed("the response is not validly chunked".to_owned()));
                     out.extend(first_event.take().map(FirstEvent::into_raw).unwrap_or_default());
                     self.state = State::Raw;
                     return true;
@@ -90,7 +90,7 @@ impl Responses {
                 *at += framing.len() + data.len();
                 let Some(exchange) = exchanges.responding() else { return false };
                 if !data.is_empty() {
-                    exchange.saw(Observed::ResponseData(data));
+                    exchange.observe(Observed::ResponseData(data));
                 }
                 let verdict = first_event
                     .as_mut()
@@ -114,7 +114,7 @@ impl Responses {
                     }
                 }
                 if body.is_done() {
-                    exchanges.responded();
+                    exchanges.finish_response();
                     self.state = State::Head;
                 }
                 true
@@ -163,7 +163,7 @@ impl Responses {
         let ResponseHead { head, then } = answered;
         exchanges.answered = true;
         let Some(exchange) = exchanges.responding() else { return };
-        exchange.saw(Observed::Response(head));
+        exchange.observe(Observed::Response(head));
         match then {
             AfterHead::AnotherHead => {}
             AfterHead::AnotherProtocol => {
@@ -172,11 +172,11 @@ impl Responses {
                 self.state = State::Raw;
             }
             AfterHead::Body { framing, endpoint, is_stream } => {
-                exchange.answer_begins();
+                exchange.start_response();
                 exchange.is_stream = is_stream;
                 let body = BodyParser::new(framing);
                 if body.is_done() {
-                    exchanges.responded();
+                    exchanges.finish_response();
                 } else {
                     self.state = State::Body { body, first_event: endpoint.then(FirstEvent::default) };
                 }

@@ -18,7 +18,7 @@ pub(super) struct Origin {
 
 impl Origin {
     /// Returns the origin of a URL.
-    pub(super) fn of(url: &Uri) -> Origin {
+    pub(super) fn from_url(url: &Uri) -> Origin {
         let scheme = url.scheme_str().unwrap_or("http");
         let authority = url.authority().map_or("", |authority| authority.as_str());
         let implied = if url.scheme() == Some(&Scheme::HTTPS) { ":443" } else { ":80" };
@@ -31,7 +31,7 @@ impl Origin {
     }
 
     /// Returns the origin of a client's request with `Host: authority`.
-    pub(super) fn plain(authority: &str) -> Origin {
+    pub(super) fn from_host(authority: &str) -> Origin {
         Origin { text: format!("http://{authority}"), other: None, authority: "http://".len() }
     }
 
@@ -46,7 +46,7 @@ impl Origin {
     }
 
     /// Replaces this origin by `there` wherever it occurs in the value; `None` if it does not occur.
-    pub(super) fn moved(&self, value: &[u8], there: &Origin) -> Option<Vec<u8>> {
+    pub(super) fn replace_in(&self, value: &[u8], there: &Origin) -> Option<Vec<u8>> {
         let mut moved = Vec::new();
         let mut rest = value;
         let mut last = None;
@@ -157,7 +157,7 @@ impl FirstEvent {
         match end {
             Some(end) => {
                 let (event, rest) = self.data.split_at(self.data.len() - data.len() + end);
-                match moved(event, upstream, here) {
+                match rewrite_endpoint(event, upstream, here) {
                     Some(event) => HeldEvent::Changed([event.as_slice(), rest].concat()),
                     None => self.release(),
                 }
@@ -192,11 +192,11 @@ impl FirstEvent {
 }
 
 /// Translates the URL of an `endpoint` event; `None` if the event is another one or its URL is not the upstream's.
-fn moved(event: &[u8], upstream: &Origin, here: &Origin) -> Option<Vec<u8>> {
+fn rewrite_endpoint(event: &[u8], upstream: &Origin, here: &Origin) -> Option<Vec<u8>> {
     let mut decoder = Decoder::new(event.len());
     decoder.push(event).ok()?;
     decoder.next_event().filter(|event| event.event.as_deref() == Some("endpoint"))?;
-    upstream.moved(event, here)
+    upstream.replace_in(event, here)
 }
 
 #[cfg(test)]
@@ -204,13 +204,13 @@ mod tests {
     use super::*;
 
     fn moved(upstream: &str, value: &str) -> Option<String> {
-        let origin = Origin::of(&upstream.parse().unwrap());
-        let moved = origin.moved(value.as_bytes(), &Origin::plain("127.0.0.1:9"))?;
+        let origin = Origin::from_url(&upstream.parse().unwrap());
+        let moved = origin.replace_in(value.as_bytes(), &Origin::from_host("127.0.0.1:9"))?;
         Some(String::from_utf8(moved).unwrap())
     }
 
     #[test]
-    fn addresses_of_the_upstream_become_ours() {
+    fn urls_of_the_upstream_become_urls_of_the_proxy() {
         let table = [
             ("http://a.example:8080/mcp", "http://a.example:8080/x?y", "http://127.0.0.1:9/x?y"),
             ("http://a.example:8080/mcp", "HTTP://A.example:8080", "http://127.0.0.1:9"),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn other_addresses_stay() {
+    fn other_urls_are_not_rewritten() {
         for value in [
             "/relative",
             "http://a.example.evil/",
@@ -244,23 +244,23 @@ mod tests {
     }
 
     #[test]
-    fn only_the_parts_that_are_replaced_change() {
+    fn text_outside_the_replaced_parts_is_unchanged() {
         let text = b"a: 1\r\nb:  2\r\n";
         let mut out = Vec::new();
-        let mut splices = TextEdits::new(text, &mut out);
-        splices.replace(&text[3..4], b"one");
-        splices.replace(&text[10..11], b"");
-        splices.finish();
+        let mut edits = TextEdits::new(text, &mut out);
+        edits.replace(&text[3..4], b"one");
+        edits.replace(&text[10..11], b"");
+        edits.finish();
         assert_eq!(out, b"a: one\r\nb:  \r\n");
     }
 
     fn push(first: &mut FirstEvent, framing: &str, data: &str) -> HeldEvent {
-        let upstream = Origin::of(&"http://mcp.example:8000/sse".parse().unwrap());
-        first.push(framing.as_bytes(), data.as_bytes(), &upstream, &Origin::plain("localhost:9"))
+        let upstream = Origin::from_url(&"http://mcp.example:8000/sse".parse().unwrap());
+        first.push(framing.as_bytes(), data.as_bytes(), &upstream, &Origin::from_host("localhost:9"))
     }
 
     #[test]
-    fn an_address_of_the_upstream_is_moved() {
+    fn an_endpoint_url_of_the_upstream_is_rewritten() {
         for end in ["\n", "\r\n", "\r"] {
             let event = format!("event: endpoint{end}data: http://mcp.example:8000/m?s=1{end}{end}");
             let moved = event.replace("mcp.example:8000", "localhost:9");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_goes_on_as_it_came() {
+    fn any_other_first_event_is_forwarded_unchanged() {
         let table = [
             "event: endpoint\ndata: /messages?session=1\n\n",
             "event: endpoint\ndata: http://other.example/\n\n",
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_much_is_held_back() {
+    fn a_first_event_beyond_the_limit_is_released() {
         let mut first = FirstEvent::default();
         let long = "x".repeat(HOLD_LIMIT);
         assert_eq!(push(&mut first, "", &long), HeldEvent::Hold);

@@ -12,7 +12,7 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::http::client::{ConnectError, in_words, tls};
+use crate::http::client::{ConnectError, join_causes, tls};
 
 /// Connects to the upstream.
 pub(super) struct Upstream {
@@ -51,7 +51,7 @@ impl Upstream {
         let connected = tokio::time::timeout(self.timeout, self.open()).await;
         connected.unwrap_or_else(|_| Err(late())).map_err(|error| {
             let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-            format!("cannot connect to {host}:{}: {}", self.port, in_words(&error))
+            format!("cannot connect to {host}:{}: {}", self.port, join_causes(&error))
         })
     }
 

@@ -23,7 +23,7 @@ use super::event_stream;
 use super::event_stream::{EventId, Frame, FrameKind, History};
 use super::fault::FaultyBody;
 use super::options::ResponseMode;
-use super::refusal::status_of;
+use super::rejection::status_of;
 use crate::{MESSAGE_LIMIT, SendError};
 
 /// The settings of a channel.
@@ -46,8 +46,8 @@ pub(super) struct ChannelConfig {
 pub(super) struct ChannelWriter {
     /// The channel that this writes to.
     pub(super) channel: Channel,
-    pub(super) terms: ChannelConfig,
-    flow: Mutex<ChannelState>,
+    pub(super) config: ChannelConfig,
+    state: Mutex<ChannelState>,
     /// Held by the sender that adds to the queue. The others wait for it in order of arrival, so that an event that is
     /// read wakes one sender and not all of them.
     turn: AsyncMutex<()>,
@@ -65,20 +65,25 @@ enum QueuedItem<'a> {
 
 impl ChannelWriter {
     /// Builds the channel of a POST with these requests.
-    pub(super) fn of_post(channel: Channel, requests: Vec<RequestId>, terms: ChannelConfig) -> ChannelWriter {
-        ChannelWriter::new(channel, requests, ReaderState::Waiting, terms)
+    pub(super) fn for_post(channel: Channel, requests: Vec<RequestId>, config: ChannelConfig) -> ChannelWriter {
+        ChannelWriter::new(channel, requests, ReaderState::Waiting, config)
     }
 
     /// Builds a channel without a POST. Its messages wait until a stream is attached.
-    pub(super) fn for_get_stream(terms: ChannelConfig) -> ChannelWriter {
-        ChannelWriter::new(Channel::MAIN, Vec::new(), ReaderState::Detached, terms)
+    pub(super) fn for_get_stream(config: ChannelConfig) -> ChannelWriter {
+        ChannelWriter::new(Channel::MAIN, Vec::new(), ReaderState::Detached, config)
     }
 
-    fn new(channel: Channel, requests: Vec<RequestId>, stage: ReaderState, terms: ChannelConfig) -> ChannelWriter {
-        let flow = ChannelState {
+    fn new(
+        channel: Channel,
+        requests: Vec<RequestId>,
+        reader_state: ReaderState,
+        config: ChannelConfig,
+    ) -> ChannelWriter {
+        let state = ChannelState {
             life: ChannelLife::Open,
-            stage,
-            unanswered: PendingRequests::new(requests),
+            reader_state,
+            pending: PendingRequests::new(requests),
             queue: VecDeque::new(),
             bytes: 0,
             position: 0,
@@ -87,11 +92,11 @@ impl ChannelWriter {
             headers: HeaderMap::new(),
             waker: None,
         };
-        ChannelWriter { channel, terms, flow: Mutex::new(flow), turn: AsyncMutex::new(()), room: Notify::new() }
+        ChannelWriter { channel, config, state: Mutex::new(state), turn: AsyncMutex::new(()), room: Notify::new() }
     }
 
-    pub(super) fn flow(&self) -> MutexGuard<'_, ChannelState> {
-        self.flow.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    pub(super) fn state(&self) -> MutexGuard<'_, ChannelState> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Queues a message, and waits if an attached client does not read.
@@ -109,11 +114,11 @@ impl ChannelWriter {
         self.put(QueuedItem::Noise, bytes, &HeaderMap::new()).await
     }
 
-    async fn put(&self, said: QueuedItem<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Reclaimable, SendError> {
+    async fn put(&self, item: QueuedItem<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Reclaimable, SendError> {
         let _turn = self.turn.lock().await;
         loop {
             let room = self.room.notified();
-            if let Some(spent) = self.push(said, bytes, headers)? {
+            if let Some(spent) = self.push(item, bytes, headers)? {
                 return Ok(spent);
             }
             room.await;
@@ -121,135 +126,140 @@ impl ChannelWriter {
     }
 
     /// Adds to the queue; `None` if it is full.
-    fn push(&self, said: QueuedItem<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Option<Reclaimable>, SendError> {
-        let mut flow = self.flow();
-        if flow.life != ChannelLife::Open {
+    fn push(&self, item: QueuedItem<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Option<Reclaimable>, SendError> {
+        let mut state = self.state();
+        if state.life != ChannelLife::Open {
             return Err(SendError::NoChannel);
         }
-        let kind = match said {
-            QueuedItem::Message(message) => flow.unanswered.kind(message),
+        let kind = match item {
+            QueuedItem::Message(message) => state.pending.kind(message),
             QueuedItem::Raw => FrameKind::Raw,
             QueuedItem::Noise => FrameKind::Noise,
         };
-        if kind == FrameKind::Other && flow.stage == ReaderState::Waiting && self.terms.answers == ResponseMode::Json {
-            let why = "this POST is answered with JSON, which has room for the answer alone".to_owned();
+        if kind == FrameKind::Other
+            && state.reader_state == ReaderState::Waiting
+            && self.config.answers == ResponseMode::Json
+        {
+            let why = "this POST is answered with JSON, which can only hold the response".to_owned();
             return Err(SendError::Failed { why });
         }
         let is_answer = matches!(kind, FrameKind::Answer { .. });
-        let full = flow.bytes >= self.terms.queue_bytes || (!is_answer && flow.queue.len() >= self.terms.queue);
+        let full = state.bytes >= self.config.queue_bytes || (!is_answer && state.queue.len() >= self.config.queue);
         // A client reads a JSON body only when it is complete, so waiting would not make room.
-        let in_json = flow.stage == ReaderState::Waiting && self.terms.answers == ResponseMode::Json;
-        if full && !in_json {
-            if flow.has_reader() {
+        let is_json_body = state.reader_state == ReaderState::Waiting && self.config.answers == ResponseMode::Json;
+        if full && !is_json_body {
+            if state.has_reader() {
                 return Ok(None);
             }
             // Each request has one response, so the number of responses is limited even without a client that reads.
             if !is_answer {
-                let why = format!("no client listens to the channel, and {} messages wait there", flow.queue.len());
+                let why = format!("no client reads from the channel, and {} messages are queued", state.queue.len());
                 return Err(SendError::Failed { why });
             }
         }
-        let too_much = in_json && is_answer && !flow.queue.is_empty() && flow.bytes + bytes.len() > MESSAGE_LIMIT;
-        let refused = match said {
-            QueuedItem::Message(message) if too_much => Some(refused_in_json(message)),
+        let too_much =
+            is_json_body && is_answer && !state.queue.is_empty() && state.bytes + bytes.len() > MESSAGE_LIMIT;
+        let refused = match item {
+            QueuedItem::Message(message) if too_much => Some(too_large_error(message)),
             QueuedItem::Message(_) | QueuedItem::Raw | QueuedItem::Noise => None,
         };
         let bytes = refused.as_ref().unwrap_or(bytes);
-        if let QueuedItem::Message(message) = said {
-            flow.unanswered.remove_answered(message);
-            flow.position += 1;
+        if let QueuedItem::Message(message) = item {
+            state.pending.remove_answered(message);
+            state.position += 1;
         }
-        if flow.stage == ReaderState::Waiting {
-            flow.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        if state.reader_state == ReaderState::Waiting {
+            state.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
-        let position = flow.position;
-        flow.put(Frame { position, kind, bytes: bytes.clone(), misdeed: None });
+        let position = state.position;
+        state.put(Frame { position, kind, bytes: bytes.clone(), fault: None });
         // Bytes without framing are a whole body, unless the POST is answered with a stream from the start.
-        let streams_at_once = self.terms.answers == ResponseMode::Events && self.terms.era == Era::Legacy;
-        let is_whole = kind == FrameKind::Raw && flow.stage == ReaderState::Waiting && !streams_at_once;
-        if self.channel != Channel::MAIN && (is_whole || flow.unanswered.is_empty()) {
-            flow.life = ChannelLife::Done;
+        let streams_at_once = self.config.answers == ResponseMode::Events && self.config.era == Era::Legacy;
+        let is_whole = kind == FrameKind::Raw && state.reader_state == ReaderState::Waiting && !streams_at_once;
+        if self.channel != Channel::MAIN && (is_whole || state.pending.is_empty()) {
+            state.life = ChannelLife::Done;
         }
         // A POST with several responses is polled for the first and for the last, not for each.
-        let is_one_of_many = is_answer && flow.queue.len() > 1 && flow.life == ChannelLife::Open;
-        if flow.stage != ReaderState::Waiting || !is_one_of_many || flow.bytes >= self.terms.queue_bytes {
-            flow.wake();
+        let is_one_of_many = is_answer && state.queue.len() > 1 && state.life == ChannelLife::Open;
+        if state.reader_state != ReaderState::Waiting || !is_one_of_many || state.bytes >= self.config.queue_bytes {
+            state.wake();
         }
         // Messages for a client that may resume go to the history, which is limited. Only the GET stream starts with
         // its queue.
-        if flow.stage == ReaderState::Detached && self.channel != Channel::MAIN {
-            self.keep_all(&mut flow);
-            return Ok(Some(if flow.life == ChannelLife::Done { Reclaimable::Yes } else { Reclaimable::No }));
+        if state.reader_state == ReaderState::Detached && self.channel != Channel::MAIN {
+            self.keep_all(&mut state);
+            return Ok(Some(if state.life == ChannelLife::Done { Reclaimable::Yes } else { Reclaimable::No }));
         }
         Ok(Some(Reclaimable::No))
     }
 
     /// Decides the form of the HTTP response, as soon as it is known.
-    pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<PostResponse> {
-        let mut flow = self.flow();
+    pub(super) fn poll_post_response(&self, context: &mut Context<'_>) -> Poll<PostResponse> {
+        let mut state = self.state();
         // A JSON body holds one response only, so messages from before the fault are dropped.
-        let wrecked = |frame: &Frame| frame.kind == FrameKind::TransportFault;
-        let at = if self.terms.answers == ResponseMode::Json { flow.queue.iter().position(wrecked) } else { Some(0) };
-        if let Some(misdeed) = at.and_then(|at| flow.queue.get_mut(at)?.misdeed.take()) {
-            let position = flow.position;
-            let wreck = self.faulty_post_body(position, *misdeed);
-            return Poll::Ready(PostResponse::Wreck(Box::new(wreck), std::mem::take(&mut flow.headers)));
+        let is_fault = |frame: &Frame| frame.kind == FrameKind::TransportFault;
+        let at =
+            if self.config.answers == ResponseMode::Json { state.queue.iter().position(is_fault) } else { Some(0) };
+        if let Some(fault) = at.and_then(|at| state.queue.get_mut(at)?.fault.take()) {
+            let position = state.position;
+            let faulty = self.faulty_post_body(position, *fault);
+            return Poll::Ready(PostResponse::Faulty(Box::new(faulty), std::mem::take(&mut state.headers)));
         }
         let code =
-            flow.queue.iter().find_map(|frame| if let FrameKind::Answer { code } = frame.kind { code } else { None });
-        let status = status_of(self.terms.era, code);
-        let aside =
+            state.queue.iter().find_map(|frame| if let FrameKind::Answer { code } = frame.kind { code } else { None });
+        let status = status_of(self.config.era, code);
+        let is_related =
             |frame: &Frame| matches!(frame.kind, FrameKind::Other | FrameKind::Noise | FrameKind::TransportFault);
-        let only_answers = !flow.queue.iter().any(aside);
-        let streams = match self.terms.answers {
+        let only_answers = !state.queue.iter().any(is_related);
+        let streams = match self.config.answers {
             ResponseMode::Json => false,
             // Responses to a large batch are streamed instead of being collected until the last one.
             ResponseMode::Auto => {
-                let is_much = flow.life == ChannelLife::Open && flow.bytes >= self.terms.queue_bytes;
-                !only_answers || flow.cut.is_some() || is_much
+                let is_much = state.life == ChannelLife::Open && state.bytes >= self.config.queue_bytes;
+                !only_answers || state.cut.is_some() || is_much
             }
             // An error with its own HTTP status needs it in the head, so the head waits for the first message.
             ResponseMode::Events => {
-                let raw = flow.queue.iter().any(|frame| frame.kind == FrameKind::Raw);
-                let first_is_seen = !flow.queue.is_empty() && status == StatusCode::OK && !raw;
-                self.terms.era == Era::Legacy || first_is_seen || flow.cut.is_some()
+                let raw = state.queue.iter().any(|frame| frame.kind == FrameKind::Raw);
+                let first_is_seen = !state.queue.is_empty() && status == StatusCode::OK && !raw;
+                self.config.era == Era::Legacy || first_is_seen || state.cut.is_some()
             }
         };
         if streams {
-            return Poll::Ready(PostResponse::Events(std::mem::take(&mut flow.headers)));
+            return Poll::Ready(PostResponse::Events(std::mem::take(&mut state.headers)));
         }
-        if flow.life == ChannelLife::Done {
-            let headers = std::mem::take(&mut flow.headers);
-            return Poll::Ready(PostResponse::Whole(flow.take_all().into(), status, headers));
+        if state.life == ChannelLife::Done {
+            let headers = std::mem::take(&mut state.headers);
+            return Poll::Ready(PostResponse::Whole(state.take_all().into(), status, headers));
         }
-        if flow.life == ChannelLife::Ended || flow.cut.is_some() {
+        if state.life == ChannelLife::Ended || state.cut.is_some() {
             return Poll::Ready(PostResponse::Ended);
         }
-        flow.waker = Some(context.waker().clone());
+        state.waker = Some(context.waker().clone());
         Poll::Pending
     }
 
     /// Takes the headers for the head, if it must be written before the first message.
     pub(super) fn take_headers(&self) -> HeaderMap {
-        std::mem::take(&mut self.flow().headers)
+        std::mem::take(&mut self.state().headers)
     }
 
     /// Attaches the stream of the POST itself.
     pub(super) fn attach(&self) -> u64 {
-        self.flow().attach()
+        self.state().attach()
     }
 
     /// Attaches a GET stream, unless another one is attached.
-    pub(super) fn attach_standing(&self) -> Option<u64> {
-        let mut flow = self.flow();
-        let busy = matches!(flow.stage, ReaderState::Attached { .. }) && flow.cut.is_none();
-        (!busy).then(|| flow.attach())
+    pub(super) fn attach_get_stream(&self) -> Option<u64> {
+        let mut state = self.state();
+        let busy = matches!(state.reader_state, ReaderState::Attached { .. }) && state.cut.is_none();
+        (!busy).then(|| state.attach())
     }
 
     /// Returns the position of the last message that a stream took.
     pub(super) fn written(&self) -> u64 {
-        let flow = self.flow();
-        flow.queue.iter().find(|frame| frame.kind.is_message()).map_or(flow.position, |frame| frame.position - 1)
+        let state = self.state();
+        state.queue.iter().find(|frame| frame.kind.is_message()).map_or(state.position, |frame| frame.position - 1)
     }
 
     /// Attaches a stream that resumes after an event; `None` if a later event is no longer kept.
@@ -257,25 +267,25 @@ impl ChannelWriter {
     /// The new stream replaces an attached one. A client that sends the id of its last event has lost the old stream,
     /// even if the server has not noticed yet.
     pub(super) fn resume(&self, last: EventId) -> Option<ResumedStream> {
-        let mut flow = self.flow();
+        let mut state = self.state();
         let missed = self.history().map(|history| history.after(last)).unwrap_or_default();
         let next =
-            flow.queue.iter().find(|frame| frame.kind.is_message()).map_or(flow.position + 1, |frame| frame.position);
+            state.queue.iter().find(|frame| frame.kind.is_message()).map_or(state.position + 1, |frame| frame.position);
         let first = missed.first().map_or(next, |(id, _)| id.position);
-        (last.position.checked_add(1) == Some(first)).then(|| ResumedStream { missed, reader: flow.attach() })
+        (last.position.checked_add(1) == Some(first)).then(|| ResumedStream { missed, reader: state.attach() })
     }
 
     /// Polls the next event for a stream; `None` at its end.
     pub(super) fn poll_event(&self, reader: u64, context: &mut Context<'_>) -> Poll<Option<StreamItem>> {
-        let mut flow = self.flow();
-        if flow.stage != (ReaderState::Attached { reader }) {
+        let mut state = self.state();
+        if state.reader_state != (ReaderState::Attached { reader }) {
             return Poll::Ready(None);
         }
-        let before_cut = |frame: &Frame| flow.cut.is_none_or(|cut| frame.position <= cut);
-        if flow.queue.front().is_some_and(before_cut) {
-            let frame = flow.take().expect("its front was just there");
-            let next = match (frame.kind, self.keep(&frame), frame.misdeed) {
-                (_, _, Some(misdeed)) => StreamItem::Wreck(Box::new(self.faulty_stream_body(frame.position, *misdeed))),
+        let before_cut = |frame: &Frame| state.cut.is_none_or(|cut| frame.position <= cut);
+        if state.queue.front().is_some_and(before_cut) {
+            let frame = state.take().expect("its front was just there");
+            let next = match (frame.kind, self.keep(&frame), frame.fault) {
+                (_, _, Some(fault)) => StreamItem::Faulty(Box::new(self.faulty_stream_body(frame.position, *fault))),
                 (FrameKind::Raw | FrameKind::Noise | FrameKind::TransportFault, _, None) => {
                     StreamItem::Event(frame.bytes)
                 }
@@ -283,83 +293,83 @@ impl ChannelWriter {
                     StreamItem::Event(event_stream::message(id, frame.bytes))
                 }
             };
-            drop(flow);
+            drop(state);
             self.room.notify_waiters();
             return Poll::Ready(Some(next));
         }
-        if flow.cut.is_some() || flow.life != ChannelLife::Open {
+        if state.cut.is_some() || state.life != ChannelLife::Open {
             return Poll::Ready(None);
         }
-        flow.waker = Some(context.waker().clone());
+        state.waker = Some(context.waker().clone());
         Poll::Pending
     }
 
     /// Closes the channel, because the client cancelled the POST before its response.
     pub(super) fn abandon(&self) -> DetachOutcome {
-        let mut flow = self.flow();
-        let left = if flow.life == ChannelLife::Open { DetachOutcome::Unfinished } else { DetachOutcome::Finished };
-        flow.life = ChannelLife::Ended;
-        drop(flow);
+        let mut state = self.state();
+        let left = if state.life == ChannelLife::Open { DetachOutcome::Unfinished } else { DetachOutcome::Finished };
+        state.life = ChannelLife::Ended;
+        drop(state);
         self.room.notify_waiters();
         left
     }
 
     /// Detaches a stream, at its end or before.
     pub(super) fn leave(&self, reader: u64) -> DetachOutcome {
-        let mut flow = self.flow();
-        if flow.stage != (ReaderState::Attached { reader }) {
+        let mut state = self.state();
+        if state.reader_state != (ReaderState::Attached { reader }) {
             return DetachOutcome::Superseded;
         }
-        flow.stage = ReaderState::Detached;
-        flow.cut = None;
-        flow.waker = None;
-        let left = match flow.life {
+        state.reader_state = ReaderState::Detached;
+        state.cut = None;
+        state.waker = None;
+        let left = match state.life {
             ChannelLife::Open => DetachOutcome::Unfinished,
             ChannelLife::Done | ChannelLife::Ended => DetachOutcome::Finished,
         };
         if self.channel != Channel::MAIN || left == DetachOutcome::Finished {
-            self.keep_all(&mut flow);
+            self.keep_all(&mut state);
         }
-        drop(flow);
+        drop(state);
         self.room.notify_waiters();
         left
     }
 
     /// Ends the stream after the queued messages. Later messages wait for a client that resumes.
     pub(super) fn close_stream(&self, retry: Option<Duration>) {
-        let mut flow = self.flow();
-        if flow.stage != ReaderState::Detached && flow.life == ChannelLife::Open {
-            if let Some(retry) = retry.filter(|_| self.terms.answers != ResponseMode::Json) {
-                let (position, bytes) = (flow.position, event_stream::retry(retry));
-                flow.put(Frame { position, kind: FrameKind::Noise, bytes, misdeed: None });
+        let mut state = self.state();
+        if state.reader_state != ReaderState::Detached && state.life == ChannelLife::Open {
+            if let Some(retry) = retry.filter(|_| self.config.answers != ResponseMode::Json) {
+                let (position, bytes) = (state.position, event_stream::retry(retry));
+                state.put(Frame { position, kind: FrameKind::Noise, bytes, fault: None });
             }
-            flow.cut = Some(flow.position);
+            state.cut = Some(state.position);
         }
-        flow.wake();
-        drop(flow);
+        state.wake();
+        drop(state);
         self.room.notify_waiters();
     }
 
     /// Ends the channel after the queued messages.
     pub(super) fn end(&self) {
-        let mut flow = self.flow();
-        if flow.life == ChannelLife::Open {
-            flow.life = ChannelLife::Ended;
+        let mut state = self.state();
+        if state.life == ChannelLife::Open {
+            state.life = ChannelLife::Ended;
         }
-        flow.wake();
-        drop(flow);
+        state.wake();
+        drop(state);
         self.room.notify_waiters();
     }
 
     fn history(&self) -> Option<MutexGuard<'_, History>> {
-        let history = self.terms.history.as_ref()?;
+        let history = self.config.history.as_ref()?;
         Some(history.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     pub(super) fn keep(&self, frame: &Frame) -> Option<EventId> {
         let id = EventId { channel: self.channel, position: frame.position };
         let mut history = self.history()?;
-        if let Some(TransportFault::CutStream(answer)) = frame.misdeed.as_deref() {
+        if let Some(TransportFault::CutStream(answer)) = frame.fault.as_deref() {
             history.keep(id, answer.clone());
         }
         if frame.kind.is_message() {
@@ -368,18 +378,18 @@ impl ChannelWriter {
         Some(id)
     }
 
-    pub(super) fn keep_all(&self, flow: &mut ChannelState) {
-        for frame in flow.take_all() {
+    pub(super) fn keep_all(&self, state: &mut ChannelState) {
+        for frame in state.take_all() {
             self.keep(&frame);
         }
     }
 }
 
 /// Builds the error that replaces a response too large for the JSON body.
-fn refused_in_json(answer: &Message) -> Bytes {
+fn too_large_error(answer: &Message) -> Bytes {
     let id = answer.as_response().and_then(|response| response.id.clone());
     let why =
-        format!("the answers are longer than {MESSAGE_LIMIT} bytes; a client that accepts events gets all of them");
+        format!("the responses are longer than {MESSAGE_LIMIT} bytes; a client that accepts events gets all of them");
     Message::error(id, &ErrorReply::new(code::INTERNAL_ERROR, why)).raw().clone()
 }
 
@@ -387,8 +397,8 @@ fn refused_in_json(answer: &Message) -> Bytes {
 #[derive(Debug)]
 pub(super) struct ChannelState {
     pub(super) life: ChannelLife,
-    pub(super) stage: ReaderState,
-    pub(super) unanswered: PendingRequests,
+    pub(super) reader_state: ReaderState,
+    pub(super) pending: PendingRequests,
     pub(super) queue: VecDeque<Frame>,
     /// The length of the queue in bytes.
     bytes: usize,
@@ -431,7 +441,7 @@ pub(super) enum PostResponse {
     /// None, because the channel was closed.
     Ended,
     /// An injected fault.
-    Wreck(Box<FaultyBody>, HeaderMap),
+    Faulty(Box<FaultyBody>, HeaderMap),
 }
 
 /// The next item of a stream.
@@ -440,7 +450,7 @@ pub(super) enum StreamItem {
     /// An event as written to the wire.
     Event(Bytes),
     /// An injected fault.
-    Wreck(Box<FaultyBody>),
+    Faulty(Box<FaultyBody>),
 }
 
 /// The state of a channel after its stream was detached.
@@ -498,17 +508,17 @@ impl ChannelState {
     pub(super) fn attach(&mut self) -> u64 {
         self.readers += 1;
         // The cut was meant for the previous stream. A stream that attaches in `Waiting` is that stream.
-        if self.stage != ReaderState::Waiting {
+        if self.reader_state != ReaderState::Waiting {
             self.cut = None;
         }
-        self.stage = ReaderState::Attached { reader: self.readers };
+        self.reader_state = ReaderState::Attached { reader: self.readers };
         self.wake();
         self.readers
     }
 
     /// True if a client is attached that reads further messages.
     pub(super) fn has_reader(&self) -> bool {
-        self.stage != ReaderState::Detached && self.cut.is_none()
+        self.reader_state != ReaderState::Detached && self.cut.is_none()
     }
 }
 
@@ -587,12 +597,12 @@ mod tests {
     use super::*;
     use crate::http::server::event_stream::HistoryTotal;
 
-    fn unanswered() -> PendingRequests {
+    fn pending_requests() -> PendingRequests {
         PendingRequests::new(vec![1.into(), "1".into()])
     }
 
     #[test]
-    fn only_the_answer_to_an_open_request_is_an_answer() {
+    fn only_the_response_to_a_pending_request_counts_as_its_response() {
         let table = [
             (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, FrameKind::Answer { code: None }, 1),
             (r#"{"jsonrpc":"2.0","id":"1","error":{"code":-5,"message":""}}"#, FrameKind::Answer { code: Some(-5) }, 1),
@@ -608,26 +618,26 @@ mod tests {
             (r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]"#, FrameKind::Other, 1),
         ];
         for (text, kind, left) in table {
-            let mut unanswered = unanswered();
+            let mut pending = pending_requests();
             let message = Message::parse(text);
-            assert_eq!(unanswered.kind(&message), kind, "{text}");
-            unanswered.remove_answered(&message);
-            assert_eq!(unanswered.0.values().sum::<usize>(), left, "{text}");
+            assert_eq!(pending.kind(&message), kind, "{text}");
+            pending.remove_answered(&message);
+            assert_eq!(pending.0.values().sum::<usize>(), left, "{text}");
         }
     }
 
     #[test]
-    fn a_request_that_a_batch_repeats_has_as_many_answers() {
-        let mut unanswered = PendingRequests::new(vec![1.into(), 1.into()]);
+    fn an_id_that_a_batch_repeats_needs_as_many_responses() {
+        let mut pending = PendingRequests::new(vec![1.into(), 1.into()]);
         let message = Message::parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-        unanswered.remove_answered(&message);
-        assert!(!unanswered.is_empty());
-        unanswered.remove_answered(&message);
-        assert!(unanswered.is_empty());
+        pending.remove_answered(&message);
+        assert!(!pending.is_empty());
+        pending.remove_answered(&message);
+        assert!(pending.is_empty());
     }
 
     #[tokio::test]
-    async fn a_post_is_woken_by_the_first_and_the_last_of_its_answers() {
+    async fn a_post_is_woken_by_its_first_and_its_last_response() {
         struct Wakes(AtomicUsize);
         impl Wake for Wakes {
             fn wake(self: Arc<Self>) {
@@ -635,21 +645,21 @@ mod tests {
             }
         }
         let ids = (1..=100).map(RequestId::Number).collect();
-        let outlet = ChannelWriter::of_post(Channel(1), ids, terms(ResponseMode::Auto, None));
+        let writer = ChannelWriter::for_post(Channel(1), ids, config(ResponseMode::Auto, None));
         let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
         let waker = Waker::from(wakes.clone());
         let mut context = Context::from_waker(&waker);
         for id in 1..=100 {
-            assert!(outlet.poll_first(&mut context).is_pending());
-            outlet.send(&result(id, 10), HeaderMap::new()).await.unwrap();
+            assert!(writer.poll_post_response(&mut context).is_pending());
+            writer.send(&result(id, 10), HeaderMap::new()).await.unwrap();
         }
-        let Poll::Ready(PostResponse::Whole(frames, ..)) = outlet.poll_first(&mut context) else {
+        let Poll::Ready(PostResponse::Whole(frames, ..)) = writer.poll_post_response(&mut context) else {
             panic!("not answered")
         };
         assert_eq!((frames.len(), wakes.0.load(Ordering::Relaxed)), (100, 2));
     }
 
-    fn terms(answers: ResponseMode, history: Option<Arc<Mutex<History>>>) -> ChannelConfig {
+    fn config(answers: ResponseMode, history: Option<Arc<Mutex<History>>>) -> ChannelConfig {
         ChannelConfig { era: Era::Legacy, answers, history, queue: 10, queue_bytes: 10_000 }
     }
 
@@ -661,14 +671,14 @@ mod tests {
     #[tokio::test]
     async fn an_event_that_is_read_wakes_one_sender() {
         const SENDERS: usize = 200;
-        let outlet = Arc::new(ChannelWriter::for_get_stream(terms(ResponseMode::Events, None)));
-        let (reader, polls) = (outlet.attach(), Arc::new(AtomicUsize::new(0)));
+        let writer = Arc::new(ChannelWriter::for_get_stream(config(ResponseMode::Events, None)));
+        let (reader, polls) = (writer.attach(), Arc::new(AtomicUsize::new(0)));
         let mut senders = tokio::task::JoinSet::new();
         for _ in 0..SENDERS {
-            let (outlet, polls) = (outlet.clone(), polls.clone());
+            let (writer, polls) = (writer.clone(), polls.clone());
             senders.spawn(async move {
                 let message = result(1, 10);
-                let mut sending = std::pin::pin!(outlet.send(&message, HeaderMap::new()));
+                let mut sending = std::pin::pin!(writer.send(&message, HeaderMap::new()));
                 std::future::poll_fn(|context| {
                     polls.fetch_add(1, Ordering::Relaxed);
                     sending.as_mut().poll(context)
@@ -677,7 +687,7 @@ mod tests {
             });
         }
         for _ in 0..SENDERS {
-            let event = std::future::poll_fn(|context| outlet.poll_event(reader, context)).await;
+            let event = std::future::poll_fn(|context| writer.poll_event(reader, context)).await;
             assert!(matches!(event, Some(StreamItem::Event(_))));
             tokio::task::yield_now().await;
         }
@@ -689,31 +699,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_channel_that_lost_its_stream_keeps_its_messages_in_the_history_alone() {
+    async fn a_channel_without_a_stream_keeps_messages_only_in_the_history() {
         let history = History::new(4, 1000, Arc::new(HistoryTotal::new(1000)));
         let history = Arc::new(Mutex::new(history));
-        let outlet =
-            ChannelWriter::of_post(Channel(1), vec![1.into()], terms(ResponseMode::Events, Some(history.clone())));
-        let reader = outlet.attach();
-        assert_eq!(outlet.leave(reader), DetachOutcome::Unfinished);
+        let writer =
+            ChannelWriter::for_post(Channel(1), vec![1.into()], config(ResponseMode::Events, Some(history.clone())));
+        let reader = writer.attach();
+        assert_eq!(writer.leave(reader), DetachOutcome::Unfinished);
         for id in 100..200 {
-            outlet.send(&result(id, 10), HeaderMap::new()).await.unwrap();
+            writer.send(&result(id, 10), HeaderMap::new()).await.unwrap();
         }
-        assert_eq!(outlet.flow().queue.len(), 0);
+        assert_eq!(writer.state().queue.len(), 0);
         let last = |position| EventId { channel: Channel(1), position };
         assert_eq!(history.lock().unwrap().after(last(0)).len(), 4);
-        assert!(outlet.resume(last(95)).is_none(), "position 96 is no longer kept");
-        assert_eq!(outlet.resume(last(97)).unwrap().missed.len(), 3);
+        assert!(writer.resume(last(95)).is_none(), "position 96 is no longer kept");
+        assert_eq!(writer.resume(last(97)).unwrap().missed.len(), 3);
     }
 
     #[tokio::test]
-    async fn a_body_of_json_has_a_limit_and_every_request_its_answer() {
-        let outlet = ChannelWriter::of_post(Channel(1), vec![1.into(), 2.into()], terms(ResponseMode::Json, None));
+    async fn a_response_too_large_for_the_json_body_becomes_an_error() {
+        let writer = ChannelWriter::for_post(Channel(1), vec![1.into(), 2.into()], config(ResponseMode::Json, None));
         for id in [1, 2] {
-            outlet.send(&result(id, MESSAGE_LIMIT * 3 / 4), HeaderMap::new()).await.unwrap();
+            writer.send(&result(id, MESSAGE_LIMIT * 3 / 4), HeaderMap::new()).await.unwrap();
         }
         let mut context = Context::from_waker(Waker::noop());
-        let Poll::Ready(PostResponse::Whole(frames, ..)) = outlet.poll_first(&mut context) else {
+        let Poll::Ready(PostResponse::Whole(frames, ..)) = writer.poll_post_response(&mut context) else {
             panic!("not answered")
         };
         let second = Message::parse(frames[1].bytes.clone());
@@ -723,11 +733,11 @@ mod tests {
     }
 
     #[test]
-    fn an_error_about_nobody_answers_the_only_request() {
-        let mut unanswered = PendingRequests::new(vec![1.into()]);
+    fn an_error_without_an_id_answers_the_only_pending_request() {
+        let mut pending = PendingRequests::new(vec![1.into()]);
         let message = Message::parse(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}}"#);
-        assert_eq!(unanswered.kind(&message), FrameKind::Answer { code: Some(-32700) });
-        unanswered.remove_answered(&message);
-        assert!(unanswered.is_empty());
+        assert_eq!(pending.kind(&message), FrameKind::Answer { code: Some(-32700) });
+        pending.remove_answered(&message);
+        assert!(pending.is_empty());
     }
 }

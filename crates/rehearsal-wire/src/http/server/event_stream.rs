@@ -21,7 +21,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use super::channel_writer::{ChannelWriter, StreamItem};
 use super::fault::{AbortConnection, BodyChunk, FaultyBody};
-use super::refusal::HttpReply;
+use super::rejection::HttpReply;
 use super::session::{ActivityGuard, HttpSession};
 use crate::http::sse;
 use crate::http::sse::SseEvent;
@@ -33,7 +33,7 @@ pub(super) struct EventStream {
     first: VecDeque<Bytes>,
     source: Option<Source>,
     /// The injected fault, which replaces everything else.
-    wreck: Option<Box<FaultyBody>>,
+    faulty: Option<Box<FaultyBody>>,
     keep_alive: Interval,
     _busy: ActivityGuard,
     _permit: OwnedSemaphorePermit,
@@ -41,13 +41,13 @@ pub(super) struct EventStream {
 
 #[derive(Debug)]
 struct Source {
-    outlet: Arc<ChannelWriter>,
+    writer: Arc<ChannelWriter>,
     reader: u64,
 }
 
 impl EventStream {
     /// Builds a stream of the given events.
-    pub(super) fn of(
+    pub(super) fn new(
         session: Arc<HttpSession>,
         first: impl IntoIterator<Item = Bytes>,
         keep_alive: Duration,
@@ -57,23 +57,23 @@ impl EventStream {
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let _busy = ActivityGuard::new(&session);
         let first = first.into_iter().collect();
-        EventStream { session, first, source: None, wreck: None, keep_alive, _busy, _permit: permit }
+        EventStream { session, first, source: None, faulty: None, keep_alive, _busy, _permit: permit }
     }
 
     /// Continues with the events of a channel for this reader.
-    pub(super) fn then(mut self, outlet: Arc<ChannelWriter>, reader: u64) -> EventStream {
-        self.source = Some(Source { outlet, reader });
+    pub(super) fn then(mut self, writer: Arc<ChannelWriter>, reader: u64) -> EventStream {
+        self.source = Some(Source { writer, reader });
         self
     }
 
     /// Replaces the stream by an injected fault.
-    pub(super) fn wrecked(mut self, wreck: Box<FaultyBody>) -> EventStream {
-        self.wreck = Some(wreck);
+    pub(super) fn with_fault(mut self, faulty: Box<FaultyBody>) -> EventStream {
+        self.faulty = Some(faulty);
         self
     }
 
     /// Builds the HTTP response.
-    pub(super) fn answer(self, headers: HeaderMap) -> HttpReply {
+    pub(super) fn into_reply(self, headers: HeaderMap) -> HttpReply {
         let mut answer = Response::new(Either::Right(self));
         let head = answer.headers_mut();
         head.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -94,17 +94,17 @@ impl Body for EventStream {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<body::Frame<Bytes>, AbortConnection>>> {
         let this = self.get_mut();
-        if let Some(wreck) = &mut this.wreck {
-            match ready!(wreck.poll(context)) {
+        if let Some(faulty) = &mut this.faulty {
+            match ready!(faulty.poll(context)) {
                 BodyChunk::Bytes(bytes) => return Poll::Ready(Some(Ok(body::Frame::data(bytes)))),
                 BodyChunk::Over => return Poll::Ready(None),
                 BodyChunk::Broken => return Poll::Ready(Some(Err(AbortConnection))),
-                BodyChunk::Continue => this.wreck = None,
+                BodyChunk::Continue => this.faulty = None,
             }
         }
         let next = match (this.first.pop_front(), &this.source) {
             (Some(event), _) => Poll::Ready(Some(StreamItem::Event(event))),
-            (None, Some(source)) => source.outlet.poll_event(source.reader, context),
+            (None, Some(source)) => source.writer.poll_event(source.reader, context),
             (None, None) => Poll::Ready(None),
         };
         match next {
@@ -112,8 +112,8 @@ impl Body for EventStream {
                 this.keep_alive.reset();
                 Poll::Ready(Some(Ok(body::Frame::data(event))))
             }
-            Poll::Ready(Some(StreamItem::Wreck(wreck))) => {
-                this.wreck = Some(wreck);
+            Poll::Ready(Some(StreamItem::Faulty(faulty))) => {
+                this.faulty = Some(faulty);
                 Pin::new(this).poll_frame(context)
             }
             Poll::Ready(None) => Poll::Ready(None),
@@ -125,7 +125,7 @@ impl Body for EventStream {
 impl Drop for EventStream {
     fn drop(&mut self) {
         if let Some(source) = &self.source {
-            self.session.left(&source.outlet, source.reader);
+            self.session.stream_ended(&source.writer, source.reader);
         }
     }
 }
@@ -140,7 +140,7 @@ pub(super) struct Frame {
     /// The message, or the bytes to write unchanged.
     pub(super) bytes: Bytes,
     /// The fault to inject here.
-    pub(super) misdeed: Option<Box<TransportFault>>,
+    pub(super) fault: Option<Box<TransportFault>>,
 }
 
 /// The kind of a frame.
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_id_that_we_did_not_write_is_not_ours() {
+    fn a_foreign_event_id_is_refused() {
         let id = EventId { channel: Channel(12), position: 345 };
         assert_eq!(id.to_string().parse(), Ok(id));
         for text in ["", "1", "-", "1-", "-1", "a-b", "1-2-3", "99999999999999999999-1"] {
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_later_events_of_the_same_stream_come_back() {
+    fn the_history_returns_later_events_of_the_same_stream() {
         let mut history = History::new(10, 1000, total(1000));
         for (channel, position) in [(1, 1), (2, 1), (1, 2), (1, 3)] {
             history.keep(EventId { channel: Channel(channel), position }, Bytes::from_static(b"{}"));
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn the_histories_of_all_sessions_share_one_bound() {
+    fn the_histories_of_all_sessions_share_one_limit() {
         let total = total(10);
         let id = |position| EventId { channel: Channel(1), position };
         let mut first = History::new(10, 1000, total.clone());
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_events_make_room() {
+    fn the_history_drops_its_oldest_events() {
         let mut by_count = History::new(2, 1000, total(1000));
         let mut by_bytes = History::new(10, 4, total(1000));
         for position in 1..=5 {

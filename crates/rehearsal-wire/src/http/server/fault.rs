@@ -29,11 +29,11 @@ const FLOOD_CHUNK: usize = 32 * 1024;
 
 impl ChannelWriter {
     /// Carries out a fault. Noise precedes the response; any other fault replaces it.
-    pub(super) async fn inject_fault(&self, misdeed: TransportFault) -> Result<Reclaimable, SendError> {
-        match misdeed {
+    pub(super) async fn inject_fault(&self, fault: TransportFault) -> Result<Reclaimable, SendError> {
+        match fault {
             TransportFault::Noise(lines) => {
                 for line in lines {
-                    self.noise(&match self.speaks_events() {
+                    self.noise(&match self.sends_events() {
                         true => event_stream::message(None, Bytes::from(line)),
                         false => Bytes::from(line + "\n"),
                     })
@@ -44,11 +44,11 @@ impl ChannelWriter {
             // The client does not read our stderr here. Comments, or spaces before JSON, are also bytes that it must
             // read and discard.
             TransportFault::Flood(mut bytes) => {
-                let wave = if self.speaks_events() { comments() } else { Bytes::from_static(&[b' '; FLOOD_CHUNK]) };
+                let wave = if self.sends_events() { comments() } else { Bytes::from_static(&[b' '; FLOOD_CHUNK]) };
                 while bytes > 0 {
                     let length = wave.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
                     // A truncated comment would merge with the event after it.
-                    let wave = if self.speaks_events() { wave.clone() } else { wave.slice(..length) };
+                    let wave = if self.sends_events() { wave.clone() } else { wave.slice(..length) };
                     self.noise(&wave).await?;
                     bytes -= length as u64;
                 }
@@ -58,27 +58,27 @@ impl ChannelWriter {
         }
     }
 
-    fn speaks_events(&self) -> bool {
-        self.terms.answers != ResponseMode::Json || self.flow().stage != ReaderState::Waiting
+    fn sends_events(&self) -> bool {
+        self.config.answers != ResponseMode::Json || self.state().reader_state != ReaderState::Waiting
     }
 
     /// Queues a fault that replaces the response.
-    fn replace(&self, misdeed: TransportFault) -> Result<Reclaimable, SendError> {
-        let mut flow = self.flow();
-        if flow.life != ChannelLife::Open {
+    fn replace(&self, fault: TransportFault) -> Result<Reclaimable, SendError> {
+        let mut state = self.state();
+        if state.life != ChannelLife::Open {
             return Err(SendError::NoChannel);
         }
         // A response that is kept for resumption has a position among the messages.
-        flow.position += u64::from(matches!(misdeed, TransportFault::CutStream(_)));
-        let position = flow.position;
-        let misdeed = Some(Box::new(misdeed));
-        flow.put(Frame { position, kind: FrameKind::TransportFault, bytes: Bytes::new(), misdeed });
+        state.position += u64::from(matches!(fault, TransportFault::CutStream(_)));
+        let position = state.position;
+        let fault = Some(Box::new(fault));
+        state.put(Frame { position, kind: FrameKind::TransportFault, bytes: Bytes::new(), fault });
         if self.channel != Channel::MAIN {
-            flow.life = ChannelLife::Done;
+            state.life = ChannelLife::Done;
         }
-        flow.wake();
-        if flow.life == ChannelLife::Done && flow.stage == ReaderState::Detached {
-            self.keep_all(&mut flow);
+        state.wake();
+        if state.life == ChannelLife::Done && state.reader_state == ReaderState::Detached {
+            self.keep_all(&mut state);
             return Ok(Reclaimable::Yes);
         }
         Ok(Reclaimable::No)
@@ -86,12 +86,12 @@ impl ChannelWriter {
 
     /// Keeps a response for a client that resumes, and returns whether that is possible.
     fn keep_for_resume(&self, position: u64, answer: &Bytes) -> bool {
-        self.keep(&Frame { position, kind: FrameKind::Other, bytes: answer.clone(), misdeed: None }).is_some()
+        self.keep(&Frame { position, kind: FrameKind::Other, bytes: answer.clone(), fault: None }).is_some()
     }
 
     /// Builds a fault as the whole HTTP response to a POST.
-    pub(super) fn faulty_post_body(&self, position: u64, misdeed: TransportFault) -> FaultyBody {
-        let events = self.terms.answers == ResponseMode::Events;
+    pub(super) fn faulty_post_body(&self, position: u64, fault: TransportFault) -> FaultyBody {
+        let events = self.config.answers == ResponseMode::Events;
         let json = |answer: Bytes, end| FaultyBody::new(FaultyHead::Json { length: answer.len() }, [answer], end);
         let whole = |answer: Bytes, end| match events {
             true => FaultyBody::new(FaultyHead::Events, [event_stream::message(None, answer)], end),
@@ -101,9 +101,9 @@ impl ChannelWriter {
             true => FaultyBody::new(FaultyHead::Events, [first_half(&event_stream::message(None, answer))], end),
             false => FaultyBody::new(FaultyHead::Json { length: answer.len() }, [first_half(&answer)], end),
         };
-        match misdeed {
+        match fault {
             TransportFault::RawAnswers(mut answers) if answers.len() == 1 => whole(answers.remove(0), BodyEnd::Proper),
-            TransportFault::RawAnswers(answers) if self.terms.answers == ResponseMode::Json => {
+            TransportFault::RawAnswers(answers) if self.config.answers == ResponseMode::Json => {
                 json(Bytes::from(answers.join(&b'\n')), BodyEnd::Proper)
             }
             TransportFault::RawAnswers(answers) => FaultyBody::new(
@@ -117,9 +117,11 @@ impl ChannelWriter {
             }
             TransportFault::Disconnect { answer, at: DisconnectAt::During } => part(answer, BodyEnd::Broken),
             TransportFault::Disconnect { answer, at: DisconnectAt::After } => whole(answer, BodyEnd::Closed),
-            TransportFault::SlowWrite { answer, piece, pause } => whole(answer, BodyEnd::Proper).dripping(piece, pause),
-            TransportFault::HttpStatus(refused) => refusal(refused, self.terms.history.is_some()),
-            TransportFault::CutStream(answer) if self.terms.answers == ResponseMode::Json => {
+            TransportFault::SlowWrite { answer, piece, pause } => {
+                whole(answer, BodyEnd::Proper).in_pieces(piece, pause)
+            }
+            TransportFault::HttpStatus(refused) => refusal(refused, self.config.history.is_some()),
+            TransportFault::CutStream(answer) if self.config.answers == ResponseMode::Json => {
                 part(answer, BodyEnd::Broken)
             }
             TransportFault::CutStream(answer) => {
@@ -132,19 +134,19 @@ impl ChannelWriter {
                 FaultyBody::new(FaultyHead::Other { status: StatusCode::OK, headers }, [answer], BodyEnd::Proper)
             }
             TransportFault::Noise(_) | TransportFault::Flood(_) => {
-                unreachable!("noise has no place in the place of the answer")
+                unreachable!("noise never replaces a response")
             }
         }
     }
 
     /// Builds a fault within a stream.
-    pub(super) fn faulty_stream_body(&self, position: u64, misdeed: TransportFault) -> FaultyBody {
+    pub(super) fn faulty_stream_body(&self, position: u64, fault: TransportFault) -> FaultyBody {
         let usual = if self.channel == Channel::MAIN { BodyEnd::Continue } else { BodyEnd::Proper };
         // As over a pipe, the next message on the main channel follows the partial one directly.
         let silence = if self.channel == Channel::MAIN { BodyEnd::Continue } else { BodyEnd::Stall };
         let stream = |pieces: Vec<Bytes>, end| FaultyBody::new(FaultyHead::Events, pieces, end);
         let event = |answer: Bytes| event_stream::message(None, answer);
-        match misdeed {
+        match fault {
             TransportFault::RawAnswers(answers) => stream(answers.into_iter().map(event).collect(), usual),
             TransportFault::Truncate(answer) => stream(vec![first_half(&event(answer))], silence),
             TransportFault::Disconnect { at: DisconnectAt::Before, .. } => stream(Vec::new(), BodyEnd::Broken),
@@ -155,19 +157,19 @@ impl ChannelWriter {
                 stream(vec![event(answer)], BodyEnd::Broken)
             }
             TransportFault::SlowWrite { answer, piece, pause } => {
-                stream(vec![event(answer)], usual).dripping(piece, pause)
+                stream(vec![event(answer)], usual).in_pieces(piece, pause)
             }
             TransportFault::HttpStatus(refused) => stream(vec![event(refused.fallback_error)], usual),
             TransportFault::CutStream(answer) => {
                 let id = EventId { channel: self.channel, position: position.saturating_sub(1) };
                 let part = stream(vec![first_half(&event(answer))], BodyEnd::Broken);
-                if self.terms.history.is_some() { part.after(event_stream::id_only_event(id)) } else { part }
+                if self.config.history.is_some() { part.with_first(event_stream::id_only_event(id)) } else { part }
             }
             TransportFault::ContentType { answer, content_type } => {
                 stream(vec![event_stream::named(&content_type, answer)], usual)
             }
             TransportFault::Noise(_) | TransportFault::Flood(_) => {
-                unreachable!("noise has no place in the place of the answer")
+                unreachable!("noise never replaces a response")
             }
         }
     }
@@ -203,7 +205,7 @@ pub(super) fn status(refused: HttpRefusal, in_session: bool) -> (StatusCode, Hea
 fn comments() -> Bytes {
     let mut comments = BytesMut::with_capacity(FLOOD_CHUNK);
     while comments.len() < FLOOD_CHUNK {
-        comments.put_slice(b": nobody needs to know this, and there is more of it\n\n");
+        comments.put_slice(b": this line is only a flood, and there is more of it\n\n");
     }
     comments.freeze()
 }
@@ -291,7 +293,7 @@ impl FaultyBody {
     }
 
     /// Splits the bytes into pieces of this size, with a pause between them.
-    pub(super) fn dripping(mut self, piece: usize, pause: Duration) -> FaultyBody {
+    pub(super) fn in_pieces(mut self, piece: usize, pause: Duration) -> FaultyBody {
         let mut whole: Bytes = self.pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
         self.pieces.clear();
         while !whole.is_empty() {
@@ -302,7 +304,7 @@ impl FaultyBody {
     }
 
     /// Adds a piece at the front.
-    pub(super) fn after(mut self, first: Bytes) -> FaultyBody {
+    pub(super) fn with_first(mut self, first: Bytes) -> FaultyBody {
         self.pieces.push_front(first);
         self
     }

@@ -14,15 +14,15 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::options::HttpServerOptions;
-use super::registry::SessionRegistry;
 use super::router::route;
+use super::sessions::SessionRegistry;
 use crate::Connection;
 
 /// An MCP server over HTTP. Dropping it closes all connections at once; [`HttpServer::shutdown`] waits for active
 /// requests.
 #[derive(Debug)]
 pub struct HttpServer {
-    newcomers: mpsc::UnboundedReceiver<Connection>,
+    new_connections: mpsc::UnboundedReceiver<Connection>,
     handle: Handle,
     pub(super) registry: Arc<SessionRegistry>,
     task: JoinHandle<()>,
@@ -69,20 +69,20 @@ impl HttpServer {
         let listener = TcpListener::bind(options.address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let (path, sse_path) = (options.path.as_str().into(), options.sse_path.as_str().into());
-        let (sender, newcomers) = mpsc::unbounded_channel();
+        let (sender, new_connections) = mpsc::unbounded_channel();
         let registry = Arc::new(SessionRegistry::new(options, sender));
         let (stop, stopping) = watch::channel(false);
         let (stopped, is_stopped) = watch::channel(false);
         let task = tokio::spawn(serve(listener, registry.clone(), stopping, stopped));
         let handle = Handle { address, path, sse_path, stop: Arc::new(stop), stopped: is_stopped };
-        Ok(HttpServer { newcomers, handle, registry, task })
+        Ok(HttpServer { new_connections, handle, registry, task })
     }
 
     /// Waits for the next connection; `None` after a shutdown.
     pub async fn accept(&mut self) -> Option<Connection> {
         tokio::select! {
             biased;
-            connection = self.newcomers.recv() => connection,
+            connection = self.new_connections.recv() => connection,
             // The registry keeps the queue open, so only this flag reports the shutdown.
             () = wait_until_set(&mut self.handle.stopped) => None,
         }
@@ -148,7 +148,7 @@ impl Drop for HttpServer {
 
 /// Waits until the flag is set, or its sender is dropped.
 async fn wait_until_set(signal: &mut watch::Receiver<bool>) {
-    let _ = signal.wait_for(|told| *told).await;
+    let _ = signal.wait_for(|set| *set).await;
 }
 
 /// Returns an address that a client can connect to. The wildcard address is not one.
@@ -181,9 +181,9 @@ async fn serve(
         tokio::select! {
             (accepted, permit) = next => match accepted {
                 Ok((stream, _)) => {
-                    let talk = talk(stream, registry.clone(), stop.clone());
+                    let serving = serve_socket(stream, registry.clone(), stop.clone());
                     tasks.spawn(async move {
-                        talk.await;
+                        serving.await;
                         drop(permit);
                     });
                 }
@@ -208,7 +208,7 @@ async fn serve(
 }
 
 /// Serves the requests of one socket.
-async fn talk(stream: TcpStream, registry: Arc<SessionRegistry>, mut stop: watch::Receiver<bool>) {
+async fn serve_socket(stream: TcpStream, registry: Arc<SessionRegistry>, mut stop: watch::Receiver<bool>) {
     // Otherwise each chunk of a stream waits for the acknowledgement of the previous one: 40 ms each.
     let _ = stream.set_nodelay(true);
     let limits = &registry.options.limits;

@@ -14,10 +14,10 @@ use rehearsal_core::protocol::code;
 use tokio::sync::oneshot;
 
 use super::event_stream::EventStream;
-use super::post::gone;
-use super::refusal::{BAD_REQUEST, HttpReply, Rejection, whole};
-use super::registry::SessionRegistry;
+use super::post::connection_ended;
+use super::rejection::{BAD_REQUEST, HttpReply, Rejection, whole};
 use super::session::SessionKind;
+use super::sessions::SessionRegistry;
 use super::{event_stream, fault, read_post};
 use crate::HttpMeta;
 
@@ -28,13 +28,13 @@ pub(super) fn open_stream(registry: &Arc<SessionRegistry>, parts: &Parts) -> Res
         let message = "Not Acceptable: the client must accept text/event-stream";
         return Err(Rejection::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message));
     }
-    let permit = registry.stream()?;
-    let session = registry.begin(SessionKind::TwoEndpoints)?;
-    let outlet = session.outlet(Channel::MAIN).ok_or_else(Rejection::closing)?;
-    let reader = outlet.attach();
+    let permit = registry.reserve_stream()?;
+    let session = registry.start(SessionKind::HttpSse)?;
+    let writer = session.writer(Channel::MAIN).ok_or_else(Rejection::closing)?;
+    let reader = writer.attach();
     let endpoint = event_stream::endpoint(&format!("{}?sessionId={}", options.message_path, session.id));
-    let stream = EventStream::of(session, [endpoint], options.keep_alive, permit);
-    Ok(stream.then(outlet, reader).answer(HeaderMap::new()))
+    let stream = EventStream::new(session, [endpoint], options.keep_alive, permit);
+    Ok(stream.then(writer, reader).into_reply(HeaderMap::new()))
 }
 
 /// Receives a message for an open connection.
@@ -49,7 +49,7 @@ pub(super) async fn post(
         let message = "Bad Request: the address has no sessionId";
         return Err(Rejection::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message));
     };
-    let session = registry.find(id, SessionKind::TwoEndpoints).ok_or_else(Rejection::no_session)?;
+    let session = registry.find(id, SessionKind::HttpSse).ok_or_else(Rejection::no_session)?;
     let (message, reserved) = read_post::read(&parts.headers, body, registry).await?;
     if matches!(message.body(), Body::Batch(_)) {
         let message = "Invalid Request: 2024-11-05 has no batches over HTTP+SSE";
@@ -57,10 +57,11 @@ pub(super) async fn post(
     }
     let head = Arc::new(HttpMeta { status: None, headers: parts.headers });
     let request = message.as_request().map(|request| request.id.clone());
-    let held = registry.options.hold_posts.zip(request).map(|(time, id)| (time, session.held.hold(id)));
-    session.deliver(Channel::MAIN, message, head).await.map_err(|_| gone(&session))?;
+    let pending_posts =
+        registry.options.hold_posts.zip(request).map(|(time, id)| (time, session.pending_posts.hold(id)));
+    session.deliver(Channel::MAIN, message, head).await.map_err(|_| connection_ended(&session))?;
     drop(reserved);
-    if let Some((time, refused)) = held
+    if let Some((time, refused)) = pending_posts
         && let Ok(Ok(refused)) = tokio::time::timeout(time, refused).await
     {
         let (status, headers, body) = fault::status(refused, false);
@@ -90,8 +91,8 @@ impl PendingPosts {
 
     /// Refuses the POST of a request. Returns the refusal if that POST is not waiting.
     pub(super) fn refuse(&self, refused: HttpRefusal) -> Option<HttpRefusal> {
-        let said = Message::parse(refused.fallback_error.clone());
-        let id = said.as_response().and_then(|response| response.id.clone());
+        let reply = Message::parse(refused.fallback_error.clone());
+        let id = reply.as_response().and_then(|response| response.id.clone());
         match id.and_then(|id| self.posts().remove(&id)) {
             Some(post) => post.send(refused).err(),
             None => Some(refused),

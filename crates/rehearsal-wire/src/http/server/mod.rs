@@ -1,11 +1,11 @@
 //! The HTTP server: both eras of Streamable HTTP and the older HTTP+SSE, on one listener.
 //!
 //! ```text
-//! socket ──► router ──► guard ──► read_post ──► ladder ──┬─ stateless POST ─────► the one Connection of all of them
-//!              │                                         └─ POST in a session ──► the Connection of that session
+//! socket ──► router ──► origin_check ──► read_post ──► classify ──┬─ stateless POST ─────► the one Connection of all of them
+//!              │                                                  └─ POST in a session ──► the Connection of that session
 //!              ├─ GET, DELETE in a session
 //!              ├─ /sse, /message ──► one Connection for each stream
-//!              └─ Routes of the application
+//!              └─ CustomRoutes of the application
 //!
 //! Sender::send ──► channel_writer (one per channel) ──► JSON body, or a stream of events ──► socket
 //! ```
@@ -25,11 +25,11 @@
 //! sending to it fails with [`NoChannel`](crate::SendError::NoChannel).
 //!
 //! ```no_run
-//! use rehearsal_wire::http::server::{HttpServer, Options};
+//! use rehearsal_wire::http::server::{HttpServer, HttpServerOptions};
 //!
 //! # async fn example() -> Result<(), rehearsal_wire::http::server::BindError> {
 //! # async fn talk(_: rehearsal_wire::Connection) {}
-//! let mut server = HttpServer::bind(Options::default()).await?;
+//! let mut server = HttpServer::bind(HttpServerOptions::default()).await?;
 //! println!("listening on {}", server.url());
 //! while let Some(connection) = server.accept().await {
 //!     tokio::spawn(talk(connection));
@@ -39,19 +39,19 @@
 //! ```
 
 mod channel_writer;
+mod classify;
 mod event_stream;
 mod fault;
 mod get;
 mod http_server;
 mod http_sse;
-mod ladder;
 mod options;
 mod post;
 mod read_post;
-mod refusal;
-mod registry;
+mod rejection;
 mod router;
 mod session;
+mod sessions;
 #[cfg(test)]
 mod tests;
 

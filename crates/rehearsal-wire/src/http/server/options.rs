@@ -96,14 +96,14 @@ impl HttpServerOptions {
     }
 
     /// True if HTTP+SSE is served.
-    pub(super) fn serves_two_endpoints(&self) -> bool {
+    pub(super) fn serves_http_sse(&self) -> bool {
         self.revisions.contains(&Revision::V2024_11_05)
     }
 }
 
 impl fmt::Debug for HttpServerOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("HttpServerOptions")
             .field("address", &self.address)
             .field("path", &self.path)
             .field("revisions", &self.revisions)

@@ -14,15 +14,15 @@ use rehearsal_core::message::{Body, Message, Method, RequestId};
 use rehearsal_core::protocol::{Revision, code, header};
 
 use super::channel_writer::{ChannelWriter, DetachOutcome, PostResponse};
+use super::classify::{self, PostKind};
 use super::event_stream::{self, EventId, EventStream, Frame};
 use super::fault::FaultyHead;
-use super::ladder::{self, PostKind};
 use super::options::{ResponseMode, SessionMode};
 use super::read_post;
 use super::read_post::Reserved;
-use super::refusal::{BAD_REQUEST, CloseSocket, HttpReply, Rejection, whole};
-use super::registry::SessionRegistry;
-use super::session::{ActivityGuard, HttpSession, SessionKind, requests};
+use super::rejection::{BAD_REQUEST, CloseSocket, HttpReply, Rejection, whole};
+use super::session::{ActivityGuard, HttpSession, SessionKind, request_ids};
+use super::sessions::SessionRegistry;
 use crate::{ConnectionEnd, HttpMeta};
 
 /// Handles a POST to the path of Streamable HTTP.
@@ -35,14 +35,16 @@ pub(super) async fn post(
     let (message, reserved) = read_post::read(&parts.headers, body, registry).await?;
     let head = Arc::new(HttpMeta { status: None, headers: parts.headers });
     let id = only_id(&message);
-    let refuse = |refusal: Rejection| refusal.of(id.as_ref());
-    let (session, revision) = match ladder::classify(&message, &head.headers, options)? {
+    let refuse = |rejection: Rejection| rejection.with_id(id.as_ref());
+    let (session, revision) = match classify::classify(&message, &head.headers, options)? {
         PostKind::Stateless => (registry.shared(SessionKind::SharedModern).map_err(refuse)?, Revision::LATEST_MODERN),
         PostKind::Handshake { wants } => {
             // A client that accepts no response form must not leave a session behind.
-            read_post::form(&head.headers, options.answers).ok_or_else(Rejection::not_acceptable).map_err(refuse)?;
+            read_post::choose_form(&head.headers, options.answers)
+                .ok_or_else(Rejection::not_acceptable)
+                .map_err(refuse)?;
             let session = match options.sessions {
-                SessionMode::On => registry.begin(SessionKind::Session),
+                SessionMode::On => registry.start(SessionKind::Session),
                 SessionMode::Off => registry.shared(SessionKind::SharedLegacy),
             };
             (session.map_err(refuse)?, wants.unwrap_or(Revision::WITHOUT_HEADER))
@@ -53,13 +55,13 @@ pub(super) async fn post(
                 SessionMode::Off => registry.shared(SessionKind::SharedLegacy),
             };
             let session = session.map_err(refuse)?;
-            let revision = ladder::legacy_revision(&head.headers, session.negotiated(), options).map_err(refuse)?;
+            let revision = classify::legacy_revision(&head.headers, session.negotiated(), options).map_err(refuse)?;
             // The negotiated version counts, whatever the header contains: the application refuses batches by it, too.
             check_batch(&message, session.negotiated().unwrap_or(revision))?;
             (session, revision)
         }
     };
-    take(registry, session, revision, (message, reserved), head).await.map_err(refuse)
+    deliver(registry, session, revision, (message, reserved), head).await.map_err(refuse)
 }
 
 /// Returns the session that a request of the handshake era names.
@@ -89,7 +91,7 @@ fn only_id(message: &Message) -> Option<RequestId> {
 }
 
 /// Delivers a message to the application, and builds the HTTP response from the application's messages.
-async fn take(
+async fn deliver(
     registry: &Arc<SessionRegistry>,
     session: Arc<HttpSession>,
     revision: Revision,
@@ -97,33 +99,33 @@ async fn take(
     head: Arc<HttpMeta>,
 ) -> Result<HttpReply, Rejection> {
     let options = &registry.options;
-    let requests = requests(&message);
+    let requests = request_ids(&message);
     if requests.is_empty() {
-        for (channel, part) in addressed(&session, message) {
-            session.deliver(channel, part, head.clone()).await.map_err(|_| gone(&session))?;
+        for (channel, part) in split_by_channel(&session, message) {
+            session.deliver(channel, part, head.clone()).await.map_err(|_| connection_ended(&session))?;
         }
         return Ok(whole(StatusCode::ACCEPTED, Bytes::new()));
     }
-    let answers = read_post::form(&head.headers, options.answers).ok_or_else(Rejection::not_acceptable)?;
-    let permit = registry.stream()?;
-    let (theirs, message) = sorted(message);
+    let answers = read_post::choose_form(&head.headers, options.answers).ok_or_else(Rejection::not_acceptable)?;
+    let permit = registry.reserve_stream()?;
+    let (theirs, message) = split_batch(message);
     for answer in theirs {
         let channel = session.channel_of(&answer);
-        session.deliver(channel, answer, head.clone()).await.map_err(|_| gone(&session))?;
+        session.deliver(channel, answer, head.clone()).await.map_err(|_| connection_ended(&session))?;
     }
     let is_batch = matches!(message.body(), Body::Batch(_));
     let begins_session = session.kind == SessionKind::Session && message.method() == Some(&Method::INITIALIZE);
-    let mut waiting = Waiting::new(&session, session.open(requests, answers));
-    let outlet = waiting.outlet.clone();
-    session.deliver(outlet.channel, message, head).await.map_err(|_| gone(&session))?;
+    let mut waiting = WaitingPost::new(&session, session.open(requests, answers));
+    let writer = waiting.writer.clone();
+    session.deliver(writer.channel, message, head).await.map_err(|_| connection_ended(&session))?;
     waiting.is_known = true;
     drop(reserved);
 
     let first = tokio::select! {
         biased;
-        first = poll_fn(|context| outlet.poll_first(context)) => first,
+        first = poll_fn(|context| writer.poll_post_response(context)) => first,
         // A silent connection looks broken. A stream can send comments to show that it is open.
-        () = tokio::time::sleep(options.keep_alive), if answers != ResponseMode::Json => PostResponse::Events(outlet.take_headers()),
+        () = tokio::time::sleep(options.keep_alive), if answers != ResponseMode::Json => PostResponse::Events(writer.take_headers()),
     };
     let name = |headers: &mut HeaderMap| {
         if begins_session && let Ok(id) = HeaderValue::from_str(&session.id) {
@@ -133,59 +135,60 @@ async fn take(
     match first {
         PostResponse::Whole(frames, status, mut headers) => {
             waiting.answered();
-            session.forget(outlet.channel);
+            session.remove_channel(writer.channel);
             if begins_session && session.negotiated().is_none() {
                 // A refused handshake leaves no session behind.
                 session.end(ConnectionEnd::Closed);
             } else {
                 name(&mut headers);
             }
-            let mut answer = whole(status, body_of(frames, is_batch));
+            let mut answer = whole(status, join_body(frames, is_batch));
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             answer.headers_mut().extend(headers);
             Ok(answer)
         }
         PostResponse::Events(mut headers) => {
             name(&mut headers);
-            let reader = outlet.attach();
+            let reader = writer.attach();
             waiting.answered();
             let priming = session.kind == SessionKind::Session && revision.has_priming_event();
             let priming =
-                priming.then(|| event_stream::priming(EventId { channel: outlet.channel, position: 0 }, options.retry));
-            let stream = EventStream::of(session.clone(), priming, options.keep_alive, permit);
-            Ok(stream.then(outlet, reader).answer(headers))
+                priming.then(|| event_stream::priming(EventId { channel: writer.channel, position: 0 }, options.retry));
+            let stream = EventStream::new(session.clone(), priming, options.keep_alive, permit);
+            Ok(stream.then(writer, reader).into_reply(headers))
         }
-        PostResponse::Wreck(wreck, mut headers) => {
+        PostResponse::Faulty(faulty, mut headers) => {
             waiting.answered();
-            session.forget(outlet.channel);
+            session.remove_channel(writer.channel);
             if begins_session && session.negotiated().is_none() {
                 session.end(ConnectionEnd::Closed);
             } else {
                 name(&mut headers);
             }
-            let first = (wreck.head == FaultyHead::Resumable).then(|| {
-                let id = EventId { channel: outlet.channel, position: 0 };
+            let first = (faulty.head == FaultyHead::Resumable).then(|| {
+                let id = EventId { channel: writer.channel, position: 0 };
                 if revision.has_priming_event() {
                     event_stream::priming(id, options.retry)
                 } else {
                     event_stream::id_only_event(id)
                 }
             });
-            let stream = EventStream::of(session.clone(), None, options.keep_alive, permit);
-            let Some(head) = wreck.response(()) else { return Ok(CloseSocket::answer()) };
-            let wreck = first.into_iter().fold(wreck, |wreck, first| Box::new(wreck.after(first)));
-            let mut answer = head.map(|()| Either::Right(stream.wrecked(wreck)));
+            let stream = EventStream::new(session.clone(), None, options.keep_alive, permit);
+            let Some(head) = faulty.response(()) else { return Ok(CloseSocket::reply()) };
+            let faulty = first.into_iter().fold(faulty, |faulty, first| Box::new(faulty.with_first(first)));
+            let mut answer = head.map(|()| Either::Right(stream.with_fault(faulty)));
             answer.headers_mut().extend(headers);
             Ok(answer)
         }
         PostResponse::Ended => {
             waiting.answered();
-            session.forget(outlet.channel);
+            session.remove_channel(writer.channel);
             match (session.ending(), answers) {
-                (Some(_), _) => Err(gone(&session)),
+                (Some(_), _) => Err(connection_ended(&session)),
                 (None, ResponseMode::Json) => Ok(whole(StatusCode::OK, Bytes::new())),
                 (None, ResponseMode::Auto | ResponseMode::Events) => {
-                    Ok(EventStream::of(session.clone(), None, options.keep_alive, permit).answer(outlet.take_headers()))
+                    Ok(EventStream::new(session.clone(), None, options.keep_alive, permit)
+                        .into_reply(writer.take_headers()))
                 }
             }
         }
@@ -194,7 +197,7 @@ async fn take(
 
 /// Splits a message without requests by channel. It stays one message, unless the responses in a batch belong to
 /// different channels.
-fn addressed(session: &HttpSession, message: Message) -> Vec<(Channel, Message)> {
+fn split_by_channel(session: &HttpSession, message: Message) -> Vec<(Channel, Message)> {
     let Body::Batch(messages) = message.body() else { return vec![(session.channel_of(&message), message)] };
     let parts: Vec<_> = messages.iter().map(|part| (session.channel_of(part), part.clone())).collect();
     match &parts[..] {
@@ -205,19 +208,19 @@ fn addressed(session: &HttpSession, message: Message) -> Vec<(Channel, Message)>
 
 /// Separates the responses in a batch with requests from the rest. The responses belong to the channels of their server
 /// requests. The requests are answered on the channel of the POST.
-fn sorted(message: Message) -> (Vec<Message>, Message) {
+fn split_batch(message: Message) -> (Vec<Message>, Message) {
     let Body::Batch(messages) = message.body() else { return (Vec::new(), message) };
     let (answers, rest): (Vec<_>, Vec<_>) =
         messages.iter().cloned().partition(|message| message.as_response().is_some());
     if answers.is_empty() {
         return (answers, message);
     }
-    let rest = joined(rest.iter().map(Message::raw));
+    let rest = join_array(rest.iter().map(Message::raw));
     (answers, Message::parse(rest))
 }
 
 /// Joins messages to a JSON array.
-fn joined<'a>(items: impl Iterator<Item = &'a Bytes>) -> Bytes {
+fn join_array<'a>(items: impl Iterator<Item = &'a Bytes>) -> Bytes {
     let mut array = BytesMut::new();
     for (at, item) in items.enumerate() {
         array.put_u8(if at == 0 { b'[' } else { b',' });
@@ -228,15 +231,15 @@ fn joined<'a>(items: impl Iterator<Item = &'a Bytes>) -> Bytes {
 }
 
 /// Builds the refusal for a request whose connection ended.
-pub(super) fn gone(session: &HttpSession) -> Rejection {
+pub(super) fn connection_ended(session: &HttpSession) -> Rejection {
     match session.kind {
-        SessionKind::Session | SessionKind::TwoEndpoints => Rejection::no_session(),
+        SessionKind::Session | SessionKind::HttpSse => Rejection::no_session(),
         SessionKind::SharedLegacy | SessionKind::SharedModern => Rejection::closing(),
     }
 }
 
 /// Joins the responses to one body; for a batch it is an array.
-fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
+fn join_body(frames: Vec<Frame>, is_batch: bool) -> Bytes {
     match &frames[..] {
         [noise @ .., answer]
             if !noise.is_empty() && noise.iter().all(|frame| frame.kind == event_stream::FrameKind::Noise) =>
@@ -250,25 +253,25 @@ fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
         {
             frame.bytes.clone()
         }
-        frames => joined(frames.iter().map(|frame| &frame.bytes)),
+        frames => join_array(frames.iter().map(|frame| &frame.bytes)),
     }
 }
 
 /// A POST that waits for its response. If it is dropped before that, the client has disconnected.
-struct Waiting {
+struct WaitingPost {
     session: Arc<HttpSession>,
-    outlet: Arc<ChannelWriter>,
+    writer: Arc<ChannelWriter>,
     /// True if the application has received the message.
     is_known: bool,
     is_answered: bool,
     _busy: ActivityGuard,
 }
 
-impl Waiting {
-    fn new(session: &Arc<HttpSession>, outlet: Arc<ChannelWriter>) -> Waiting {
-        Waiting {
+impl WaitingPost {
+    fn new(session: &Arc<HttpSession>, writer: Arc<ChannelWriter>) -> WaitingPost {
+        WaitingPost {
             session: session.clone(),
-            outlet,
+            writer,
             is_known: false,
             is_answered: false,
             _busy: ActivityGuard::new(session),
@@ -280,12 +283,12 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingPost {
     fn drop(&mut self) {
         if !self.is_answered {
-            let left = self.session.abandoned(&self.outlet);
+            let left = self.session.abandon_post(&self.writer);
             if self.is_known && left == DetachOutcome::Unfinished {
-                self.session.client_disconnected(self.outlet.channel);
+                self.session.client_disconnected(self.writer.channel);
             }
         }
     }

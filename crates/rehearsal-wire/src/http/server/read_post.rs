@@ -10,8 +10,8 @@ use rehearsal_core::protocol::code;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::options::ResponseMode;
-use super::refusal::{BAD_REQUEST, Rejection};
-use super::registry::SessionRegistry;
+use super::rejection::{BAD_REQUEST, Rejection};
+use super::sessions::SessionRegistry;
 
 /// The part of a body that is received without a reservation, in bytes: small messages never wait for large ones.
 const UNRESERVED: usize = 64 * 1024;
@@ -99,15 +99,15 @@ fn garbled_refusal(garbled: &Garbled) -> Rejection {
     let code = code::for_garbled(&garbled.reason);
     // If the body is not JSON, its request is unknown, so the error has no id.
     let id = garbled.id.as_ref().filter(|_| code != code::PARSE_ERROR);
-    Rejection::new(StatusCode::BAD_REQUEST, code, garbled.to_string()).of(id)
+    Rejection::new(StatusCode::BAD_REQUEST, code, garbled.to_string()).with_id(id)
 }
 
 /// Returns the form of the HTTP response: the preferred one, if the client accepts it. `None` if the client accepts no
 /// form.
 ///
 /// A client without an `Accept` header accepts every form.
-pub(super) fn form(headers: &HeaderMap, preferred: ResponseMode) -> Option<ResponseMode> {
-    match (takes(headers, "application/json"), takes(headers, "text/event-stream")) {
+pub(super) fn choose_form(headers: &HeaderMap, preferred: ResponseMode) -> Option<ResponseMode> {
+    match (accepts(headers, "application/json"), accepts(headers, "text/event-stream")) {
         (true, true) => Some(preferred),
         (true, false) => Some(ResponseMode::Json),
         (false, true) => Some(ResponseMode::Events),
@@ -117,10 +117,10 @@ pub(super) fn form(headers: &HeaderMap, preferred: ResponseMode) -> Option<Respo
 
 /// True if the client accepts a stream of events.
 pub(super) fn accepts_events(headers: &HeaderMap) -> bool {
-    takes(headers, "text/event-stream")
+    accepts(headers, "text/event-stream")
 }
 
-fn takes(headers: &HeaderMap, media_type: &str) -> bool {
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     if !headers.contains_key(ACCEPT) {
         return true;
     }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_gets_what_it_takes() {
+    fn the_accept_header_selects_the_form_of_the_response() {
         let table = [
             (None, Some(ResponseMode::Auto)),
             (Some("*/*"), Some(ResponseMode::Auto)),
@@ -158,7 +158,7 @@ mod tests {
         for (accept, expected) in table {
             let mut headers = HeaderMap::new();
             headers.extend(accept.map(|accept| (ACCEPT, accept.parse().unwrap())));
-            assert_eq!(form(&headers, ResponseMode::Auto), expected, "{accept:?}");
+            assert_eq!(choose_form(&headers, ResponseMode::Auto), expected, "{accept:?}");
         }
     }
 }

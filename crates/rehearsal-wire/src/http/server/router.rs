@@ -11,19 +11,19 @@ use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
 use super::fault::AbortConnection;
-use super::refusal::{BAD_REQUEST, CloseSocket, HttpReply, Rejection, whole};
-use super::registry::SessionRegistry;
+use super::rejection::{BAD_REQUEST, CloseSocket, HttpReply, Rejection, whole};
+use super::sessions::SessionRegistry;
 use super::{HttpServerOptions, get, http_sse, post, read_post};
 use crate::BoxFuture;
-use crate::http::guard;
-use crate::http::guard::RequestOrigin;
+use crate::http::origin_check;
+use crate::http::origin_check::RequestOrigin;
 
 /// Handles one request. An error closes the socket without a response.
 pub(super) async fn route(
     registry: Arc<SessionRegistry>,
     request: Request<Incoming>,
 ) -> Result<HttpReply, AbortConnection> {
-    let answer = find(&registry, request).await.unwrap_or_else(Rejection::answer);
+    let answer = find(&registry, request).await.unwrap_or_else(Rejection::into_reply);
     if answer.extensions().get::<CloseSocket>().is_some() { Err(AbortConnection) } else { Ok(answer) }
 }
 
@@ -34,7 +34,7 @@ async fn find(registry: &Arc<SessionRegistry>, request: Request<Incoming>) -> Re
     if path == "/health" {
         return health(&parts.method);
     }
-    welcome(&parts, options)?;
+    check_origin(&parts, options)?;
     if path == options.path && (options.serves_legacy() || options.serves_modern()) {
         return match parts.method {
             Method::POST => post::post(registry, parts, body).await,
@@ -44,13 +44,13 @@ async fn find(registry: &Arc<SessionRegistry>, request: Request<Incoming>) -> Re
             _ => Err(Rejection::method("POST")),
         };
     }
-    if path == options.sse_path && options.serves_two_endpoints() {
+    if path == options.sse_path && options.serves_http_sse() {
         return match parts.method {
             Method::GET => http_sse::open_stream(registry, &parts),
             _ => Err(Rejection::method("GET")),
         };
     }
-    if path == options.message_path && options.serves_two_endpoints() {
+    if path == options.message_path && options.serves_http_sse() {
         return match parts.method {
             Method::POST => http_sse::post(registry, parts, body).await,
             _ => Err(Rejection::method("POST")),
@@ -63,14 +63,14 @@ async fn find(registry: &Arc<SessionRegistry>, request: Request<Incoming>) -> Re
 }
 
 /// Checks the `Host` and the `Origin` of a request.
-fn welcome(parts: &Parts, options: &HttpServerOptions) -> Result<(), Rejection> {
+fn check_origin(parts: &Parts, options: &HttpServerOptions) -> Result<(), Rejection> {
     let all = |name: HeaderName| {
         let values = parts.headers.get_all(name).into_iter();
         values.map(|value| value.to_str().unwrap_or_default())
     };
     let authority = parts.uri.authority().map(|authority| authority.as_str());
     let named = RequestOrigin { hosts: all(HOST), authority, origins: all(ORIGIN) };
-    guard::check(named, &options.hosts, &options.origins)
+    origin_check::check(named, &options.hosts, &options.origins)
         .map_err(|what| Rejection::new(StatusCode::FORBIDDEN, BAD_REQUEST, format!("Forbidden: {what}")))
 }
 

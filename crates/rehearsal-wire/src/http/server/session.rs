@@ -17,7 +17,7 @@ use super::channel_writer::{ChannelConfig, ChannelWriter, DetachOutcome, Reclaim
 use super::event_stream::{EventId, History};
 use super::http_sse::PendingPosts;
 use super::options::ResponseMode;
-use super::registry::SessionRegistry;
+use super::sessions::SessionRegistry;
 use crate::{
     BoxFuture, ChannelEnd, Connection, ConnectionEnd, Event, HttpMeta, Outgoing, Receiver, SendError, Sender,
     StopOutcome,
@@ -29,7 +29,7 @@ pub(super) enum SessionKind {
     /// A session of Streamable HTTP, with an `Mcp-Session-Id`.
     Session,
     /// An HTTP+SSE stream and its POSTs.
-    TwoEndpoints,
+    HttpSse,
     /// All requests of the handshake era, if sessions are off.
     SharedLegacy,
     /// All requests of the stateless era.
@@ -42,7 +42,7 @@ pub(super) struct QueuedEvent {
     /// The event.
     pub(super) event: Event,
     /// Released when the application receives the event; only messages need one.
-    pub(super) _place: Option<OwnedSemaphorePermit>,
+    pub(super) _slot: Option<OwnedSemaphorePermit>,
 }
 
 /// The error of a connection that has ended.
@@ -59,13 +59,13 @@ pub(super) struct HttpSession {
     registry: Weak<SessionRegistry>,
     /// `None` after the connection ended.
     events: Mutex<Option<mpsc::UnboundedSender<QueuedEvent>>>,
-    places: Arc<Semaphore>,
-    outlets: Mutex<HashMap<Channel, Arc<ChannelWriter>>>,
+    queue_slots: Arc<Semaphore>,
+    writers: Mutex<HashMap<Channel, Arc<ChannelWriter>>>,
     history: Option<Arc<Mutex<History>>>,
     queue: usize,
     queue_bytes: usize,
     /// The pending server requests, with their channels.
-    asked: Mutex<HashMap<RequestId, Channel>>,
+    server_requests: Mutex<HashMap<RequestId, Channel>>,
     last_channel: AtomicU64,
     negotiated: OnceLock<Revision>,
     ending: OnceLock<ConnectionEnd>,
@@ -73,12 +73,12 @@ pub(super) struct HttpSession {
     /// The number of open streams.
     streams: AtomicUsize,
     /// When the client was last active, in milliseconds since the start.
-    heard: AtomicU64,
+    last_active: AtomicU64,
     /// The number of active HTTP+SSE requests.
-    running: AtomicUsize,
+    active_requests: AtomicUsize,
     draining: AtomicBool,
     /// The HTTP+SSE POSTs that may still be refused.
-    pub(super) held: PendingPosts,
+    pub(super) pending_posts: PendingPosts,
 }
 
 impl HttpSession {
@@ -96,25 +96,25 @@ impl HttpSession {
             kind,
             registry: Arc::downgrade(registry),
             events: Mutex::new(Some(events)),
-            places: Arc::new(Semaphore::new(limits.queue.max(1))),
-            outlets: Mutex::new(HashMap::new()),
+            queue_slots: Arc::new(Semaphore::new(limits.queue.max(1))),
+            writers: Mutex::new(HashMap::new()),
             history: (kind == SessionKind::Session).then(|| Arc::new(Mutex::new(history()))),
             queue: limits.queue.max(1),
             queue_bytes: limits.queue_bytes.max(1),
-            asked: Mutex::new(HashMap::new()),
+            server_requests: Mutex::new(HashMap::new()),
             last_channel: AtomicU64::new(Channel::MAIN.0),
             negotiated: OnceLock::new(),
             ending: OnceLock::new(),
             began: Instant::now(),
             streams: AtomicUsize::new(0),
-            heard: AtomicU64::new(0),
-            running: AtomicUsize::new(0),
+            last_active: AtomicU64::new(0),
+            active_requests: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
-            held: PendingPosts::default(),
+            pending_posts: PendingPosts::default(),
         };
-        if matches!(kind, SessionKind::Session | SessionKind::TwoEndpoints) {
-            let outlet = ChannelWriter::for_get_stream(session.terms(ResponseMode::Events));
-            session.outlets().insert(Channel::MAIN, Arc::new(outlet));
+        if matches!(kind, SessionKind::Session | SessionKind::HttpSse) {
+            let writer = ChannelWriter::for_get_stream(session.config(ResponseMode::Events));
+            session.writers().insert(Channel::MAIN, Arc::new(writer));
         }
         (Arc::new(session), receiver)
     }
@@ -136,40 +136,40 @@ impl HttpSession {
         message: Message,
         head: Arc<HttpMeta>,
     ) -> Result<(), SessionOver> {
-        self.touch();
-        let place = self.places.clone().acquire_owned().await.map_err(|_| SessionOver)?;
-        if self.kind == SessionKind::TwoEndpoints {
-            self.running.fetch_add(requests(&message).len(), Ordering::Relaxed);
+        self.note_activity();
+        let slot = self.queue_slots.clone().acquire_owned().await.map_err(|_| SessionOver)?;
+        if self.kind == SessionKind::HttpSse {
+            self.active_requests.fetch_add(request_ids(&message).len(), Ordering::Relaxed);
         }
-        self.tell(Event::Message { channel, message, head: Some(head) }, Some(place))
+        self.queue_event(Event::Message { channel, message, head: Some(head) }, Some(slot))
     }
 
-    fn tell(&self, event: Event, place: Option<OwnedSemaphorePermit>) -> Result<(), SessionOver> {
+    fn queue_event(&self, event: Event, slot: Option<OwnedSemaphorePermit>) -> Result<(), SessionOver> {
         let events = self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        events.as_ref().ok_or(SessionOver)?.send(QueuedEvent { event, _place: place }).map_err(|_| SessionOver)
+        events.as_ref().ok_or(SessionOver)?.send(QueuedEvent { event, _slot: slot }).map_err(|_| SessionOver)
     }
 
     /// Returns the channel of the server request that a message responds to; [`Channel::MAIN`] for any other message.
     pub(super) fn channel_of(&self, message: &Message) -> Channel {
         let id = message.as_response().and_then(|response| response.id.as_ref());
-        id.and_then(|id| self.asked().remove(id)).unwrap_or(Channel::MAIN)
+        id.and_then(|id| self.server_requests().remove(id)).unwrap_or(Channel::MAIN)
     }
 
     /// Opens a channel for a POST with these requests.
     pub(super) fn open(&self, requests: Vec<RequestId>, answers: ResponseMode) -> Arc<ChannelWriter> {
         let channel = Channel(self.last_channel.fetch_add(1, Ordering::Relaxed) + 1);
-        let outlet = Arc::new(ChannelWriter::of_post(channel, requests, self.terms(answers)));
-        self.outlets().insert(channel, outlet.clone());
+        let writer = Arc::new(ChannelWriter::for_post(channel, requests, self.config(answers)));
+        self.writers().insert(channel, writer.clone());
         // The session may have ended just before the channel was added.
         if self.ending.get().is_some() {
-            outlet.end();
+            writer.end();
         }
-        outlet
+        writer
     }
 
     /// Returns an open channel; `None` after it was completed.
-    pub(super) fn outlet(&self, channel: Channel) -> Option<Arc<ChannelWriter>> {
-        self.outlets().get(&channel).cloned()
+    pub(super) fn writer(&self, channel: Channel) -> Option<Arc<ChannelWriter>> {
+        self.writers().get(&channel).cloned()
     }
 
     /// Returns the kept events after `last` of a closed channel; `None` if some are missing.
@@ -184,79 +184,78 @@ impl HttpSession {
 
     /// Resumes a stream of an open channel after `last`; `None` if some events are missing.
     pub(super) fn resume(&self, last: EventId) -> Option<(Arc<ChannelWriter>, ResumedStream)> {
-        let outlet = self.outlet(last.channel)?;
-        let resumed = outlet.resume(last)?;
-        Some((outlet, resumed))
+        let writer = self.writer(last.channel)?;
+        let resumed = writer.resume(last)?;
+        Some((writer, resumed))
     }
 
     /// Sends a message of the application.
     pub(super) async fn send(&self, outgoing: Outgoing) -> Result<(), SendError> {
         let Outgoing { channel, message, headers } = outgoing;
-        let outlet = self.reach(channel)?;
+        let writer = self.open_writer(channel)?;
         self.note(channel, &message);
-        let spent = outlet.send(&message, headers).await?;
+        let spent = writer.send(&message, headers).await?;
         if spent == Reclaimable::Yes {
-            self.forget(channel);
+            self.remove_channel(channel);
         }
-        if self.kind == SessionKind::TwoEndpoints {
-            self.held.release();
-            self.answered(answers(&message));
+        if self.kind == SessionKind::HttpSse {
+            self.pending_posts.release();
+            self.note_responses(count_answers(&message));
         }
         Ok(())
     }
 
     /// Sends bytes unchanged.
     pub(super) async fn send_bytes(&self, channel: Channel, bytes: bytes::Bytes) -> Result<(), SendError> {
-        if self.reach(channel)?.send_bytes(bytes).await? == Reclaimable::Yes {
-            self.forget(channel);
+        if self.open_writer(channel)?.send_bytes(bytes).await? == Reclaimable::Yes {
+            self.remove_channel(channel);
         }
         Ok(())
     }
 
     /// Carries out a fault. A refusal that reports an unknown session also ends the session.
-    pub(super) async fn misbehave(&self, channel: Channel, misdeed: TransportFault) -> Result<AfterFault, SendError> {
-        let outlet = self.reach(channel)?;
-        let misdeed = match misdeed {
-            TransportFault::HttpStatus(refused) if self.kind == SessionKind::TwoEndpoints => {
-                match self.held.refuse(refused) {
+    pub(super) async fn inject_fault(&self, channel: Channel, fault: TransportFault) -> Result<AfterFault, SendError> {
+        let writer = self.open_writer(channel)?;
+        let fault = match fault {
+            TransportFault::HttpStatus(refused) if self.kind == SessionKind::HttpSse => {
+                match self.pending_posts.refuse(refused) {
                     Some(refused) => TransportFault::HttpStatus(refused),
                     None => {
-                        self.answered(1);
+                        self.note_responses(1);
                         return Ok(AfterFault::Continue);
                     }
                 }
             }
             other => other,
         };
-        self.held.release();
-        if let Some(answer) = misdeed.answer() {
+        self.pending_posts.release();
+        if let Some(answer) = fault.answer() {
             self.note(channel, &Message::parse(answer.clone()));
         }
-        let is_answer = !matches!(misdeed, TransportFault::Noise(_) | TransportFault::Flood(_));
-        let is_unknown = matches!(&misdeed, TransportFault::HttpStatus(refused) if refused.status == 404);
-        if outlet.inject_fault(misdeed).await? == Reclaimable::Yes {
-            self.forget(channel);
+        let is_answer = !matches!(fault, TransportFault::Noise(_) | TransportFault::Flood(_));
+        let is_unknown = matches!(&fault, TransportFault::HttpStatus(refused) if refused.status == 404);
+        if writer.inject_fault(fault).await? == Reclaimable::Yes {
+            self.remove_channel(channel);
         }
         match self.kind {
             SessionKind::Session if is_unknown => self.end(ConnectionEnd::Closed),
-            SessionKind::TwoEndpoints if is_answer => self.answered(1),
-            SessionKind::Session
-            | SessionKind::TwoEndpoints
-            | SessionKind::SharedLegacy
-            | SessionKind::SharedModern => {}
+            SessionKind::HttpSse if is_answer => self.note_responses(1),
+            SessionKind::Session | SessionKind::HttpSse | SessionKind::SharedLegacy | SessionKind::SharedModern => {}
         }
         Ok(AfterFault::Continue)
     }
 
-    fn answered(&self, answers: usize) {
-        let _ = self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(answers)));
+    fn note_responses(&self, answers: usize) {
+        let _ = self
+            .active_requests
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(answers)));
         self.end_if_drained();
     }
 
-    fn reach(&self, channel: Channel) -> Result<Arc<ChannelWriter>, SendError> {
-        match (self.ending.get(), self.outlet(channel)) {
+    fn open_writer(&self, channel: Channel) -> Result<Arc<ChannelWriter>, SendError> {
+        match (self.ending.get(), self.writer(channel)) {
             (Some(_), _) => Err(SendError::Closed),
-            (None, Some(outlet)) => Ok(outlet),
+            (None, Some(writer)) => Ok(writer),
             (None, None) => Err(SendError::NoChannel),
         }
     }
@@ -265,7 +264,7 @@ impl HttpSession {
     fn note(&self, channel: Channel, message: &Message) {
         match message.body() {
             Body::Request(request) if channel != Channel::MAIN => {
-                self.asked().insert(request.id.clone(), channel);
+                self.server_requests().insert(request.id.clone(), channel);
             }
             Body::Batch(messages) => messages.iter().for_each(|message| self.note(channel, message)),
             // The first POST of a session is its `initialize`.
@@ -283,43 +282,43 @@ impl HttpSession {
 
     /// Closes the stream of a channel. In a session the channel stays open, and the client may resume after `retry`.
     pub(super) fn close_channel(&self, channel: Channel, retry: Option<Duration>) {
-        let Some(outlet) = self.outlet(channel) else { return };
+        let Some(writer) = self.writer(channel) else { return };
         match self.kind {
-            SessionKind::Session => outlet.close_stream(retry),
-            SessionKind::TwoEndpoints => self.end(ConnectionEnd::Closed),
+            SessionKind::Session => writer.close_stream(retry),
+            SessionKind::HttpSse => self.end(ConnectionEnd::Closed),
             SessionKind::SharedLegacy | SessionKind::SharedModern => {
-                outlet.end();
-                self.forget(channel);
+                writer.end();
+                self.remove_channel(channel);
             }
         }
     }
 
     /// Closes the channel of a POST that the client cancelled before its response.
-    pub(super) fn abandoned(&self, outlet: &ChannelWriter) -> DetachOutcome {
+    pub(super) fn abandon_post(&self, writer: &ChannelWriter) -> DetachOutcome {
         // Without an event id the client cannot resume, so the response would never be read.
-        let left = outlet.abandon();
-        self.forget(outlet.channel);
-        if self.kind == SessionKind::Session && outlet.channel == Channel(1) && self.negotiated().is_none() {
+        let stream_ended = writer.abandon();
+        self.remove_channel(writer.channel);
+        if self.kind == SessionKind::Session && writer.channel == Channel(1) && self.negotiated().is_none() {
             // The client never received the id of this session.
             self.end(ConnectionEnd::PeerClosed);
         }
-        left
+        stream_ended
     }
 
     /// Handles the end of a stream.
-    pub(super) fn left(&self, outlet: &ChannelWriter, reader: u64) {
-        self.touch();
-        match (outlet.leave(reader), self.kind) {
+    pub(super) fn stream_ended(&self, writer: &ChannelWriter, reader: u64) {
+        self.note_activity();
+        match (writer.leave(reader), self.kind) {
             (DetachOutcome::Superseded, _) => {}
-            (DetachOutcome::Finished | DetachOutcome::Unfinished, SessionKind::TwoEndpoints) => {
+            (DetachOutcome::Finished | DetachOutcome::Unfinished, SessionKind::HttpSse) => {
                 self.end(ConnectionEnd::PeerClosed)
             }
-            (DetachOutcome::Finished, _) => self.forget(outlet.channel),
+            (DetachOutcome::Finished, _) => self.remove_channel(writer.channel),
             (DetachOutcome::Unfinished, SessionKind::Session) => {}
             (DetachOutcome::Unfinished, SessionKind::SharedLegacy | SessionKind::SharedModern) => {
-                outlet.end();
-                self.forget(outlet.channel);
-                self.client_disconnected(outlet.channel);
+                writer.end();
+                self.remove_channel(writer.channel);
+                self.client_disconnected(writer.channel);
             }
         }
     }
@@ -327,19 +326,19 @@ impl HttpSession {
     /// Reports that a client disconnected, if that cancels its request.
     pub(super) fn client_disconnected(&self, channel: Channel) {
         if self.kind == SessionKind::SharedModern {
-            let end = ChannelEnd::Broken { why: "the client closed the connection before the answer".to_owned() };
+            let end = ChannelEnd::Broken { why: "the client closed the connection before the response".to_owned() };
             // An error means that the application dropped the connection.
-            let _ = self.tell(Event::ChannelEnded { channel, end }, None);
+            let _ = self.queue_event(Event::ChannelEnded { channel, end }, None);
         }
     }
 
     /// Removes a completed channel.
-    pub(super) fn forget(&self, channel: Channel) {
+    pub(super) fn remove_channel(&self, channel: Channel) {
         if channel != Channel::MAIN {
-            self.outlets().remove(&channel);
-            let mut asked = self.asked();
-            if !asked.is_empty() {
-                asked.retain(|_, other| *other != channel);
+            self.writers().remove(&channel);
+            let mut server_requests = self.server_requests();
+            if !server_requests.is_empty() {
+                server_requests.retain(|_, other| *other != channel);
             }
         }
     }
@@ -349,11 +348,11 @@ impl HttpSession {
         if self.ending.set(ending).is_err() {
             return;
         }
-        self.held.release();
+        self.pending_posts.release();
         self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        self.places.close();
-        let outlets = std::mem::take(&mut *self.outlets());
-        outlets.values().for_each(|outlet| outlet.end());
+        self.queue_slots.close();
+        let writers = std::mem::take(&mut *self.writers());
+        writers.values().for_each(|writer| writer.end());
         if let Some(registry) = self.registry.upgrade() {
             registry.remove(self);
         }
@@ -363,7 +362,7 @@ impl HttpSession {
     pub(super) fn drain(&self) {
         match self.kind {
             SessionKind::Session => self.close_channel(Channel::MAIN, None),
-            SessionKind::TwoEndpoints => {
+            SessionKind::HttpSse => {
                 self.draining.store(true, Ordering::SeqCst);
                 self.end_if_drained();
             }
@@ -372,38 +371,38 @@ impl HttpSession {
     }
 
     fn end_if_drained(&self) {
-        if self.draining.load(Ordering::SeqCst) && self.running.load(Ordering::SeqCst) == 0 {
+        if self.draining.load(Ordering::SeqCst) && self.active_requests.load(Ordering::SeqCst) == 0 {
             self.end(ConnectionEnd::Closed);
         }
     }
 
-    fn touch(&self) {
+    fn note_activity(&self) {
         let now = self.began.elapsed().as_millis() as u64;
-        self.heard.fetch_max(now, Ordering::Relaxed);
+        self.last_active.fetch_max(now, Ordering::Relaxed);
     }
 
     /// Returns the time since the last activity; zero while a stream is open.
     pub(super) fn idle(&self) -> Duration {
         match self.streams.load(Ordering::Relaxed) {
-            0 => self.began.elapsed().saturating_sub(Duration::from_millis(self.heard.load(Ordering::Relaxed))),
+            0 => self.began.elapsed().saturating_sub(Duration::from_millis(self.last_active.load(Ordering::Relaxed))),
             _ => Duration::ZERO,
         }
     }
 
-    fn terms(&self, answers: ResponseMode) -> ChannelConfig {
+    fn config(&self, answers: ResponseMode) -> ChannelConfig {
         let era = match self.kind {
-            SessionKind::Session | SessionKind::TwoEndpoints | SessionKind::SharedLegacy => Era::Legacy,
+            SessionKind::Session | SessionKind::HttpSse | SessionKind::SharedLegacy => Era::Legacy,
             SessionKind::SharedModern => Era::Modern,
         };
         ChannelConfig { era, answers, history: self.history.clone(), queue: self.queue, queue_bytes: self.queue_bytes }
     }
 
-    fn outlets(&self) -> MutexGuard<'_, HashMap<Channel, Arc<ChannelWriter>>> {
-        self.outlets.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn writers(&self) -> MutexGuard<'_, HashMap<Channel, Arc<ChannelWriter>>> {
+        self.writers.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<RequestId, Channel>> {
-        self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn server_requests(&self) -> MutexGuard<'_, HashMap<RequestId, Channel>> {
+        self.server_requests.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -421,31 +420,31 @@ impl ActivityGuard {
 
 impl Drop for ActivityGuard {
     fn drop(&mut self) {
-        self.0.touch();
+        self.0.note_activity();
         self.0.streams.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Returns the ids of the requests in a message.
-pub(super) fn requests(message: &Message) -> Vec<RequestId> {
+pub(super) fn request_ids(message: &Message) -> Vec<RequestId> {
     match message.body() {
         Body::Request(request) => vec![request.id.clone()],
-        Body::Batch(messages) => messages.iter().flat_map(requests).collect(),
+        Body::Batch(messages) => messages.iter().flat_map(request_ids).collect(),
         Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => Vec::new(),
     }
 }
 
 /// Returns the number of responses in a message.
-fn answers(message: &Message) -> usize {
+fn count_answers(message: &Message) -> usize {
     match message.body() {
         Body::Response(_) => 1,
-        Body::Batch(messages) => messages.iter().map(answers).sum(),
+        Body::Batch(messages) => messages.iter().map(count_answers).sum(),
         Body::Request(_) | Body::Notification(_) | Body::Garbled(_) => 0,
     }
 }
 
 /// Builds the connection for the application.
-pub(super) fn connection(session: Arc<HttpSession>, events: mpsc::UnboundedReceiver<QueuedEvent>) -> Connection {
+pub(super) fn build_connection(session: Arc<HttpSession>, events: mpsc::UnboundedReceiver<QueuedEvent>) -> Connection {
     let open = Arc::new(OpenGuard(session));
     Connection {
         sender: Arc::new(SessionSender { open: open.clone() }),
@@ -482,8 +481,8 @@ impl Sender for SessionSender {
         Box::pin(self.open.0.send_bytes(channel, bytes))
     }
 
-    fn inject_fault(&self, channel: Channel, misdeed: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
-        Box::pin(self.open.0.misbehave(channel, misdeed))
+    fn inject_fault(&self, channel: Channel, fault: TransportFault) -> BoxFuture<'_, Result<AfterFault, SendError>> {
+        Box::pin(self.open.0.inject_fault(channel, fault))
     }
 
     fn close_channel(&self, channel: Channel) {

@@ -78,7 +78,7 @@ impl TraceDiffArgs {
         let digests = |recording, file| -> Result<Vec<CallDigest>, Failure> {
             let mut digests = Vec::new();
             self.for_each_call(recording, file, context, BadLineReport::Report, |call| {
-                digests.push(compare.sketch(&call))
+                digests.push(compare.digest(&call))
             })?;
             Ok(digests)
         };

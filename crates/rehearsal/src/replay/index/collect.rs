@@ -119,7 +119,7 @@ impl IndexBuilder {
     /// The session is over, and this is what was in it.
     pub(super) fn finish(&mut self, digests: SessionDigests) {
         let mut session = SessionIndexer::default();
-        for OrderedEvent { thing, inside } in digests.in_order() {
+        for OrderedEvent { event: thing, inside } in digests.in_order() {
             match &thing.what {
                 DigestKind::IncomingRequest(asked) => session.exchange(self, &thing, asked, inside),
                 // What belongs to no exchange.

@@ -78,7 +78,7 @@ impl Upstream {
     /// Whether the answer to a request depends on what the upstream offers.
     pub(in crate::serve) fn needs_surface(method: &Method) -> bool {
         let methods = [Method::INITIALIZE, Method::DISCOVER, Method::SUBSCRIPTIONS_LISTEN];
-        methods.contains(method) || ListKind::of_method(method.as_str()).is_some()
+        methods.contains(method) || ListKind::from_method(method.as_str()).is_some()
     }
 
     /// How many requests it answered, and how many it did not.

@@ -16,7 +16,7 @@ fn mock() -> MockServer {
 
 fn prepared(builder: ClientBuilder, revision: Revision) -> ClientBuilder {
     let answers = ClientHandlers::new()
-        .roots([("file:///stage", "stage")])
+        .roots([("file:///unconnected", "unconnected")])
         .sampling_text("to be or not to be")
         .elicitation_accept(json!({"name": "Ada"}));
     let builder = builder.handlers(answers).timeout(Duration::from_secs(20));
@@ -72,7 +72,7 @@ async fn many_clients_of_both_eras_at_one_endpoint() {
 }
 
 #[tokio::test]
-async fn calls_that_nobody_waits_for_take_nobodys_place() {
+async fn dropped_requests_free_their_slots_in_the_client() {
     let server = mock();
     let client = prepared(Client::url(server.url()), Revision::V2025_11_25).connect().await.unwrap();
     let endless = json!({"steps": 100, "delay_ms": 10_000});
@@ -109,8 +109,8 @@ async fn tour(client: Client, revision: Revision) {
     assert_eq!((slow.content().as_str(), *seen.lock().unwrap()), ("done in 3 steps", 3));
 
     let sampled = client.call_tool("sample", json!({"prompt": "?"})).await.unwrap();
-    assert_eq!(sampled.content(), "model said: to be or not to be", "{}", sampled.raw());
-    assert_eq!(client.call_tool("roots", json!({})).await.unwrap().content(), "file:///stage");
+    assert_eq!(sampled.content(), "model answered: to be or not to be", "{}", sampled.raw());
+    assert_eq!(client.call_tool("roots", json!({})).await.unwrap().content(), "file:///unconnected");
     if revision.has_elicitation() {
         assert_eq!(client.call_tool("ask", json!({"question": "?"})).await.unwrap().content(), "Hello, Ada!");
     }
@@ -149,8 +149,8 @@ async fn subscription(client: &Client) {
 
 async fn cancellation(client: &Client) {
     let endless = json!({"steps": 100, "delay_ms": 10_000});
-    let in_flight = client.call("slow").arguments(endless.clone()).start().await.unwrap();
-    in_flight.cancel("enough").await;
+    let call = client.call("slow").arguments(endless.clone()).start().await.unwrap();
+    call.cancel("enough").await;
     let late = client.call("slow").arguments(endless).timeout(Duration::from_millis(50)).await.unwrap_err();
     assert!(late.to_string().starts_with("no answer to tools/call within 0.05 s"), "{late}");
     assert_eq!(client.call_tool("echo", json!({"message": "on"})).await.unwrap().content(), "on");

@@ -1,4 +1,4 @@
-//! Requests, their answers, and what can happen instead.
+//! Requests and their responses, timeouts, cancellation, notifications and lists.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::peer::{META, legacy, meanwhile, modern};
 
 #[tokio::test]
-async fn answers_out_of_order_find_their_callers() {
+async fn responses_out_of_order_reach_their_callers() {
     let (client, mut peer) = legacy().await;
     let calls: Vec<_> = (0..3)
         .map(|number| {
@@ -19,11 +19,11 @@ async fn answers_out_of_order_find_their_callers() {
         })
         .collect();
     for _ in 0..3 {
-        peer.hear().await;
+        peer.receive().await;
     }
     for id in [4, 2, 3] {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{id}"}}]}}}}"#);
-        peer.say(&text).await;
+        peer.send(&text).await;
     }
     let mut contents = Vec::new();
     for call in calls {
@@ -33,7 +33,7 @@ async fn answers_out_of_order_find_their_callers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_times_out_is_cancelled_and_its_late_answer_is_no_stray() {
+async fn a_call_that_times_out_is_cancelled_and_its_late_response_ignored() {
     let (client, mut peer) = legacy().await;
     let calling = client.clone();
     let call = meanwhile(async move { calling.call("slow").timeout(Duration::from_millis(500)).await });
@@ -56,33 +56,33 @@ async fn a_call_that_times_out_is_cancelled_and_its_late_answer_is_no_stray() {
 }
 
 #[tokio::test]
-async fn a_call_can_be_taken_back_with_a_reason() {
+async fn a_call_can_be_cancelled_with_a_reason() {
     let (client, mut peer) = legacy().await;
-    let in_flight = client.call("slow").start().await.unwrap();
-    peer.hear().await;
-    in_flight.cancel("changed my mind").await;
+    let call = client.call("slow").start().await.unwrap();
+    peer.receive().await;
+    call.cancel("changed my mind").await;
     let params = r#"{"requestId":2,"reason":"changed my mind"}"#;
     let line = format!("> {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{params}}}");
     peer.play(&line).await;
 }
 
 #[tokio::test]
-async fn a_dropped_call_is_taken_back() {
+async fn a_dropped_call_is_cancelled() {
     let (client, mut peer) = legacy().await;
-    let in_flight = client.call("slow").start().await.unwrap();
-    peer.hear().await;
-    drop(in_flight);
+    let call = client.call("slow").start().await.unwrap();
+    peer.receive().await;
+    drop(call);
     peer.play(r#"> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#).await;
 }
 
 #[tokio::test]
-async fn progress_and_logs_reach_the_call_that_they_belong_to() {
+async fn progress_and_logs_reach_their_call() {
     let (client, mut peer) = legacy().await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (progress, log, calling) = (seen.clone(), seen.clone(), client.clone());
     let call = meanwhile(async move {
-        let call = calling.call("slow").on_progress(move |told| progress.lock().unwrap().push(format!("{told:?}")));
-        call.on_log(move |told| log.lock().unwrap().push(format!("{told:?}"))).await.unwrap()
+        let call = calling.call("slow").on_progress(move |update| progress.lock().unwrap().push(format!("{update:?}")));
+        call.on_log(move |message| log.lock().unwrap().push(format!("{message:?}"))).await.unwrap()
     });
     peer.play(
         r#"
@@ -101,15 +101,15 @@ async fn progress_and_logs_reach_the_call_that_they_belong_to() {
         "LogMessage { level: \"info\", logger: None, data: String(\"half way\") }",
     ];
     assert_eq!(*seen.lock().unwrap(), expected);
-    assert_eq!(client.take_notifications().len(), 1, "the progress of nobody's call");
+    assert_eq!(client.take_notifications().len(), 1, "the progress with an unknown token");
 }
 
 #[tokio::test]
-async fn an_answer_that_is_both_result_and_error_is_told_at_once() {
+async fn a_response_with_both_result_and_error_fails_at_once() {
     let (client, mut peer) = legacy().await;
     let call = meanwhile(async move { client.call_tool("echo", json!({})).await });
-    peer.hear().await;
-    peer.say(r#"{"jsonrpc":"2.0","id":2,"result":{},"error":{"code":1,"message":"m"}}"#).await;
+    peer.receive().await;
+    peer.send(r#"{"jsonrpc":"2.0","id":2,"result":{},"error":{"code":1,"message":"m"}}"#).await;
     let error = call.await.unwrap().unwrap_err();
     assert!(matches!(error, ClientError::Garbled { reason: GarbledReason::ResultAndError, .. }), "{error}");
     let expected = "the answer to tools/call is not a response: both `result` and `error`\n  {\"jsonrpc\"";
@@ -117,11 +117,11 @@ async fn an_answer_that_is_both_result_and_error_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_server_ends_every_call() {
+async fn every_pending_call_fails_when_the_server_closes() {
     let (client, mut peer) = legacy().await;
     let calling = client.clone();
     let call = meanwhile(async move { calling.call_tool("echo", json!({})).await });
-    peer.hear().await;
+    peer.receive().await;
     peer.leave().await;
     let error = call.await.unwrap().unwrap_err();
     assert_eq!(error.to_string(), "the server closed the connection before it answered tools/call");
@@ -151,8 +151,8 @@ async fn a_list_that_never_ends_is_an_error() {
     let (client, mut peer) = legacy().await;
     let listing = meanwhile(async move { client.list_tools().await });
     for id in [2, 3] {
-        peer.hear().await;
-        peer.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[],"nextCursor":"x"}}}}"#)).await;
+        peer.receive().await;
+        peer.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[],"nextCursor":"x"}}}}"#)).await;
     }
     let error = listing.await.unwrap().unwrap_err().to_string();
     assert_eq!(
@@ -162,19 +162,19 @@ async fn a_list_that_never_ends_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_batch_of_answers_is_taken_apart() {
+async fn a_batch_of_responses_is_split() {
     let (client, mut peer) = legacy().await;
     let (one, other) = (client.clone(), client.clone());
     let one = meanwhile(async move { one.ping().await.unwrap().success() });
-    peer.hear().await;
+    peer.receive().await;
     let other = meanwhile(async move { other.ping().await.unwrap().success() });
-    peer.hear().await;
-    peer.say(r#"[{"jsonrpc":"2.0","id":3,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]"#).await;
+    peer.receive().await;
+    peer.send(r#"[{"jsonrpc":"2.0","id":3,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]"#).await;
     assert!(one.await.unwrap() && other.await.unwrap());
 }
 
 #[tokio::test]
-async fn anything_can_be_sent() {
+async fn a_client_can_send_arbitrary_bytes() {
     let (client, mut peer) = legacy().await;
     client.send_bytes(&b"not json"[..]).await.unwrap();
     client.notify("notifications/odd", json!({"x": 1})).await.unwrap();
@@ -182,19 +182,19 @@ async fn anything_can_be_sent() {
 }
 
 #[tokio::test]
-async fn a_subscription_is_open_once_it_is_acknowledged() {
+async fn a_subscription_opens_when_it_is_acknowledged() {
     let (client, mut peer) = modern().await;
     let listening = client.clone();
     let listen =
         meanwhile(async move { listening.listen(ListenFilter { tools: true, ..ListenFilter::default() }).await });
-    let asked = r#"{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"#;
-    peer.play(&format!("> {asked}{META}}}}}")).await;
+    let request = r#"{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"#;
+    peer.play(&format!("> {request}{META}}}}}")).await;
     let tag = r#""_meta":{"io.modelcontextprotocol/subscriptionId":2}"#;
     let acknowledged = r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"#;
-    peer.say(&format!("{acknowledged}{tag}}}}}")).await;
+    peer.send(&format!("{acknowledged}{tag}}}}}")).await;
     let subscription = listen.await.unwrap().unwrap();
     assert_eq!(subscription.accepted, json!({"toolsListChanged": true}));
-    peer.say(&format!(r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{{tag}}}}}"#)).await;
+    peer.send(&format!(r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{{tag}}}}}"#)).await;
     client.notification("notifications/tools/list_changed").await.unwrap();
     drop(subscription);
     peer.play(r#"> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#).await;

@@ -11,53 +11,54 @@ use rehearsal::core::protocol::Revision;
 use rehearsal::mock::MockServer;
 use serde_json::json;
 
-/// How a client reaches the mock.
+/// The transport between the client and the mock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Transport {
     Memory,
     Stdio,
     /// Streamable HTTP with sessions.
     Session,
-    /// Streamable HTTP without.
+    /// Streamable HTTP without sessions.
     Stateless,
     /// HTTP+SSE.
     TwoEndpoints,
 }
 
-const WAYS: [Way; 5] = [Way::Memory, Way::Stdio, Way::Session, Way::Stateless, Way::TwoEndpoints];
+const TRANSPORTS: [Transport; 5] =
+    [Transport::Memory, Transport::Stdio, Transport::Session, Transport::Stateless, Transport::TwoEndpoints];
 
-/// A fault, and whether the only sign of it is silence.
+/// A fault, and whether the client gets an error or only a timeout.
 const FAULTS: [(&str, Sign); 25] = [
-    ("{ delay: 20ms }", Sign::Word),
+    ("{ delay: 20ms }", Sign::Message),
     ("hang", Sign::Silence),
-    ("disconnect_before", Sign::Word),
-    ("disconnect_during", Sign::Word),
-    ("disconnect_after", Sign::Word),
+    ("disconnect_before", Sign::Message),
+    ("disconnect_during", Sign::Message),
+    ("disconnect_after", Sign::Message),
     ("half_line", Sign::Silence),
     ("malformed_json", Sign::Silence),
     ("invalid_utf8", Sign::Silence),
-    ("invalid_base64", Sign::Word),
+    ("invalid_base64", Sign::Message),
     ("wrong_id", Sign::Silence),
-    ("duplicate_answer", Sign::Word),
+    ("duplicate_answer", Sign::Message),
     ("answer_after_cancel", Sign::Silence),
-    ("{ noise_on_stdout: [Listening] }", Sign::Word),
-    ("{ flood_of_stderr: 300000 }", Sign::Word),
-    ("{ oversize: 17000000 }", Sign::Word),
-    ("{ slow_drip: { bytes: 16, every: 1ms } }", Sign::Word),
-    ("{ exit: 3 }", Sign::Word),
-    ("{ http: { status: 401, www_authenticate: Bearer } }", Sign::Word),
-    ("{ http: { status: 404 } }", Sign::Word),
-    ("{ http: { status: 429, retry_after: 2 } }", Sign::Word),
-    ("{ http: { status: 500 } }", Sign::Word),
-    ("{ http: { status: 502, headers: { server: nginx } } }", Sign::Word),
-    ("sse_cut", Sign::Word),
+    ("{ noise_on_stdout: [Listening] }", Sign::Message),
+    ("{ flood_of_stderr: 300000 }", Sign::Message),
+    ("{ oversize: 17000000 }", Sign::Message),
+    ("{ slow_drip: { bytes: 16, every: 1ms } }", Sign::Message),
+    ("{ exit: 3 }", Sign::Message),
+    ("{ http: { status: 401, www_authenticate: Bearer } }", Sign::Message),
+    ("{ http: { status: 404 } }", Sign::Message),
+    ("{ http: { status: 429, retry_after: 2 } }", Sign::Message),
+    ("{ http: { status: 500 } }", Sign::Message),
+    ("{ http: { status: 502, headers: { server: nginx } } }", Sign::Message),
+    ("sse_cut", Sign::Message),
     ("{ content_type: text/html }", Sign::Silence),
-    ("wrong_structured_content", Sign::Word),
+    ("wrong_structured_content", Sign::Message),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
-    Word,
+    Message,
     Silence,
 }
 
@@ -70,53 +71,57 @@ fn mock(fault: &str) -> String {
     )
 }
 
-struct Stage {
+struct Fixture {
     _server: Option<MockServer>,
     _folder: tempfile::TempDir,
     client: Client,
 }
 
-async fn stage(fault: &str, way: Way) -> Stage {
-    tapped_stage(fault, way, |_, _| {}).await
+async fn fixture(fault: &str, transport: Transport) -> Fixture {
+    observed_fixture(fault, transport, |_, _| {}).await
 }
 
-async fn tapped_stage(fault: &str, way: Way, tap: impl Fn(Side, &Message) + Send + Sync + 'static) -> Stage {
+async fn observed_fixture(
+    fault: &str,
+    transport: Transport,
+    observer: impl Fn(Side, &Message) + Send + Sync + 'static,
+) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let text = mock(fault);
-    let (server, builder): (Option<MockServer>, ClientBuilder) = match way {
-        Way::Stdio => {
+    let (server, builder): (Option<MockServer>, ClientBuilder) = match transport {
+        Transport::Stdio => {
             let file = folder.path().join("t.mock.yaml");
             std::fs::write(&file, &text).unwrap();
             let builder =
                 Client::command(env!("CARGO_BIN_EXE_rehearse")).arguments(["mock".into(), file.into_os_string()]);
             (None, builder)
         }
-        Way::Memory => {
+        Transport::Memory => {
             let server = MockServer::from_text(&text).unwrap();
             let builder = Client::connection(server.connection());
             (Some(server), builder)
         }
-        Way::Session | Way::Stateless => {
+        Transport::Session | Transport::Stateless => {
             let server = MockServer::from_text(&text).unwrap();
             let builder = Client::url(server.url()).transport(HttpTransport::Streamable);
             (Some(server), builder)
         }
-        Way::TwoEndpoints => {
+        Transport::TwoEndpoints => {
             let server = MockServer::from_text(&text).unwrap();
             let builder = Client::url(server.sse_url()).transport(HttpTransport::Sse);
             (Some(server), builder)
         }
     };
-    let builder = match way {
-        Way::Memory | Way::Stdio | Way::Session => builder.legacy(Revision::V2025_11_25),
-        Way::Stateless => builder.modern(),
-        Way::TwoEndpoints => builder.legacy(Revision::V2024_11_05),
+    let builder = match transport {
+        Transport::Memory | Transport::Stdio | Transport::Session => builder.legacy(Revision::V2025_11_25),
+        Transport::Stateless => builder.modern(),
+        Transport::TwoEndpoints => builder.legacy(Revision::V2024_11_05),
     };
-    let client = builder.on_message(tap).timeout(Duration::from_secs(20)).connect().await.unwrap();
-    Stage { _server: server, _folder: folder, client }
+    let client = builder.on_message(observer).timeout(Duration::from_secs(20)).connect().await.unwrap();
+    Fixture { _server: server, _folder: folder, client }
 }
 
-/// What a client sees, in a few words.
+/// A short description of the outcome that a client gets.
 fn seen(result: Result<ServerResponse, ClientError>) -> String {
     match result {
         Ok(response) => match response.error() {
@@ -129,7 +134,7 @@ fn seen(result: Result<ServerResponse, ClientError>) -> String {
         },
         Err(error) => match error {
             ClientError::ServerClosed { ending, .. } => match ending.to_string().split_once(':') {
-                Some((words, _)) => format!("the server {words}"),
+                Some((text, _)) => format!("the server {text}"),
                 None => format!("the server {ending}"),
             },
             ClientError::TimedOut { .. } => "silence".to_owned(),
@@ -146,57 +151,61 @@ fn seen(result: Result<ServerResponse, ClientError>) -> String {
     }
 }
 
-/// Waits for an answer to nobody: over Streamable HTTP it may come after the answer to the next call, which has a stream of
-/// its own.
+/// Waits for a response to no pending request. Over Streamable HTTP it may come after the response to the next call, which
+/// has a stream of its own.
 async fn stray(client: &Client) {
-    let heard = async {
+    let arrival = async {
         while client.evidence().strays.is_empty() {
             tokio::task::yield_now().await;
         }
     };
-    // Where none comes, the table says so.
-    let _ = tokio::time::timeout(Duration::from_secs(20), heard).await;
+    // Without one, the table shows its absence.
+    let _ = tokio::time::timeout(Duration::from_secs(20), arrival).await;
 }
 
-/// What else there was to see.
+/// The other evidence of the client.
 fn evidence(client: &Client) -> String {
     let evidence = client.evidence();
     let kinds = [
         (!evidence.noise.is_empty(), " (and noise)"),
-        (!evidence.strays.is_empty(), " (and an answer to nobody)"),
+        (!evidence.strays.is_empty(), " (and a stray answer)"),
         (!evidence.last_stderr.is_empty(), " (and stderr)"),
     ];
-    kinds.into_iter().filter(|(is_there, _)| *is_there).map(|(_, words)| words).collect()
+    kinds.into_iter().filter(|(is_there, _)| *is_there).map(|(_, text)| text).collect()
 }
 
-/// A client that gives up says so, and is answered all the same. Over Streamable HTTP it closes the stream behind its
-/// cancellation, so there it is luck whether the answer is still heard.
+/// A client cancels a request after its timeout, and is still answered. Not over Streamable HTTP: there the client closes the
+/// stream after its cancellation, and may or may not receive the response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_after_cancel_comes_after_the_client_has_cancelled() {
-    for way in [Way::Memory, Way::Stdio, Way::TwoEndpoints] {
-        let (heard, mut passes) = tokio::sync::mpsc::unbounded_channel();
-        let tap = move |side: Side, message: &Message| drop(heard.send((side, message.clone())));
-        let stage = tapped_stage("answer_after_cancel", way, tap).await;
-        let called = stage.client.call("t").timeout(Duration::from_millis(300)).await;
-        assert!(matches!(called, Err(ClientError::TimedOut { .. })), "{way:?}: {called:?}");
-        let mut asked = None;
+    for transport in [Transport::Memory, Transport::Stdio, Transport::TwoEndpoints] {
+        let (sender, mut messages) = tokio::sync::mpsc::unbounded_channel();
+        let observer = move |side: Side, message: &Message| drop(sender.send((side, message.clone())));
+        let fixture = observed_fixture("answer_after_cancel", transport, observer).await;
+        let called = fixture.client.call("t").timeout(Duration::from_millis(300)).await;
+        assert!(matches!(called, Err(ClientError::TimedOut { .. })), "{transport:?}: {called:?}");
+        let mut request_id = None;
         let mut cancelled = false;
         let late = async {
-            while let Some((side, message)) = passes.recv().await {
+            while let Some((side, message)) = messages.recv().await {
                 match message.body() {
-                    Body::Request(request) if request.method == Method::TOOLS_CALL => asked = Some(request.id.clone()),
-                    Body::Notification(told) if side == Side::Client && told.method == Method::CANCELLED => {
+                    Body::Request(request) if request.method == Method::TOOLS_CALL => {
+                        request_id = Some(request.id.clone())
+                    }
+                    Body::Notification(notification)
+                        if side == Side::Client && notification.method == Method::CANCELLED =>
+                    {
                         cancelled = true;
                     }
-                    Body::Response(response) if asked.is_some() && response.id == asked => return cancelled,
+                    Body::Response(response) if request_id.is_some() && response.id == request_id => return cancelled,
                     _ => {}
                 }
             }
-            panic!("{way:?}: the answer never came");
+            panic!("{transport:?}: the answer never came");
         };
         let after_cancel = tokio::time::timeout(Duration::from_secs(20), late).await.expect("the answer never came");
-        assert!(after_cancel, "{way:?}: it was answered before it was cancelled");
-        assert_eq!(seen(stage.client.call("t").await), "the answer", "{way:?}");
+        assert!(after_cancel, "{transport:?}: it was answered before it was cancelled");
+        assert_eq!(seen(fixture.client.call("t").await), "the answer", "{transport:?}");
     }
 }
 
@@ -206,17 +215,17 @@ async fn every_fault_is_seen_on_every_transport() {
     for (fault, sign) in FAULTS {
         let name = fault.trim();
         writeln!(table, "{name}").unwrap();
-        for way in WAYS {
-            let stage = stage(fault, way).await;
-            let call = stage.client.call("t");
+        for transport in TRANSPORTS {
+            let fixture = fixture(fault, transport).await;
+            let call = fixture.client.call("t");
             let call = if sign == Sign::Silence { call.timeout(Duration::from_secs(1)) } else { call };
             let first = seen(call.await);
-            let then = seen(stage.client.call("t").timeout(Duration::from_secs(2)).await);
+            let then = seen(fixture.client.call("t").timeout(Duration::from_secs(2)).await);
             if matches!(name, "wrong_id" | "duplicate_answer") {
-                stray(&stage.client).await;
+                stray(&fixture.client).await;
             }
-            let also = evidence(&stage.client);
-            writeln!(table, "  {:<13} {first}; then {then}{also}", format!("{way:?}")).unwrap();
+            let also = evidence(&fixture.client);
+            writeln!(table, "  {:<13} {first}; then {then}{also}", format!("{transport:?}")).unwrap();
         }
     }
     insta::assert_snapshot!(table);

@@ -40,7 +40,7 @@ async fn the_agent_gets_the_next_response_in_every_turn() {
 }
 
 #[tokio::test]
-async fn the_harness_as_a_process() {
+async fn the_harness_runs_as_a_process() {
     let client = Client::command(env!("CARGO_BIN_EXE_rehearse")).arguments(["mock", "--harness"]);
     let client = client.connect().await.unwrap();
     let tools = client.list_tools().await.unwrap();
@@ -51,12 +51,12 @@ async fn the_harness_as_a_process() {
     assert!(nothing.is_tool_error() && nothing.content().starts_with("no [test_case_id=ID] in the task description"));
 }
 
-/// How many clients share the server; the test cases of one client run at the same time, too.
+/// The number of clients of the server; the test cases of one client also run concurrently.
 const CLIENTS: usize = 40;
 const CASES: usize = 1_000;
 const TURNS: usize = 3;
 
-/// What a test case expects, turn by turn.
+/// The expected content of a response, by test case and turn.
 fn expected(case: usize, turn: usize) -> String {
     format!("turn {turn} of test case {case}")
 }
@@ -76,7 +76,7 @@ fn client(server: &MockServer, number: usize) -> ClientBuilder {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_test_cases_at_once_on_one_server_never_see_each_others_responses() {
+async fn a_thousand_concurrent_test_cases_get_their_own_responses() {
     let server = MockServer::harness().unwrap();
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
@@ -84,7 +84,7 @@ async fn a_thousand_test_cases_at_once_on_one_server_never_see_each_others_respo
     }
     let mut cases = JoinSet::new();
     for case in 0..CASES {
-        // Every other test case brings its responses in the text, the others are loaded before.
+        // Every other test case has its responses in the task text; the others are loaded before.
         let task = if case % 2 == 0 {
             task(&format!("case {case}"), &responses(case))
         } else {
@@ -94,12 +94,12 @@ async fn a_thousand_test_cases_at_once_on_one_server_never_see_each_others_respo
         let client = clients[case % CLIENTS].clone();
         cases.spawn(async move {
             for turn in 1..=TURNS {
-                let said = client.call_tool("get_data", task.clone()).await.unwrap();
-                assert_eq!(said.content(), expected(case, turn), "turn {turn}");
+                let response = client.call_tool("get_data", task.clone()).await.unwrap();
+                assert_eq!(response.content(), expected(case, turn), "turn {turn}");
             }
-            let said = client.call_tool("get_data", task).await.unwrap();
+            let response = client.call_tool("get_data", task).await.unwrap();
             let empty = format!("no response is left for test case \"case {case}\": all {TURNS} were given");
-            assert!(said.is_tool_error() && said.content().contains(&empty), "{}", said.content());
+            assert!(response.is_tool_error() && response.content().contains(&empty), "{}", response.content());
         });
     }
     let finished = cases.join_all().await;
@@ -115,15 +115,15 @@ async fn a_thousand_test_cases_at_once_on_one_server_never_see_each_others_respo
 }
 
 #[tokio::test]
-async fn queues_are_loaded_and_calls_are_verified_without_smuggling() {
+async fn queues_are_loaded_and_calls_are_verified_over_the_control_api() {
     let server = MockServer::harness().unwrap();
     let loaded = server.load_queue("a", &json!([{"text": "one"}, {"error": {"code": -5, "message": "no"}}])).unwrap();
     assert_eq!((loaded.left, loaded.given), (2, 0));
     assert!(server.load_queue("a", &json!([{"txt": 1}])).unwrap_err().to_string().contains("did you mean `text`?"));
     let client = Client::url(server.url()).modern().connect().await.unwrap();
-    let ask = json!({"task_description": "[test_case_id=a]"});
-    assert_eq!(client.call_tool("get_data", ask.clone()).await.unwrap().content(), "one");
-    assert_eq!(client.call_tool("get_data", ask.clone()).await.unwrap().error_code(), Some(-5));
+    let task = json!({"task_description": "[test_case_id=a]"});
+    assert_eq!(client.call_tool("get_data", task.clone()).await.unwrap().content(), "one");
+    assert_eq!(client.call_tool("get_data", task.clone()).await.unwrap().error_code(), Some(-5));
     assert_eq!(server.queue("a").map(|queue| queue.left), Some(0));
     server.verify(&[ExpectedCall::tool("get_data").times(2)]).unwrap();
     let unmet = server.verify(&[ExpectedCall::tool("other")]).unwrap_err();
@@ -132,7 +132,7 @@ async fn queues_are_loaded_and_calls_are_verified_without_smuggling() {
     assert_eq!((server.queue("a"), server.calls().len()), (None, 0));
 }
 
-/// One request of HTTP, by hand.
+/// Sends one HTTP request.
 async fn http(server: &MockServer, method: &str, path: &str, body: &str) -> (u16, Value) {
     let url = server.url();
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
@@ -155,8 +155,8 @@ async fn a_mock_is_controlled_over_http() {
     let (status, loaded) = http(&server, "PUT", "/control/queues/a%20b", r#"[{"text": "one"}, {"text": "two"}]"#).await;
     assert_eq!((status, &loaded["left"], &loaded["test_case_id"]), (200, &json!(2), &json!("a b")));
     let client = Client::url(server.url()).modern().connect().await.unwrap();
-    let ask = json!({"task_description": "[test_case_id=a b]"});
-    assert_eq!(client.call_tool("get_data", ask).await.unwrap().content(), "one");
+    let task = json!({"task_description": "[test_case_id=a b]"});
+    assert_eq!(client.call_tool("get_data", task).await.unwrap().content(), "one");
     let (_, queue) = http(&server, "GET", "/control/queues/a%20b", "").await;
     assert_eq!((&queue["given"], &queue["responses"][0]["result"]["content"][0]["text"]), (&json!(1), &json!("two")));
     let (_, all) = http(&server, "GET", "/control/queues", "").await;
@@ -179,7 +179,7 @@ async fn a_mock_is_controlled_over_http() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_controlled_is_refused_with_a_reason() {
+async fn invalid_control_requests_are_refused_with_a_reason() {
     let server = MockServer::harness().unwrap();
     let table = [
         ("GET", "/control/queues/x", "", 404, "no test case \"x\""),
@@ -197,17 +197,20 @@ async fn what_cannot_be_controlled_is_refused_with_a_reason() {
         ("GET", "/control/nothing", "", 404, "under /control there are"),
     ];
     for (method, path, body, status, expected) in table {
-        let (answered, said) = http(&server, method, path, body).await;
-        assert_eq!(answered, status, "{method} {path}: {said}");
-        assert!(said["error"].as_str().unwrap().contains(expected), "{method} {path}: {said}");
+        let (answered, response) = http(&server, method, path, body).await;
+        assert_eq!(answered, status, "{method} {path}: {response}");
+        assert!(response["error"].as_str().unwrap().contains(expected), "{method} {path}: {response}");
     }
     let plain = MockServer::from_text("tools: [{ name: a, answers: [{ text: x }] }]").unwrap();
-    let (status, said) = http(&plain, "GET", "/control/queues", "").await;
-    assert_eq!((status, said["error"].as_str().unwrap()), (404, "this mock has no queues; start it with --harness"));
+    let (status, response) = http(&plain, "GET", "/control/queues", "").await;
+    assert_eq!(
+        (status, response["error"].as_str().unwrap()),
+        (404, "this mock has no queues; start it with --harness")
+    );
 }
 
 #[tokio::test]
-async fn faults_are_in_the_journal() {
+async fn faults_are_in_the_request_log() {
     let text = "tools: [{ name: a, answers: [{ text: x }], faults: [{ fault: wrong_id, call: 2 }] }]";
     let server = MockServer::from_text(text).unwrap();
     let client = Client::url(server.url()).modern().connect().await.unwrap();

@@ -1,4 +1,4 @@
-//! Servers that make HTTP difficult.
+//! HTTP servers that are slow or break their streams.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc, watch};
 
-/// One request of HTTP, and the connection to answer it on; there is one connection for each.
-struct Asked {
+/// An HTTP request and the connection for its response; each request has its own connection.
+struct HttpRequest {
     line: String,
     message: Value,
     stream: TcpStream,
 }
 
-impl Asked {
-    async fn read(mut stream: TcpStream) -> Option<Asked> {
+impl HttpRequest {
+    async fn read(mut stream: TcpStream) -> Option<HttpRequest> {
         let mut bytes = Vec::new();
         loop {
             if stream.read_buf(&mut bytes).await.ok()? == 0 {
@@ -31,13 +31,13 @@ impl Asked {
                 head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
             if body.len() >= length.unwrap_or(0) {
                 let line = head.lines().next()?.trim_end_matches(" HTTP/1.1").to_owned();
-                return Some(Asked { line, message: serde_json::from_str(body).unwrap_or_default(), stream });
+                return Some(HttpRequest { line, message: serde_json::from_str(body).unwrap_or_default(), stream });
             }
         }
     }
 
     async fn write(&mut self, text: &str) {
-        // Whoever asked may be gone.
+        // The client may have closed its connection.
         let _ = self.stream.write_all(text.as_bytes()).await;
     }
 
@@ -59,8 +59,8 @@ impl Asked {
     }
 }
 
-/// Begins to serve; the URL without a path.
-async fn serve<A: Future<Output = ()> + Send>(answer: impl Fn(Asked) -> A + Send + Sync + 'static) -> String {
+/// Starts a server; returns its URL without a path.
+async fn serve<A: Future<Output = ()> + Send>(answer: impl Fn(HttpRequest) -> A + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let answer = Arc::new(answer);
@@ -68,8 +68,8 @@ async fn serve<A: Future<Output = ()> + Send>(answer: impl Fn(Asked) -> A + Send
         while let Ok((stream, _)) = listener.accept().await {
             let answer = answer.clone();
             tokio::spawn(async move {
-                if let Some(asked) = Asked::read(stream).await {
-                    answer(asked).await;
+                if let Some(request) = HttpRequest::read(stream).await {
+                    answer(request).await;
                 }
             });
         }
@@ -78,32 +78,32 @@ async fn serve<A: Future<Output = ()> + Send>(answer: impl Fn(Asked) -> A + Send
 }
 
 #[tokio::test]
-async fn a_slow_server_that_speaks_only_http_sse_is_found_out() {
+async fn a_slow_http_sse_server_is_detected() {
     let (posts, _) = watch::channel(0);
-    let (say, said) = mpsc::unbounded_channel::<String>();
-    let said = Arc::new(Mutex::new(said));
-    let url = serve(move |mut asked| {
-        let (posts, say, said) = (posts.clone(), say.clone(), said.clone());
+    let (sender, responses) = mpsc::unbounded_channel::<String>();
+    let responses = Arc::new(Mutex::new(responses));
+    let url = serve(move |mut request| {
+        let (posts, sender, responses) = (posts.clone(), sender.clone(), responses.clone());
         async move {
-            match asked.line.as_str() {
-                // So slow that the client has asked for the handshake before it hears that there is no such thing.
+            match request.line.as_str() {
+                // Answers only after the second POST, so that the client has sent `initialize` before it receives the 405.
                 "POST /sse" => {
                     posts.send_modify(|posts| *posts += 1);
                     posts.subscribe().wait_for(|posts| *posts >= 2).await.unwrap();
-                    asked.answer("405 Method Not Allowed", "text/plain", "only GET").await;
+                    request.answer("405 Method Not Allowed", "text/plain", "only GET").await;
                 }
                 "GET /sse" => {
-                    asked.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n").await;
-                    asked.write("event: endpoint\ndata: /messages\n\n").await;
-                    while let Some(message) = said.lock().await.recv().await {
-                        asked.write(&format!("event: message\ndata: {message}\n\n")).await;
+                    request.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n").await;
+                    request.write("event: endpoint\ndata: /messages\n\n").await;
+                    while let Some(message) = responses.lock().await.recv().await {
+                        request.write(&format!("event: message\ndata: {message}\n\n")).await;
                     }
                 }
                 _ => {
-                    if asked.message.get("id").is_some() {
-                        say.send(asked.result()).unwrap();
+                    if request.message.get("id").is_some() {
+                        sender.send(request.result()).unwrap();
                     }
-                    asked.answer("202 Accepted", "text/plain", "").await;
+                    request.answer("202 Accepted", "text/plain", "").await;
                 }
             }
         }
@@ -115,20 +115,20 @@ async fn a_slow_server_that_speaks_only_http_sse_is_found_out() {
 }
 
 #[tokio::test]
-async fn a_time_out_while_a_broken_stream_is_resumed_says_so() {
-    let url = serve(|asked| async move {
-        match asked.message["method"].as_str() {
+async fn a_timeout_during_stream_resumption_names_the_resumption() {
+    let url = serve(|request| async move {
+        match request.message["method"].as_str() {
             Some("initialize") => {
-                let result = asked.result();
-                asked.answer("200 OK", "application/json", &result).await;
+                let result = request.result();
+                request.answer("200 OK", "application/json", &result).await;
             }
             Some("tools/call") => {
-                // The stream ends at once, and the client shall come back for the rest in an hour.
+                // The stream ends at once, with a retry delay of one hour.
                 let events = "id: first\nretry: 3600000\ndata: \n\n";
-                asked.answer("200 OK", "text/event-stream", events).await;
+                request.answer("200 OK", "text/event-stream", events).await;
             }
-            Some(_) => asked.answer("202 Accepted", "text/plain", "").await,
-            None => asked.answer("405 Method Not Allowed", "text/plain", "no standing stream").await,
+            Some(_) => request.answer("202 Accepted", "text/plain", "").await,
+            None => request.answer("405 Method Not Allowed", "text/plain", "no GET stream").await,
         }
     })
     .await;
@@ -137,7 +137,7 @@ async fn a_time_out_while_a_broken_stream_is_resumed_says_so() {
     assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        "no answer to tools/call within 0.3 s\n  at that moment: the stream of the answer broke off; it was being resumed \
-         after event \"first\", try 1"
+        "no answer to tools/call within 0.3 s\n  at that moment: the stream of the response broke; it was being resumed after \
+         event \"first\", attempt 1"
     );
 }

@@ -17,29 +17,31 @@ pub(crate) struct Peer {
 }
 
 /// A client that is not connected yet, and its peer.
-pub(crate) fn stage() -> (ClientBuilder, Peer) {
+pub(crate) fn unconnected() -> (ClientBuilder, Peer) {
     let (near, far) = memory::pair();
     (Client::connection(near), Peer { connection: far })
 }
 
-/// The same, where the client speaks through another sender.
-pub(crate) fn stage_through(through: impl FnOnce(Arc<dyn Sender>) -> Arc<dyn Sender>) -> (ClientBuilder, Peer) {
+/// A client that is not connected yet and sends through another sender, and its peer.
+pub(crate) fn unconnected_with_sender(
+    through: impl FnOnce(Arc<dyn Sender>) -> Arc<dyn Sender>,
+) -> (ClientBuilder, Peer) {
     let (near, far) = memory::pair();
     let near = Connection { sender: through(near.sender), receiver: near.receiver };
     (Client::connection(near), Peer { connection: far })
 }
 
 impl Peer {
-    /// The client's next line.
-    pub(crate) async fn hear(&mut self) -> String {
+    /// Receives the client's next line.
+    pub(crate) async fn receive(&mut self) -> String {
         match self.connection.receiver.receive().await {
             Event::Message { message, .. } => message.text().into_owned(),
-            other => panic!("the client should have said something, but {other:?}"),
+            other => panic!("the client should have sent a message, but {other:?}"),
         }
     }
 
-    /// Says a line.
-    pub(crate) async fn say(&self, line: &str) {
+    /// Sends a line.
+    pub(crate) async fn send(&self, line: &str) {
         self.connection.sender.send_bytes(Channel::MAIN, Bytes::copy_from_slice(line.as_bytes())).await.unwrap();
     }
 
@@ -47,8 +49,8 @@ impl Peer {
     pub(crate) async fn play(&mut self, transcript: &str) {
         for (side, text) in messages(transcript) {
             match side {
-                Side::Client => assert_eq!(self.hear().await, text),
-                Side::Server => self.say(&text).await,
+                Side::Client => assert_eq!(self.receive().await, text),
+                Side::Server => self.send(&text).await,
             }
         }
     }
@@ -59,14 +61,14 @@ impl Peer {
     }
 }
 
-/// What the client says first in the old era, and what it hears.
+/// The handshake of the handshake era.
 pub(crate) const HANDSHAKE: &str = r#"
     > {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"play","version":"1"}}}
     < {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"peer","version":"2"}}}
     > {"jsonrpc":"2.0","method":"notifications/initialized"}
 "#;
 
-/// The `_meta` of every request in the new era.
+/// The `_meta` of every request of the modern era.
 pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"play","version":"1"}}"#;
 
 /// Connects while the peer plays `script`.
@@ -76,22 +78,22 @@ pub(crate) async fn connect(builder: ClientBuilder, peer: &mut Peer, script: &st
     client
 }
 
-/// A client of the old era, connected.
+/// A connected client of the handshake era.
 pub(crate) async fn legacy() -> (Client, Peer) {
-    let (builder, mut peer) = stage();
+    let (builder, mut peer) = unconnected();
     let builder = builder.legacy("2025-11-25".parse().unwrap());
     let client = connect(builder, &mut peer, HANDSHAKE).await.unwrap();
     (client, peer)
 }
 
-/// A client of the new era, connected.
+/// A connected client of the modern era.
 pub(crate) async fn modern() -> (Client, Peer) {
-    let (builder, mut peer) = stage();
+    let (builder, mut peer) = unconnected();
     let client = connect(builder.modern(), &mut peer, &discovery()).await.unwrap();
     (client, peer)
 }
 
-/// What the client says first in the new era, and what it hears.
+/// The discovery of the modern era.
 pub(crate) fn discovery() -> String {
     format!(
         "> {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{{{META}}}}}\n\
@@ -99,7 +101,7 @@ pub(crate) fn discovery() -> String {
     )
 }
 
-/// Does something with the client while the test plays the peer.
+/// Runs `work` with the client while the test plays the peer.
 pub(crate) fn meanwhile<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     tokio::spawn(work)
 }

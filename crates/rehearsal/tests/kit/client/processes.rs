@@ -7,7 +7,7 @@ use rehearsal::client::{ClientBuilder, ClientError};
 use rehearsal::core::protocol::Revision;
 use serde_json::json;
 
-/// Answers the handshake, then does what `then` says.
+/// A server that answers the handshake and then runs `then`.
 fn server(then: &str) -> ClientBuilder {
     let answer =
         r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}}"#;
@@ -16,7 +16,7 @@ fn server(then: &str) -> ClientBuilder {
 }
 
 #[tokio::test]
-async fn a_server_knows_that_it_is_tested_and_has_the_callers_variables() {
+async fn a_server_gets_the_test_variable_and_the_callers_environment() {
     let then =
         r#"read call; echo "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"mode\":\"$REHEARSAL_TEST_MODE $MINE\"}}"; cat"#;
     let client = server(then).env("MINE", "mine").connect().await.unwrap();
@@ -24,7 +24,7 @@ async fn a_server_knows_that_it_is_tested_and_has_the_callers_variables() {
 }
 
 #[tokio::test]
-async fn a_server_that_reads_nothing_runs_into_the_time_out() {
+async fn a_server_that_reads_nothing_runs_into_the_timeout() {
     let client = server("exec sleep 1000").timeout(Duration::from_millis(300)).connect().await.unwrap();
     let large = json!({"text": "x".repeat(1_000_000)});
     let error = client.call_tool("echo", large.clone()).await.unwrap_err();
@@ -36,17 +36,17 @@ async fn a_server_that_reads_nothing_runs_into_the_time_out() {
 }
 
 #[tokio::test]
-async fn half_an_answer_is_shown_when_the_time_is_over() {
+async fn a_partial_response_is_shown_after_the_timeout() {
     let then = r#"read call; printf '{"jsonrpc": "2.0", "'; exec sleep 1000"#;
     let client = server(then).timeout(Duration::from_millis(500)).connect().await.unwrap();
     let error = client.ping().await.unwrap_err();
-    let text = "no answer to ping within 0.5 s\n  at that moment: 20 bytes of a line had come on its stdout, and not its \
-                end: {\"jsonrpc\": \"2.0\", \"";
+    let text = "no answer to ping within 0.5 s\n  at that moment: a line on its stdout was incomplete after 20 \
+                bytes: {\"jsonrpc\": \"2.0\", \"";
     assert_eq!(error.to_string(), text);
 }
 
 #[tokio::test]
-async fn a_server_that_dies_before_it_reads_is_reported_with_its_status() {
+async fn a_server_that_exits_before_it_reads_is_reported_with_its_status() {
     let error = Client::command("sh").arguments(["-c", "echo 'no config' >&2; exit 78"]).connect().await.unwrap_err();
     let text = "the server exited with status 78 before it answered initialize\n  \
                 the server's process ended: exit status: 78\n  last lines of its stderr:\n    no config";
@@ -80,7 +80,7 @@ fn is_alive(pid: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_flood_of_noise_stops_neither_the_clock_nor_anybody_else() {
+async fn a_flood_of_noise_delays_neither_timeouts_nor_other_clients() {
     let started = std::time::Instant::now();
     let builder = Client::command("yes").legacy(Revision::V2025_11_25).timeout(Duration::from_millis(200));
     let error = builder.connect().await.unwrap_err();
@@ -89,7 +89,7 @@ async fn a_flood_of_noise_stops_neither_the_clock_nor_anybody_else() {
 }
 
 #[test]
-fn a_dropped_client_ends_its_server_at_once_even_where_nothing_runs_any_more() {
+fn a_dropped_client_ends_its_server_even_without_a_runtime() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = runtime.block_on(server("echo $$ >&2; exec sleep 1000").connect()).unwrap();
     let pid = runtime.block_on(async {
@@ -110,9 +110,9 @@ fn a_dropped_client_ends_its_server_at_once_even_where_nothing_runs_any_more() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_without_end_and_never_reads_ends_with_its_client() {
-    let question = r#"{"jsonrpc":"2.0","id":'$i',"method":"roots/list"}"#;
-    let flood = format!("echo $$ >&2; i=0; while :; do i=$((i+1)); echo '{question}'; done");
+async fn a_server_that_floods_its_client_with_requests_ends_with_it() {
+    let request = r#"{"jsonrpc":"2.0","id":'$i',"method":"roots/list"}"#;
+    let flood = format!("echo $$ >&2; i=0; while :; do i=$((i+1)); echo '{request}'; done");
     let answers = rehearsal::client::ClientHandlers::new().roots([("file:///x".repeat(1000), "x")]);
     let client = server(&flood).handlers(answers).timeout(Duration::from_millis(300)).connect().await.unwrap();
     assert!(client.ping().await.is_err());
@@ -127,7 +127,7 @@ async fn a_server_that_asks_without_end_and_never_reads_ends_with_its_client() {
 }
 
 #[tokio::test]
-async fn a_server_that_closed_its_stdin_is_said_to_have() {
+async fn a_server_that_closed_its_stdin_is_reported() {
     let client = server("exec <&-; exec sleep 1000").connect().await.unwrap();
     let error = client.call_tool("echo", json!({"text": "x".repeat(1_000_000)})).await.unwrap_err();
     assert!(matches!(error, ClientError::NotSent { .. }), "{error}");

@@ -1,14 +1,14 @@
-//! What servers ask, in both eras.
+//! Server requests and input requests, in both eras.
 
 use rehearsal::client::ClientHandlers;
 use rehearsal::core::message::Method;
 use serde_json::json;
 
-use super::peer::{HANDSHAKE, META, connect, discovery, legacy, meanwhile, stage};
+use super::peer::{HANDSHAKE, META, connect, discovery, legacy, meanwhile, unconnected};
 
 #[tokio::test]
-async fn the_servers_questions_are_answered_while_ours_is_open_and_ids_do_not_collide() {
-    let (builder, mut peer) = stage();
+async fn server_requests_are_answered_during_a_call_and_ids_do_not_collide() {
+    let (builder, mut peer) = unconnected();
     let builder = builder.legacy("2025-11-25".parse().unwrap());
     let builder =
         builder.handlers(ClientHandlers::new().roots([("file:///x", "x")]).elicitation_accept(json!({"name": "Ada"})));
@@ -31,7 +31,7 @@ async fn the_servers_questions_are_answered_while_ours_is_open_and_ids_do_not_co
 }
 
 #[tokio::test]
-async fn a_question_without_answer_is_refused_and_ping_never_is() {
+async fn a_server_request_without_answer_is_refused_but_ping_is_answered() {
     let (_client, mut peer) = legacy().await;
     peer.play(
         r#"
@@ -45,8 +45,8 @@ async fn a_question_without_answer_is_refused_and_ping_never_is() {
 }
 
 #[tokio::test]
-async fn scripted_answers_are_given_in_order_and_no_more_often() {
-    let (builder, mut peer) = stage();
+async fn scripted_answers_are_sent_in_order_once_each() {
+    let (builder, mut peer) = unconnected();
     let answers = ClientHandlers::new().on_sequence(Method::ROOTS_LIST, [json!({"roots": []})]);
     let builder = builder.legacy("2025-11-25".parse().unwrap()).handlers(answers).capabilities(json!({}));
     let _client = connect(builder, &mut peer, HANDSHAKE).await.unwrap();
@@ -62,27 +62,27 @@ async fn scripted_answers_are_given_in_order_and_no_more_often() {
 }
 
 #[tokio::test]
-async fn input_that_is_required_is_given_with_a_new_id_and_the_exact_state() {
-    let (builder, mut peer) = stage();
+async fn input_responses_are_sent_with_a_new_id_and_the_exact_state() {
+    let (builder, mut peer) = unconnected();
     let answers = ClientHandlers::new().elicitation_accept(json!({"name": "Ada"}));
     let builder = builder.modern().handlers(answers).capabilities(json!({}));
     let client = connect(builder, &mut peer, &discovery()).await.unwrap();
     let call = meanwhile(async move { client.call_tool("ask", json!({})).await.unwrap().content() });
-    let ask = |id: u32, more: &str| {
+    let request = |id: u32, more: &str| {
         let params = format!(r#""name":"ask","arguments":{{}},{more}{META}"#);
         format!(r#"> {{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{params}}}}}"#)
     };
     let required = |id: u32, state: &str| {
-        let asked = r#""inputRequests":{"who":{"method":"elicitation/create","params":{}}}"#;
-        format!(r#"< {{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required",{asked}{state}}}}}"#)
+        let input_requests = r#""inputRequests":{"who":{"method":"elicitation/create","params":{}}}"#;
+        format!(r#"< {{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required",{input_requests}{state}}}}}"#)
     };
     let inputs = r#""inputResponses":{"who":{"action":"accept","content":{"name":"Ada"}}},"#;
     let script = [
-        ask(2, ""),
+        request(2, ""),
         required(2, r#","requestState":"a \"b\"""#),
-        ask(3, &format!(r#"{inputs}"requestState":"a \"b\"","#)),
+        request(3, &format!(r#"{inputs}"requestState":"a \"b\"","#)),
         required(3, ""),
-        ask(4, inputs),
+        request(4, inputs),
         r#"< {"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","content":[{"type":"text","text":"Hello, Ada!"}]}}"#.into(),
     ];
     peer.play(&script.join("\n")).await;
@@ -90,19 +90,19 @@ async fn input_that_is_required_is_given_with_a_new_id_and_the_exact_state() {
 }
 
 #[tokio::test]
-async fn input_that_nobody_can_give_comes_back_to_the_caller() {
+async fn input_required_is_returned_to_the_caller_without_an_answer() {
     let (client, mut peer) = super::peer::modern().await;
     let call = meanwhile(async move { client.call_tool("ask", json!({})).await.unwrap() });
-    peer.hear().await;
-    peer.say(r#"{"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"x":{"method":"roots/list"}}}}"#)
+    peer.receive().await;
+    peer.send(r#"{"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"x":{"method":"roots/list"}}}}"#)
         .await;
     let response = call.await.unwrap();
     assert!(response.is_input_required() && !response.success());
 }
 
 #[tokio::test]
-async fn an_answer_that_panics_is_an_error_for_the_server_and_the_conversation_goes_on() {
-    let (builder, mut peer) = stage();
+async fn a_panicking_answer_is_an_error_response_and_the_connection_stays_open() {
+    let (builder, mut peer) = unconnected();
     let answers = ClientHandlers::new().on(Method::ROOTS_LIST, |_| panic!("on purpose"));
     let builder = builder.legacy("2025-11-25".parse().unwrap()).handlers(answers).capabilities(json!({}));
     let client = connect(builder, &mut peer, HANDSHAKE).await.unwrap();

@@ -1,4 +1,4 @@
-//! What an authorization server does.
+//! The endpoints of an authorization server.
 
 use std::collections::BTreeMap;
 
@@ -10,40 +10,40 @@ use sha2::{Digest, Sha256};
 
 use super::oauth_server::{Answer, as_json};
 
-/// What an authorization server knows and has seen.
-pub(crate) struct Books {
+/// The state of an authorization server, and the requests that it received.
+pub(crate) struct OAuthState {
     pub(crate) origin: String,
-    /// Where each registered client may be sent back to.
+    /// The redirect URI of each registered client.
     pub(crate) clients: BTreeMap<String, String>,
-    /// Codes that were given out and not used: the challenge and the scopes.
+    /// Unused authorization codes, with their challenge and scopes.
     codes: BTreeMap<String, (String, String)>,
-    /// Tokens that are good, and for what.
+    /// Valid access tokens, with their scopes.
     pub(crate) tokens: BTreeMap<String, String>,
-    /// Refresh tokens that are good, and for what. Each is good once.
+    /// Valid refresh tokens, with their scopes. Each can be used once.
     pub(crate) refresh_tokens: BTreeMap<String, String>,
-    /// The scopes that were asked for, in order.
-    pub(crate) asked: Vec<String>,
-    /// The kinds of grants that were asked for, in order.
+    /// The requested scopes, in order.
+    pub(crate) scopes: Vec<String>,
+    /// The requested grant types, in order.
     pub(crate) grants: Vec<String>,
-    /// Every `Authorization` that the server saw.
-    pub(crate) knocked: Vec<String>,
+    /// Every `Authorization` header that the server received.
+    pub(crate) authorizations: Vec<String>,
     pub(crate) lifetime: u64,
     pub(crate) denies: bool,
     pub(crate) keys: Vec<String>,
     next: u64,
 }
 
-impl Books {
-    pub(crate) fn new(origin: String) -> Books {
-        Books {
+impl OAuthState {
+    pub(crate) fn new(origin: String) -> OAuthState {
+        OAuthState {
             origin,
             clients: BTreeMap::new(),
             codes: BTreeMap::new(),
             tokens: BTreeMap::new(),
             refresh_tokens: BTreeMap::new(),
-            asked: Vec::new(),
+            scopes: Vec::new(),
             grants: Vec::new(),
-            knocked: Vec::new(),
+            authorizations: Vec::new(),
             lifetime: 3600,
             denies: false,
             keys: Vec::new(),
@@ -65,7 +65,7 @@ impl Books {
         })
     }
 
-    /// What the bearer of a token may do.
+    /// The scopes of a bearer token.
     pub(crate) fn scopes_of(&self, authorization: &str) -> Option<Vec<String>> {
         let scopes = self.tokens.get(authorization.strip_prefix("Bearer ")?)?;
         Some(scopes.split(' ').map(str::to_owned).collect())
@@ -76,36 +76,36 @@ impl Books {
         format!("{what}-{}", self.next)
     }
 
-    /// Nobody is let in any more with the tokens of before.
+    /// Revokes all access tokens.
     pub(crate) fn revoke(&mut self) {
         self.tokens.clear();
     }
 }
 
-pub(crate) fn register(books: &mut Books, wanted: &Value) -> Answer {
-    let id = books.fresh("client");
-    let uri = wanted["redirect_uris"][0].as_str().unwrap().to_owned();
-    books.clients.insert(id.clone(), uri.clone());
+pub(crate) fn register(state: &mut OAuthState, request: &Value) -> Answer {
+    let id = state.fresh("client");
+    let uri = request["redirect_uris"][0].as_str().unwrap().to_owned();
+    state.clients.insert(id.clone(), uri.clone());
     as_json(
         StatusCode::CREATED,
-        &json!({"client_id": id, "redirect_uris": [uri], "client_name": wanted["client_name"]}),
+        &json!({"client_id": id, "redirect_uris": [uri], "client_name": request["client_name"]}),
     )
 }
 
-/// Everybody consents, unless they deny.
-pub(crate) fn authorize(books: &mut Books, query: &BTreeMap<String, String>) -> Answer {
+/// The authorization endpoint: the user consents, unless `denies` is set.
+pub(crate) fn authorize(state: &mut OAuthState, query: &BTreeMap<String, String>) -> Answer {
     let uri = &query["redirect_uri"];
-    assert_eq!(books.clients.get(&query["client_id"]), Some(uri), "it is not sent elsewhere");
+    assert_eq!(state.clients.get(&query["client_id"]), Some(uri), "the redirect URI is the registered one");
     assert_eq!((query["response_type"].as_str(), query["code_challenge_method"].as_str()), ("code", "S256"));
     let scope = query.get("scope").cloned().unwrap_or_default();
-    books.asked.push(scope.clone());
-    let state = &query["state"];
-    let location = if books.denies {
-        format!("{uri}?error=access_denied&error_description=not%20today&state={state}")
+    state.scopes.push(scope.clone());
+    let client_state = &query["state"];
+    let location = if state.denies {
+        format!("{uri}?error=access_denied&error_description=not%20today&state={client_state}")
     } else {
-        let code = books.fresh("code");
-        books.codes.insert(code.clone(), (query["code_challenge"].clone(), scope));
-        format!("{uri}?code={code}&state={state}&iss={}", books.origin)
+        let code = state.fresh("code");
+        state.codes.insert(code.clone(), (query["code_challenge"].clone(), scope));
+        format!("{uri}?code={code}&state={client_state}&iss={}", state.origin)
     };
     let mut answer = Response::new(Default::default());
     *answer.status_mut() = StatusCode::FOUND;
@@ -113,18 +113,18 @@ pub(crate) fn authorize(books: &mut Books, query: &BTreeMap<String, String>) -> 
     answer
 }
 
-pub(crate) fn token(books: &mut Books, form: &BTreeMap<String, String>, authorization: &str) -> Answer {
+pub(crate) fn token(state: &mut OAuthState, form: &BTreeMap<String, String>, authorization: &str) -> Answer {
     let refused = |error: &str| as_json(StatusCode::BAD_REQUEST, &json!({"error": error}));
-    books.grants.push(form["grant_type"].clone());
-    assert_eq!(form["resource"], format!("{}/mcp", books.origin), "every request says what the token is for");
+    state.grants.push(form["grant_type"].clone());
+    assert_eq!(form["resource"], format!("{}/mcp", state.origin), "every request names the resource");
     let scope = match form["grant_type"].as_str() {
         "authorization_code" => {
-            let Some((challenge, scope)) = books.codes.remove(&form["code"]) else { return refused("invalid_grant") };
+            let Some((challenge, scope)) = state.codes.remove(&form["code"]) else { return refused("invalid_grant") };
             let verified = URL_SAFE_NO_PAD.encode(Sha256::digest(form["code_verifier"].as_bytes()));
-            assert_eq!(verified, challenge, "whoever has the code asked for it");
+            assert_eq!(verified, challenge, "the code is used by the client that requested it");
             scope
         }
-        "refresh_token" => match books.refresh_tokens.remove(&form["refresh_token"]) {
+        "refresh_token" => match state.refresh_tokens.remove(&form["refresh_token"]) {
             Some(scope) => scope,
             None => return refused("invalid_grant"),
         },
@@ -132,7 +132,7 @@ pub(crate) fn token(books: &mut Books, form: &BTreeMap<String, String>, authoriz
             let key = form.get("client_assertion").map(String::as_str);
             let secret = authorization.strip_prefix("Basic ").map(|text| STANDARD.decode(text).unwrap());
             match (key, secret.as_deref()) {
-                (Some(assertion), None) => books.keys.push(assertion.to_owned()),
+                (Some(assertion), None) => state.keys.push(assertion.to_owned()),
                 (None, Some(b"robot:s3cret")) => {}
                 _ => return refused("invalid_client"),
             }
@@ -140,13 +140,13 @@ pub(crate) fn token(books: &mut Books, form: &BTreeMap<String, String>, authoriz
         }
         _ => return refused("unsupported_grant_type"),
     };
-    let (token, refresh) = (books.fresh("token"), books.fresh("refresh"));
-    books.tokens.insert(token.clone(), scope.clone());
-    let mut given =
-        json!({"access_token": token, "token_type": "Bearer", "expires_in": books.lifetime, "scope": scope});
+    let (token, refresh) = (state.fresh("token"), state.fresh("refresh"));
+    state.tokens.insert(token.clone(), scope.clone());
+    let mut response =
+        json!({"access_token": token, "token_type": "Bearer", "expires_in": state.lifetime, "scope": scope});
     if form["grant_type"] != "client_credentials" {
-        books.refresh_tokens.insert(refresh.clone(), scope);
-        given["refresh_token"] = json!(refresh);
+        state.refresh_tokens.insert(refresh.clone(), scope);
+        response["refresh_token"] = json!(refresh);
     }
-    as_json(StatusCode::OK, &given)
+    as_json(StatusCode::OK, &response)
 }

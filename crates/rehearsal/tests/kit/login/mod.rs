@@ -1,4 +1,4 @@
-//! Logging in, against an authorization server and a server that wants its tokens, both started here.
+//! Logins at an authorization server, for an MCP server that requires its tokens.
 
 mod authorization;
 mod clients;

@@ -1,4 +1,4 @@
-//! A server that lets in whoever has a token, and the authorization server that gives them out, behind one port.
+//! An MCP server that requires tokens, and the authorization server that issues them, behind one port.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -15,49 +15,49 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::authorization::{Books, authorize, register, token};
+use super::authorization::{OAuthState, authorize, register, token};
 
-/// A server and its authorization server; they end with this.
-pub(crate) struct House {
+/// An MCP server and its authorization server; both stop when this is dropped.
+pub(crate) struct OAuthServer {
     address: SocketAddr,
-    books: Arc<Mutex<Books>>,
+    state: Arc<Mutex<OAuthState>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-impl House {
-    pub(crate) async fn open() -> House {
+impl OAuthServer {
+    pub(crate) async fn start() -> OAuthServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let books = Arc::new(Mutex::new(Books::new(format!("http://{address}"))));
-        let shared = books.clone();
+        let state = Arc::new(Mutex::new(OAuthState::new(format!("http://{address}"))));
+        let shared = state.clone();
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let books = shared.clone();
+                let state = shared.clone();
                 let service = service_fn(move |request| {
-                    let books = books.clone();
-                    async move { Ok::<_, Infallible>(answer(request, &books).await) }
+                    let state = state.clone();
+                    async move { Ok::<_, Infallible>(answer(request, &state).await) }
                 });
                 tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
             }
         });
-        House { address, books, task }
+        OAuthServer { address, state, task }
     }
 
-    /// Where the server is.
+    /// The URL of the MCP server.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    /// What the authorization server knows and has seen.
-    pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap()
+    /// The state of the authorization server.
+    pub(crate) fn state(&self) -> MutexGuard<'_, OAuthState> {
+        self.state.lock().unwrap()
     }
 }
 
-impl Drop for House {
+impl Drop for OAuthServer {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -86,43 +86,43 @@ pub(crate) fn as_json(status: StatusCode, body: &Value) -> Answer {
     answer
 }
 
-async fn answer(request: Request<Incoming>, books: &Mutex<Books>) -> Answer {
+async fn answer(request: Request<Incoming>, state: &Mutex<OAuthState>) -> Answer {
     let (head, body) = request.into_parts();
     let body = Limited::new(body, 1 << 20).collect().await.unwrap().to_bytes();
-    let mut books = books.lock().unwrap();
+    let mut state = state.lock().unwrap();
     let query = head.uri.query().unwrap_or_default();
-    let said = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match (&head.method, head.uri.path()) {
         (&Method::GET, "/.well-known/oauth-protected-resource/mcp") => {
-            let origin = &books.origin;
+            let origin = &state.origin;
             let resource = json!({"resource": format!("{origin}/mcp"), "authorization_servers": [origin]});
             as_json(StatusCode::OK, &resource)
         }
-        (&Method::GET, "/.well-known/oauth-authorization-server") => as_json(StatusCode::OK, &books.metadata()),
-        (&Method::POST, "/register") => register(&mut books, &serde_json::from_slice(&body).unwrap()),
-        (&Method::GET, "/authorize") => authorize(&mut books, &pairs(query)),
+        (&Method::GET, "/.well-known/oauth-authorization-server") => as_json(StatusCode::OK, &state.metadata()),
+        (&Method::POST, "/register") => register(&mut state, &serde_json::from_slice(&body).unwrap()),
+        (&Method::GET, "/authorize") => authorize(&mut state, &pairs(query)),
         (&Method::POST, "/token") => {
             let form = pairs(std::str::from_utf8(&body).unwrap());
-            token(&mut books, &form, said("authorization"))
+            token(&mut state, &form, header("authorization"))
         }
-        (&Method::POST, "/mcp") => serve(&mut books, said("authorization"), &body),
+        (&Method::POST, "/mcp") => serve(&mut state, header("authorization"), &body),
         _ => as_json(StatusCode::NOT_FOUND, &json!({})),
     }
 }
 
-/// MCP of 2026-07-28: one tool for everybody who is logged in, and one for those who may write.
-fn serve(books: &mut Books, authorization: &str, body: &[u8]) -> Answer {
+/// MCP of 2026-07-28: the tool `read` needs a login, the tool `write` the scope `write`.
+fn serve(state: &mut OAuthState, authorization: &str, body: &[u8]) -> Answer {
     let request: Value = serde_json::from_slice(body).unwrap();
     let needed = if request["params"]["name"] == "write" { "write" } else { "read" };
-    books.knocked.push(authorization.to_owned());
+    state.authorizations.push(authorization.to_owned());
     let challenge =
-        format!(r#"resource_metadata="{}/.well-known/oauth-protected-resource/mcp", scope="{needed}""#, books.origin);
+        format!(r#"resource_metadata="{}/.well-known/oauth-protected-resource/mcp", scope="{needed}""#, state.origin);
     let refused = |status, challenge: String| {
         let mut answer = as_json(status, &json!({}));
         answer.headers_mut().insert("www-authenticate", challenge.parse().unwrap());
         answer
     };
-    match books.scopes_of(authorization) {
+    match state.scopes_of(authorization) {
         None => return refused(StatusCode::UNAUTHORIZED, format!("Bearer {challenge}")),
         Some(scopes) if !scopes.iter().any(|scope| scope == needed) => {
             return refused(StatusCode::FORBIDDEN, format!(r#"Bearer error="insufficient_scope", {challenge}"#));

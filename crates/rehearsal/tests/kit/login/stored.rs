@@ -5,92 +5,96 @@ use std::sync::atomic::Ordering;
 use rehearsal::client::RenewingToken;
 use rehearsal::oauth::TokenStore;
 
-use super::clients::{call, connect, person};
-use super::oauth_server::House;
+use super::clients::{call, connect, user};
+use super::oauth_server::OAuthServer;
 
 #[tokio::test]
-async fn the_next_client_is_logged_in_already() {
-    let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+async fn the_next_client_uses_the_stored_login() {
+    let (server, folder) = (OAuthServer::start().await, tempfile::tempdir().unwrap());
     let store = TokenStore::at(folder.path().join("tokens"));
-    let (oauth, asked) = person();
+    let (oauth, consents) = user();
     for _ in 0..3 {
-        let client = connect(&house, oauth.clone().store(store.clone())).await.unwrap();
+        let client = connect(&server, oauth.clone().store(store.clone())).await.unwrap();
         assert_eq!(call(&client, "read").await, "read done");
     }
-    assert_eq!((asked.load(Ordering::Relaxed), house.books().clients.len()), (1, 1));
-    assert!(store.forget(&house.url()).unwrap());
-    connect(&house, oauth.store(store)).await.unwrap();
-    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    assert_eq!((consents.load(Ordering::Relaxed), server.state().clients.len()), (1, 1));
+    assert!(store.forget(&server.url()).unwrap());
+    connect(&server, oauth.store(store)).await.unwrap();
+    assert_eq!(consents.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]
-async fn a_token_that_has_ended_is_renewed_before_it_is_used() {
-    let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+async fn an_expired_token_is_renewed_before_it_is_used() {
+    let (server, folder) = (OAuthServer::start().await, tempfile::tempdir().unwrap());
     let store = TokenStore::at(folder.path());
-    let (oauth, asked) = person();
-    connect(&house, oauth.clone().store(store.clone())).await.unwrap();
-    let file = store.file(&house.url());
+    let (oauth, consents) = user();
+    connect(&server, oauth.clone().store(store.clone())).await.unwrap();
+    let file = store.file(&server.url());
     let text = std::fs::read_to_string(&file).unwrap();
     let received = text.lines().find(|line| line.contains("received_at")).unwrap();
     std::fs::write(&file, text.replace(received, "\"received_at\": 1000,")).unwrap();
-    house.books().knocked.clear();
-    let client = connect(&house, oauth.store(store)).await.unwrap();
+    server.state().authorizations.clear();
+    let client = connect(&server, oauth.store(store)).await.unwrap();
     assert_eq!(call(&client, "read").await, "read done");
-    let books = house.books();
-    assert_eq!(books.grants, ["authorization_code", "refresh_token"]);
+    let oauth_state = server.state();
+    assert_eq!(oauth_state.grants, ["authorization_code", "refresh_token"]);
     assert!(
-        books.knocked.iter().all(|said| said == &books.knocked[0]),
-        "the old one is not shown: {:?}",
-        books.knocked
+        oauth_state.authorizations.iter().all(|header| header == &oauth_state.authorizations[0]),
+        "the expired token is not sent: {:?}",
+        oauth_state.authorizations
     );
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(consents.load(Ordering::Relaxed), 1);
 }
 
-/// The authorization server takes every refresh token once: whoever comes second with the same one is refused.
+/// The authorization server accepts every refresh token once, and refuses its second use.
 #[tokio::test]
 async fn clients_that_share_a_login_renew_it_once() {
-    let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+    let (server, folder) = (OAuthServer::start().await, tempfile::tempdir().unwrap());
     let store = TokenStore::at(folder.path());
-    let (oauth, asked) = person();
+    let (oauth, consents) = user();
     let oauth = oauth.store(store);
-    let (one, other) = (connect(&house, oauth.clone()).await.unwrap(), connect(&house, oauth).await.unwrap());
-    house.books().revoke();
+    let (one, other) = (connect(&server, oauth.clone()).await.unwrap(), connect(&server, oauth).await.unwrap());
+    server.state().revoke();
     let (first, second) = tokio::join!(call(&one, "read"), call(&other, "read"));
     assert_eq!((first.as_str(), second.as_str()), ("read done", "read done"));
-    assert_eq!(house.books().grants, ["authorization_code", "refresh_token"]);
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(server.state().grants, ["authorization_code", "refresh_token"]);
+    assert_eq!(consents.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
-async fn a_login_goes_to_nobody_but_who_gave_it() {
-    let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+async fn a_stored_login_is_sent_only_to_its_own_server() {
+    let (server, folder) = (OAuthServer::start().await, tempfile::tempdir().unwrap());
     let store = TokenStore::at(folder.path());
-    let (oauth, asked) = person();
-    connect(&house, oauth.clone().store(store.clone())).await.unwrap();
-    let file = store.file(&house.url());
+    let (oauth, consents) = user();
+    connect(&server, oauth.clone().store(store.clone())).await.unwrap();
+    let file = store.file(&server.url());
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replace(&house.books().origin.clone(), "http://127.0.0.1:1")).unwrap();
-    // The file is about another server now, so it is as if there were none.
-    connect(&house, oauth.clone().store(store.clone())).await.unwrap();
-    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    std::fs::write(&file, text.replace(&server.state().origin.clone(), "http://127.0.0.1:1")).unwrap();
+    // The file has the login of another server now, so the client ignores it.
+    connect(&server, oauth.clone().store(store.clone())).await.unwrap();
+    assert_eq!(consents.load(Ordering::Relaxed), 2);
 
     let text = std::fs::read_to_string(&file).unwrap();
-    let issuer = format!(r#""issuer": "{}""#, house.books().origin);
+    let issuer = format!(r#""issuer": "{}""#, server.state().origin);
     assert!(text.contains(&issuer), "{text}");
     std::fs::write(&file, text.replace(&issuer, r#""issuer": "http://127.0.0.1:1""#)).unwrap();
-    house.books().revoke();
-    let before = house.books().grants.len();
-    connect(&house, oauth.store(store)).await.unwrap();
-    assert_eq!(house.books().grants[before..], ["authorization_code"], "a refresh token of somebody else stays here");
-    assert_eq!((asked.load(Ordering::Relaxed), house.books().clients.len()), (3, 3), "so does the client's id");
+    server.state().revoke();
+    let before = server.state().grants.len();
+    connect(&server, oauth.store(store)).await.unwrap();
+    assert_eq!(
+        server.state().grants[before..],
+        ["authorization_code"],
+        "a refresh token of another issuer is not sent"
+    );
+    assert_eq!((consents.load(Ordering::Relaxed), server.state().clients.len()), (3, 3), "nor is its client id");
 }
 
 #[tokio::test]
-async fn whoever_makes_its_own_requests_gets_a_token_too() {
-    let house = House::open().await;
-    let (oauth, _) = person();
-    let token = RenewingToken::get(&house.url(), oauth).await.unwrap();
+async fn callers_that_build_their_own_requests_get_a_token() {
+    let server = OAuthServer::start().await;
+    let (oauth, _) = user();
+    let token = RenewingToken::get(&server.url(), oauth).await.unwrap();
     let header = token.header().borrow().clone().unwrap();
-    assert!(house.books().scopes_of(header.to_str().unwrap()).is_some());
-    assert!(!format!("{header:?} {token:?}").contains("token-"), "it is not shown");
+    assert!(server.state().scopes_of(header.to_str().unwrap()).is_some());
+    assert!(!format!("{header:?} {token:?}").contains("token-"), "the token is not shown");
 }

@@ -52,7 +52,7 @@ async fn only_ping_is_answered_before_the_handshake() {
     "#,
     )
     .await;
-    peer.say_text("not json".to_owned()).await;
+    peer.send_text("not json".to_owned()).await;
     peer.play("< -32700").await;
     peer.finish().await;
 }
@@ -78,7 +78,7 @@ async fn input_requests_are_server_requests_and_are_sent_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_response_fails_the_call_and_a_cancelled_call_is_not_answered() {
+async fn an_error_response_fails_the_call_and_a_cancellation_ends_it() {
     let mut peer = Peer::with(&mock(FILE));
     peer.play(&HANDSHAKE.replace("VERSION", "2025-06-18")).await;
     peer.play(

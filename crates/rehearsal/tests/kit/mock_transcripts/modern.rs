@@ -22,7 +22,7 @@ resources: [{ uri: "a://b", text: x }]
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn steps_are_sent_before_the_answer_and_calls_do_not_wait_for_each_other() {
+async fn steps_are_sent_before_the_answer_and_calls_run_concurrently() {
     play(
         &mock(SLOW),
         r#"

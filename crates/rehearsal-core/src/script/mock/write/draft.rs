@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::step::{DraftStep, milliseconds};
-use super::{listed, said};
+use super::{items, result};
 use crate::json::Segment;
 use crate::message::ErrorReply;
 use crate::protocol::Revision;
 use crate::script::mock::Validate;
-use crate::script::page::{Element, YamlKey, YamlNode, to_yaml};
+use crate::script::yaml::{Element, YamlKey, YamlNode, to_yaml};
 use crate::shape::misspelled_keys;
 
 /// The draft of a mock file. All values are in their wire form, and are converted when the file is written.
@@ -52,7 +52,7 @@ pub struct DraftItem {
     /// The element of the list.
     pub listed: Value,
     /// Whether it must be listed unchanged in every version; the file then contains its wire form.
-    pub exactly: bool,
+    pub verbatim: bool,
     /// Whether it answers without being listed.
     pub hidden: bool,
     /// The completions of each argument, or variable of a template.
@@ -79,7 +79,7 @@ pub struct DraftAnswer {
     /// The steps before it.
     pub steps: Vec<DraftStep>,
     /// The body.
-    pub says: DraftBody,
+    pub body: DraftBody,
 }
 
 /// The body of an answer.
@@ -107,7 +107,7 @@ pub(super) enum OfferKind {
 
 impl OfferKind {
     /// The key of an item's name on the wire.
-    pub(super) fn name_on_the_wire(self) -> &'static str {
+    pub(super) fn wire_name_key(self) -> &'static str {
         match self {
             OfferKind::Tool | OfferKind::Prompt => "name",
             OfferKind::Resource => "uri",
@@ -117,7 +117,7 @@ impl OfferKind {
     }
 
     /// The key of an item's name in a file.
-    pub(super) fn name_in_file(self) -> &'static str {
+    pub(super) fn file_name_key(self) -> &'static str {
         match self {
             OfferKind::Tool | OfferKind::Prompt => "name",
             OfferKind::Resource => "uri",
@@ -130,13 +130,13 @@ impl OfferKind {
 impl DraftItem {
     /// Builds an offer from its listed form.
     pub fn new(listed: Value, answers: Vec<DraftAnswer>) -> DraftItem {
-        DraftItem { comment: String::new(), listed, exactly: false, hidden: false, complete: Vec::new(), answers }
+        DraftItem { comment: String::new(), listed, verbatim: false, hidden: false, complete: Vec::new(), answers }
     }
 }
 
 impl DraftAnswer {
     /// Builds an answer without conditions.
-    pub fn new(says: DraftBody) -> DraftAnswer {
+    pub fn new(body: DraftBody) -> DraftAnswer {
         DraftAnswer {
             comment: String::new(),
             name: None,
@@ -145,13 +145,13 @@ impl DraftAnswer {
             times: None,
             delay: None,
             steps: Vec::new(),
-            says,
+            body,
         }
     }
 
     /// Whether the answer has nothing but its body.
     fn is_bare(&self) -> bool {
-        let DraftAnswer { comment, name, when, given, times, delay, steps, says: _ } = self;
+        let DraftAnswer { comment, name, when, given, times, delay, steps, body: _ } = self;
         let nothing = (comment.is_empty(), name, when, given, times, delay, steps.is_empty());
         matches!(nothing, (true, None, None, None, None, None, true))
     }
@@ -159,20 +159,20 @@ impl DraftAnswer {
 
 impl MockDraft {
     /// The text of the file, which [`parse`](crate::script::mock::parse) reads.
-    pub fn written(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut keys = Vec::new();
         if let Some(server) = &self.server {
-            keys.push(YamlKey::new("server", listed::implementation(server)));
+            keys.push(YamlKey::new("server", items::implementation(server)));
         }
         if let Some(instructions) = &self.instructions {
             keys.push(YamlKey::new("instructions", instructions.as_str()));
         }
         if !self.versions.is_empty() {
             let versions: Vec<_> = self.versions.iter().map(|revision| revision.as_str()).collect();
-            let comment = "The versions of the protocol that are spoken; all of them without this line.".to_owned();
+            let comment = "The supported protocol versions; without this key, all of them.".to_owned();
             keys.push(YamlKey { comment, ..YamlKey::new("versions", json!(versions)) });
         }
-        keys.extend(self.capabilities_written());
+        keys.extend(self.capabilities_key());
         if !self.refuses.is_empty() {
             let refused = self.refuses.iter().map(|(method, error)| (method.clone(), refusal(error)));
             keys.push(YamlKey::new("refuses", Value::Object(refused.collect())));
@@ -207,19 +207,19 @@ impl MockDraft {
 }
 
 fn item_node(offer: &DraftItem, kind: OfferKind) -> YamlNode {
-    let words = if offer.exactly { None } else { listed::in_words(&offer.listed, kind) };
-    let known = match words {
+    let entry = if offer.verbatim { None } else { items::item_keys(&offer.listed, kind) };
+    let known = match entry {
         Some(_) => Cow::Borrowed(&offer.listed),
         // For an item that is listed in its wire form, the file needs only the name.
         None => Cow::Owned(name_alone(&offer.listed, kind)),
     };
-    let mut keys: Vec<YamlKey> = match words {
-        Some(words) => words.into_iter().map(|(name, value)| field(&name, value, offer)).collect(),
+    let mut keys: Vec<YamlKey> = match entry {
+        Some(entry) => entry.into_iter().map(|(name, value)| field(&name, value, offer)).collect(),
         None => {
-            let name = offer.listed.get(kind.name_on_the_wire()).cloned().unwrap_or_default();
-            let mut keys = vec![YamlKey::new(kind.name_in_file(), name), YamlKey::new("listed", offer.listed.clone())];
-            let beside = listed::extra_keys(&offer.listed, kind, &offer.complete);
-            keys.extend(beside.map(|(name, value)| field(name, value, offer)));
+            let name = offer.listed.get(kind.wire_name_key()).cloned().unwrap_or_default();
+            let mut keys = vec![YamlKey::new(kind.file_name_key(), name), YamlKey::new("listed", offer.listed.clone())];
+            let extra = items::extra_keys(&offer.listed, kind, &offer.complete);
+            keys.extend(extra.map(|(name, value)| field(name, value, offer)));
             keys
         }
     };
@@ -232,14 +232,14 @@ fn item_node(offer: &DraftItem, kind: OfferKind) -> YamlNode {
     }
     match &offer.answers[..] {
         [only] if only.is_bare() && kind != OfferKind::Tool => {
-            let words = says(&only.says, kind, &known);
+            let body = body_keys(&only.body, kind, &known);
             let own = match kind {
                 OfferKind::Tool | OfferKind::Request => &[][..],
                 OfferKind::Resource | OfferKind::ResourceTemplate => &["text", "blob"],
                 OfferKind::Prompt => &["messages"],
             };
-            if words.iter().all(|key| own.contains(&key.name.as_str())) {
-                keys.extend(words);
+            if body.iter().all(|key| own.contains(&key.name.as_str())) {
+                keys.extend(body);
                 return YamlNode::Keys(keys);
             }
             keys.push(YamlKey::new("answers", YamlNode::List(vec![answer(only, kind, &known)])));
@@ -253,7 +253,7 @@ fn item_node(offer: &DraftItem, kind: OfferKind) -> YamlNode {
 }
 
 fn name_alone(listed: &Value, kind: OfferKind) -> Value {
-    let name = kind.name_on_the_wire();
+    let name = kind.wire_name_key();
     json!({name: listed.get(name).cloned().unwrap_or_default()})
 }
 
@@ -285,10 +285,10 @@ fn answer(answer: &DraftAnswer, kind: OfferKind, listed: &Value) -> Element {
         keys.push(YamlKey::new("delay", milliseconds(delay)));
     }
     if !answer.steps.is_empty() {
-        let steps: Vec<_> = answer.steps.iter().map(DraftStep::written).collect();
+        let steps: Vec<_> = answer.steps.iter().map(DraftStep::to_value).collect();
         keys.push(YamlKey::new("steps", steps));
     }
-    keys.extend(says(&answer.says, kind, listed).into_iter().map(|key| in_answer(key, listed)));
+    keys.extend(body_keys(&answer.body, kind, listed).into_iter().map(|key| in_answer(key, listed)));
     Element { comment: answer.comment.clone(), node: YamlNode::Keys(keys) }
 }
 
@@ -305,18 +305,18 @@ fn in_answer(key: YamlKey, listed: &Value) -> YamlKey {
     YamlKey::new("contents", json!([contents]))
 }
 
-fn says(says: &DraftBody, kind: OfferKind, listed: &Value) -> Vec<YamlKey> {
-    let keys = |said: Map<String, Value>| said.into_iter().map(|(name, value)| YamlKey::new(&name, value)).collect();
-    match says {
-        DraftBody::Result(result) => keys(said::result(&super::escape_value(result), kind, listed)),
-        DraftBody::Template(result) => keys(said::result(result, kind, listed)),
+fn body_keys(body: &DraftBody, kind: OfferKind, listed: &Value) -> Vec<YamlKey> {
+    let keys = |keys: Map<String, Value>| keys.into_iter().map(|(name, value)| YamlKey::new(&name, value)).collect();
+    match body {
+        DraftBody::Result(result) => keys(result::result(&super::escape_value(result), kind, listed)),
+        DraftBody::Template(result) => keys(result::result(result, kind, listed)),
         DraftBody::Error(error) => {
-            let mut said = refusal(error);
-            said["message"] = super::escape_template(&error.message).into();
-            if let Some(data) = said.get_mut("data") {
+            let mut keys = refusal(error);
+            keys["message"] = super::escape_template(&error.message).into();
+            if let Some(data) = keys.get_mut("data") {
                 *data = super::escape_value(data);
             }
-            vec![YamlKey::new("error", said)]
+            vec![YamlKey::new("error", keys)]
         }
         DraftBody::InTurn(answers) => {
             let answers = answers.iter().map(|it| answer(it, kind, listed)).collect();
@@ -332,11 +332,13 @@ fn refusal(error: &ErrorReply) -> Value {
 
 impl MockDraft {
     /// Capabilities that the check would report as misspelled cannot be in a file, so a comment contains them.
-    fn capabilities_written(&self) -> Option<YamlKey> {
-        let (capabilities, slips) = split_misspelled(&self.capabilities);
-        let comment = match slips.is_empty() {
+    fn capabilities_key(&self) -> Option<YamlKey> {
+        let (capabilities, misspelled) = split_misspelled(&self.capabilities);
+        let comment = match misspelled.is_empty() {
             true => String::new(),
-            false => format!("It also declares, in words that are nearly the protocol's: {}", slips.join(", ")),
+            false => {
+                format!("It also declares these, which look like misspelled capabilities: {}", misspelled.join(", "))
+            }
         };
         (!self.capabilities.is_empty()).then(|| YamlKey { comment, ..YamlKey::new("capabilities", capabilities) })
     }
@@ -345,15 +347,15 @@ impl MockDraft {
 /// The capabilities without those that the check would report as misspelled, and the paths of these.
 fn split_misspelled(capabilities: &Map<String, Value>) -> (Value, Vec<String>) {
     let mut capabilities = Value::Object(capabilities.clone());
-    let slips = misspelled_keys("ServerCapabilities", &capabilities);
-    slips.iter().for_each(|(path, _)| forget(&mut capabilities, path.segments()));
-    (capabilities, slips.iter().map(|(path, _)| path.to_string()).collect())
+    let misspelled = misspelled_keys("ServerCapabilities", &capabilities);
+    misspelled.iter().for_each(|(path, _)| remove_at(&mut capabilities, path.segments()));
+    (capabilities, misspelled.iter().map(|(path, _)| path.to_string()).collect())
 }
 
-fn forget(value: &mut Value, path: &[Segment]) {
+fn remove_at(value: &mut Value, path: &[Segment]) {
     match path {
         [Segment::Key(key)] => drop(value.as_object_mut().and_then(|map| map.shift_remove(key))),
-        [Segment::Key(key), rest @ ..] => value.get_mut(key).into_iter().for_each(|inner| forget(inner, rest)),
+        [Segment::Key(key), rest @ ..] => value.get_mut(key).into_iter().for_each(|inner| remove_at(inner, rest)),
         [] | [Segment::Index(_), ..] => {}
     }
 }

@@ -7,10 +7,10 @@
 //! Texts of mock files are templates; literal text that looks like a template is put in `{% raw %}`.
 
 mod draft;
-mod listed;
-mod said;
+mod items;
+mod result;
 mod step;
 
 pub use draft::{DraftAnswer, DraftBody, DraftItem, MockDraft};
-pub use said::{escape_template, escape_value, with_expressions};
-pub use step::{DraftQuestion, DraftStep};
+pub use result::{escape_template, escape_value, with_expressions};
+pub use step::{DraftInputRequest, DraftStep};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::said::{escape_template, escape_value};
+use super::result::{escape_template, escape_value};
 use crate::json::JsonType;
 use crate::protocol::LogLevel;
 
@@ -21,16 +21,16 @@ pub enum DraftStep {
         params: Value,
     },
     /// An empty input round (2026-07-28).
-    Again,
+    EmptyRound,
     /// Sends input requests.
-    Ask(Vec<DraftQuestion>),
+    Ask(Vec<DraftInputRequest>),
     /// Sends input requests, which the client may decline.
-    TryAsk(Vec<DraftQuestion>),
+    TryAsk(Vec<DraftInputRequest>),
 }
 
 /// An input request in its wire form.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DraftQuestion {
+pub struct DraftInputRequest {
     /// The name.
     pub name: String,
     /// The method.
@@ -40,26 +40,26 @@ pub struct DraftQuestion {
 }
 
 impl DraftStep {
-    pub(super) fn written(&self) -> Value {
+    pub(super) fn to_value(&self) -> Value {
         match self {
             DraftStep::Wait(time) => json!({"wait": milliseconds(*time)}),
             DraftStep::Notify { method, params } => notification(method, params),
-            DraftStep::Again => json!({"again": {}}),
-            DraftStep::Ask(questions) => json!({"ask": all(questions)}),
-            DraftStep::TryAsk(questions) => json!({"try_ask": all(questions)}),
+            DraftStep::EmptyRound => json!({"again": {}}),
+            DraftStep::Ask(requests) => json!({"ask": all(requests)}),
+            DraftStep::TryAsk(requests) => json!({"try_ask": all(requests)}),
         }
     }
 }
 
 /// Input requests by their names.
-fn all(questions: &[DraftQuestion]) -> Map<String, Value> {
-    let question = |it: &DraftQuestion| {
+fn all(requests: &[DraftInputRequest]) -> Map<String, Value> {
+    let request = |it: &DraftInputRequest| {
         (
             it.name.clone(),
             input_request_keys(&it.method, &it.params).unwrap_or_else(|| raw_request(&it.method, &it.params)),
         )
     };
-    questions.iter().map(question).collect()
+    requests.iter().map(request).collect()
 }
 
 /// `20ms`
@@ -72,24 +72,24 @@ fn notification(method: &str, params: &Value) -> Value {
     let known = |level: &&str| LogLevel::named(level).is_some();
     let own = match method {
         "notifications/progress" if params.get("progress").is_some_and(|it| JsonType::Number.includes(it)) => {
-            let mut said = Map::new();
-            said.insert("progress".to_owned(), params["progress"].clone());
+            let mut entry = Map::new();
+            entry.insert("progress".to_owned(), params["progress"].clone());
             if let Some(total) = params.get("total").filter(|total| JsonType::Number.includes(total)) {
-                said.insert("total".to_owned(), total.clone());
+                entry.insert("total".to_owned(), total.clone());
             }
             if let Some(message) = text("message") {
-                said.insert("message".to_owned(), escape_template(message).into());
+                entry.insert("message".to_owned(), escape_template(message).into());
             }
-            Some(json!({"progress": said}))
+            Some(json!({"progress": entry}))
         }
         "notifications/message" => text("level").filter(known).zip(params.get("data")).map(|(level, data)| {
-            let mut said = Map::new();
-            said.insert("level".to_owned(), level.into());
+            let mut entry = Map::new();
+            entry.insert("level".to_owned(), level.into());
             if let Some(logger) = text("logger") {
-                said.insert("logger".to_owned(), logger.into());
+                entry.insert("logger".to_owned(), logger.into());
             }
-            said.insert("data".to_owned(), escape_value(data));
-            json!({"log": said})
+            entry.insert("data".to_owned(), escape_value(data));
+            json!({"log": entry})
         }),
         "notifications/tools/list_changed" => Some(json!({"changed": "tools"})),
         "notifications/prompts/list_changed" => Some(json!({"changed": "prompts"})),
@@ -149,22 +149,22 @@ fn input_request_keys(method: &str, params: &Value) -> Option<Value> {
             json!({"elicitation": form})
         }
         "sampling/createMessage" => {
-            let mut question = Map::new();
+            let mut request = Map::new();
             let messages = params.get("messages").cloned().unwrap_or_else(|| json!([]));
-            question.insert("messages".to_owned(), escape_value(&messages));
+            request.insert("messages".to_owned(), escape_value(&messages));
             if let Some(system) = text("systemPrompt") {
-                question.insert("system_prompt".to_owned(), escape_template(system).into());
+                request.insert("system_prompt".to_owned(), escape_template(system).into());
             }
             if let Some(tokens) = params.get("maxTokens").filter(|tokens| tokens.is_u64()) {
-                question.insert("max_tokens".to_owned(), tokens.clone());
+                request.insert("max_tokens".to_owned(), tokens.clone());
             }
             let known = ["messages", "systemPrompt", "maxTokens", "_meta", "task"];
             let more = params.as_object().into_iter().flatten().filter(|(key, _)| !known.contains(&key.as_str()));
             let more: Map<_, _> = more.map(|(key, value)| (key.clone(), escape_value(value))).collect();
             if !more.is_empty() {
-                question.insert("more".to_owned(), more.into());
+                request.insert("more".to_owned(), more.into());
             }
-            json!({"sampling": question})
+            json!({"sampling": request})
         }
         _ => return None,
     })

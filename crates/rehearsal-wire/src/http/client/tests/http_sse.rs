@@ -7,7 +7,7 @@ use rehearsal_core::exchange::Channel;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::stage::{HttpRequest, Stage, server};
+use super::fixture::{Fixture, HttpRequest, server};
 use crate::Connection;
 use crate::http::client::{ConnectError, HttpClientOptions, connect_sse};
 
@@ -32,35 +32,35 @@ async fn error(answer: impl AsyncFnOnce(HttpRequest)) -> String {
 }
 
 #[tokio::test]
-async fn messages_go_to_the_endpoint_and_come_on_the_stream() {
+async fn messages_are_posted_to_the_endpoint_and_arrive_on_the_stream() {
     let (connecting, mut stream, requests) = connecting().await;
     assert_eq!((stream.line.as_str(), stream.header("accept")), ("GET /mcp", Some("text/event-stream")));
     stream.begin_events().await;
     stream.write("event: endpoint\r\ndata: /messages/?session_id=1\r\n\r\n").await;
-    let mut stage = Stage::of(connecting.await.unwrap().unwrap(), requests);
-    assert_eq!(stage.sender.open_channel(), Channel::MAIN);
+    let mut fixture = Fixture::from_connection(connecting.await.unwrap().unwrap(), requests);
+    assert_eq!(fixture.sender.open_channel(), Channel::MAIN);
 
-    let told = stage.tell(Channel::MAIN, PING);
-    stage.arrives().await.answer("202 Accepted", "", "Accepted").await;
-    told.await.unwrap().unwrap();
+    let sending = fixture.spawn_send(Channel::MAIN, PING);
+    fixture.next_request().await.answer("202 Accepted", "", "Accepted").await;
+    sending.await.unwrap().unwrap();
     stream.write("event: message\r\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r\n\r\n").await;
-    stage.happens().await;
+    fixture.next_event().await;
 
-    let told = stage.tell(Channel::MAIN, PING);
-    stage.arrives().await.answer("404 Not Found", "", "Could not find session").await;
-    let refused = told.await.unwrap().unwrap_err();
-    stage.note(refused);
+    let sending = fixture.spawn_send(Channel::MAIN, PING);
+    fixture.next_request().await.answer("404 Not Found", "", "Could not find session").await;
+    let refused = sending.await.unwrap().unwrap_err();
+    fixture.add_line(refused);
 
-    let told = stage.tell(Channel::MAIN, PING);
+    let sending = fixture.spawn_send(Channel::MAIN, PING);
     let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}"#;
-    stage.arrives().await.answer("400 Bad Request", "", error).await;
-    told.await.unwrap().unwrap();
-    stage.happens().await;
+    fixture.next_request().await.answer("400 Bad Request", "", error).await;
+    sending.await.unwrap().unwrap();
+    fixture.next_event().await;
 
     stream.write("event: message\ndata: {\"json").await;
     stream.end().await;
-    stage.happen(3).await;
-    assert_snapshot!(stage.transcript(), @r#"
+    fixture.expect_events(3).await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /messages/?session_id=1
       {"jsonrpc":"2.0","id":1,"method":"ping"}
     0 < 200 {"jsonrpc":"2.0","id":1,"result":{}}
@@ -77,20 +77,20 @@ async fn messages_go_to_the_endpoint_and_come_on_the_stream() {
 }
 
 #[tokio::test]
-async fn closing_hangs_up() {
+async fn close_ends_the_stream() {
     let (connecting, mut stream, requests) = connecting().await;
     stream.begin_events().await;
     stream.write("event: endpoint\ndata: messages\n\n").await;
-    let mut stage = Stage::of(connecting.await.unwrap().unwrap(), requests);
-    stage.sender.close().await;
-    stream.hung_up().await;
-    stage.happens().await;
-    assert!(stage.tell(Channel::MAIN, PING).await.unwrap().is_err());
-    assert_snapshot!(stage.transcript(), @"the server was closed by us");
+    let mut fixture = Fixture::from_connection(connecting.await.unwrap().unwrap(), requests);
+    fixture.sender.close().await;
+    stream.disconnected().await;
+    fixture.next_event().await;
+    assert!(fixture.spawn_send(Channel::MAIN, PING).await.unwrap().is_err());
+    assert_snapshot!(fixture.transcript(), @"the server was closed by us");
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_something_else_is_told_apart() {
+async fn a_server_that_is_not_http_sse_gets_a_specific_error() {
     let refused = error(async |request| request.answer("405 Method Not Allowed", "", "POST only").await).await;
     assert_eq!(refused, "the server answered 405 Method Not Allowed: POST only");
     let ended = error(async |request| request.events("data: hello\n\n").await).await;
@@ -100,13 +100,13 @@ async fn a_server_that_speaks_something_else_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_stream_without_an_endpoint_is_not_waited_for_for_ever() {
+async fn waiting_for_the_endpoint_event_times_out() {
     let (url, mut requests) = server().await;
     let mut options = HttpClientOptions::new(&url).unwrap();
     options.endpoint_timeout = Duration::from_millis(300);
     let connecting = tokio::spawn(connect_sse(options));
     let stream = requests.recv().await.unwrap();
     let error = connecting.await.unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "no `endpoint` event came within 300ms; is this an HTTP+SSE server?");
-    stream.hung_up().await;
+    assert_eq!(error.to_string(), "no `endpoint` event arrived within 300ms; is this an HTTP+SSE server?");
+    stream.disconnected().await;
 }

@@ -8,10 +8,10 @@
 //! 1 ended: done
 //! ```
 
+mod fixture;
 mod handshake;
 mod http_sse;
 mod refusals;
 mod resumption;
-mod stage;
 mod stateless;
 mod tls;

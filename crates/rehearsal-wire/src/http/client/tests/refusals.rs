@@ -6,15 +6,15 @@ use insta::assert_snapshot;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{GarbledReason, Message};
 
-use super::stage::Stage;
+use super::fixture::Fixture;
 use crate::http::client::{self, HttpClientOptions};
 use crate::{Event, Outgoing, SendError};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 #[tokio::test]
-async fn a_refusal_with_a_message_is_that_message_and_any_other_is_kept() {
-    let mut stage = Stage::new().await;
+async fn a_refusal_is_delivered_as_its_message_or_kept_as_a_body() {
+    let mut fixture = Fixture::new().await;
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no session"}}"#;
     let table = [
         ("404 Not Found", "content-type: application/json\r\n", error, 2),
@@ -29,11 +29,11 @@ async fn a_refusal_with_a_message_is_that_message_and_any_other_is_kept() {
         ("200 OK", "content-type: application/json\r\n", "{\"hello\":", 2),
     ];
     for (status, headers, body, events) in table {
-        stage.ask(PING).await;
-        stage.arrives().await.answer(status, headers, body).await;
-        stage.happen(events).await;
+        fixture.send(PING).await;
+        fixture.next_request().await.answer(status, headers, body).await;
+        fixture.expect_events(events).await;
     }
-    let transcript = stage.transcript().replace(&format!("> POST /mcp\n  {PING}\n"), "");
+    let transcript = fixture.transcript().replace(&format!("> POST /mcp\n  {PING}\n"), "");
     assert_snapshot!(transcript, @r#"
     1 < 404 {"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no session"}}
     1 ended: done
@@ -52,20 +52,20 @@ async fn a_refusal_with_a_message_is_that_message_and_any_other_is_kept() {
 }
 
 #[tokio::test]
-async fn the_first_request_finds_out_where_the_server_is() {
-    let mut stage = Stage::new().await;
-    stage.ask(PING).await;
+async fn redirects_are_followed_for_the_first_request_only() {
+    let mut fixture = Fixture::new().await;
+    fixture.send(PING).await;
     for place in ["/here", "there/"] {
         let location = format!("location: {place}\r\n");
-        stage.arrives().await.answer("307 Temporary Redirect", &location, "on and on").await;
+        fixture.next_request().await.answer("307 Temporary Redirect", &location, "on and on").await;
     }
     let pong = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-    stage.arrives().await.answer("200 OK", "content-type: application/json\r\n", pong).await;
-    stage.happen(2).await;
-    stage.ask(PING).await;
-    stage.arrives().await.answer("308 Permanent Redirect", "location: /elsewhere\r\n", "").await;
-    stage.happen(1).await;
-    assert_snapshot!(stage.transcript(), @r#"
+    fixture.next_request().await.answer("200 OK", "content-type: application/json\r\n", pong).await;
+    fixture.expect_events(2).await;
+    fixture.send(PING).await;
+    fixture.next_request().await.answer("308 Permanent Redirect", "location: /elsewhere\r\n", "").await;
+    fixture.expect_events(1).await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       {"jsonrpc":"2.0","id":1,"method":"ping"}
     > POST /here
@@ -81,18 +81,18 @@ async fn the_first_request_finds_out_where_the_server_is() {
 }
 
 #[tokio::test]
-async fn nobody_is_sent_to_another_origin_or_for_ever() {
-    let mut stage = Stage::new().await;
-    stage.ask(PING).await;
-    stage.arrives().await.answer("308 Permanent Redirect", "location: http://evil.example/mcp\r\n", "").await;
-    stage.happen(1).await;
-    let mut circle = Stage::new().await;
-    circle.ask(PING).await;
+async fn redirects_stay_on_the_origin_and_are_limited() {
+    let mut fixture = Fixture::new().await;
+    fixture.send(PING).await;
+    fixture.next_request().await.answer("308 Permanent Redirect", "location: http://evil.example/mcp\r\n", "").await;
+    fixture.expect_events(1).await;
+    let mut circle = Fixture::new().await;
+    circle.send(PING).await;
     for _ in 0..6 {
-        circle.arrives().await.answer("307 Temporary Redirect", "location: /mcp\r\n", "").await;
+        circle.next_request().await.answer("307 Temporary Redirect", "location: /mcp\r\n", "").await;
     }
-    circle.happen(1).await;
-    assert_snapshot!(stage.transcript() + &circle.transcript(), @r#"
+    circle.expect_events(1).await;
+    assert_snapshot!(fixture.transcript() + &circle.transcript(), @r#"
     > POST /mcp
       {"jsonrpc":"2.0","id":1,"method":"ping"}
     1 ended: refused: the server answered 308 Permanent Redirect (to http://evil.example/mcp), which is not followed
@@ -113,9 +113,9 @@ async fn nobody_is_sent_to_another_origin_or_for_ever() {
 }
 
 #[tokio::test]
-async fn a_connection_that_fails_says_why() {
+async fn a_failed_connection_reports_its_cause() {
     // A port that was just closed, so nothing listens on it.
-    let (url, requests) = super::stage::server().await;
+    let (url, requests) = super::fixture::server().await;
     drop(requests);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let closed = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -141,14 +141,14 @@ async fn a_connection_that_fails_says_why() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_cut_off_is_kept_and_told() {
-    let mut stage = Stage::new().await;
-    stage.ask(PING).await;
-    let mut request = stage.arrives().await;
+async fn an_incomplete_body_is_delivered_as_a_partial_message() {
+    let mut fixture = Fixture::new().await;
+    fixture.send(PING).await;
+    let mut request = fixture.next_request().await;
     request.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{\"jsonrpc\"").await;
     request.end().await;
-    stage.happen(2).await;
-    assert_snapshot!(stage.transcript(), @r#"
+    fixture.expect_events(2).await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       {"jsonrpc":"2.0","id":1,"method":"ping"}
     1 < 200 garbled (half a line: the stream ended in the middle of a message): {"jsonrpc"
@@ -157,39 +157,39 @@ async fn a_body_that_is_cut_off_is_kept_and_told() {
 }
 
 #[tokio::test]
-async fn a_message_beyond_the_limit_is_cut_and_told() {
-    let mut stage = Stage::with(|options| options.message_limit = 64).await;
+async fn a_message_beyond_the_limit_is_cut_and_reported() {
+    let mut fixture = Fixture::with(|options| options.message_limit = 64).await;
     let long = "x".repeat(65);
-    stage.ask(PING).await;
-    stage.arrives().await.json(&long).await;
-    let Event::Message { message, .. } = stage.happens().await else { panic!("no message") };
+    fixture.send(PING).await;
+    fixture.next_request().await.json(&long).await;
+    let Event::Message { message, .. } = fixture.next_event().await else { panic!("no message") };
     assert_eq!(message.as_garbled().unwrap().reason, GarbledReason::TooLong { limit: 64 });
     assert_eq!(message.raw().len(), 64);
-    stage.happens().await;
-    stage.ask(PING).await;
-    stage.arrives().await.events(&format!("data: {{}}\n\ndata: {long}")).await;
-    stage.happen(3).await;
-    assert_snapshot!(stage.transcript(), @r#"
+    fixture.next_event().await;
+    fixture.send(PING).await;
+    fixture.next_request().await.events(&format!("data: {{}}\n\ndata: {long}")).await;
+    fixture.expect_events(3).await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       {"jsonrpc":"2.0","id":1,"method":"ping"}
     1 < 200 garbled (longer than the limit of 64 bytes): xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (109 bytes)
-    1 ended: broken: the answer is longer than the limit of 64 bytes
+    1 ended: broken: the response is longer than the limit of 64 bytes
     > POST /mcp
       {"jsonrpc":"2.0","id":1,"method":"ping"}
     2 < 200 garbled (no `"jsonrpc": "2.0"`): {}
     2 < 200 garbled (longer than the limit of 64 bytes): xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (103 bytes)
     2 ended: broken: an event of the stream is longer than the limit of 64 bytes
     "#);
-    let sent = stage.tell(Channel::MAIN, &long).await.unwrap();
+    let sent = fixture.spawn_send(Channel::MAIN, &long).await.unwrap();
     assert!(matches!(sent, Err(SendError::TooLong { length: 65, limit: 64 })));
 }
 
 #[tokio::test]
-async fn a_slow_reader_holds_the_server_up_and_loses_nothing() {
+async fn a_slow_reader_blocks_the_server_and_loses_nothing() {
     const MESSAGES: usize = 2000;
-    let mut stage = Stage::new().await;
-    stage.ask(PING).await;
-    let mut request = stage.arrives().await;
+    let mut fixture = Fixture::new().await;
+    fixture.send(PING).await;
+    let mut request = fixture.next_request().await;
     request.begin_events().await;
     let flood = tokio::spawn(async move {
         let padding = "-".repeat(8 * 1024);
@@ -202,27 +202,27 @@ async fn a_slow_reader_holds_the_server_up_and_loses_nothing() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
-    assert!(!flood.is_finished(), "16 MB must not fit anywhere");
+    assert!(!flood.is_finished(), "16 MB must not fit into the buffers");
     for number in 0..MESSAGES {
-        let Event::Message { message, .. } = stage.happens().await else { panic!("no message") };
+        let Event::Message { message, .. } = fixture.next_event().await else { panic!("no message") };
         assert!(message.text().starts_with(&format!("{{\"n\":{number},")));
     }
-    let Event::Message { .. } = stage.happens().await else { panic!("no answer") };
+    let Event::Message { .. } = fixture.next_event().await else { panic!("no answer") };
     flood.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_notification_that_is_refused_ends_its_channel() {
-    let mut stage = Stage::new().await;
-    let channel = stage.sender.open_channel();
+    let mut fixture = Fixture::new().await;
+    let channel = fixture.sender.open_channel();
     for (status, body) in [("400 Bad Request", "no"), ("400 Bad Request", r#"{"jsonrpc":"2.0","method":"why"}"#)] {
-        let told = stage.tell(channel, r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
-        stage.arrives().await.answer(status, "", body).await;
-        told.await.unwrap().unwrap();
-        stage.happens().await;
+        let sending = fixture.spawn_send(channel, r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
+        fixture.next_request().await.answer(status, "", body).await;
+        sending.await.unwrap().unwrap();
+        fixture.next_event().await;
     }
-    stage.happens().await;
-    assert_snapshot!(stage.transcript(), @r#"
+    fixture.next_event().await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       {"jsonrpc":"2.0","method":"notifications/cancelled"}
     1 ended: refused: the server answered 400 Bad Request: no
@@ -235,25 +235,25 @@ async fn a_notification_that_is_refused_ends_its_channel() {
 
 #[tokio::test]
 async fn a_notification_that_is_never_accepted_fails() {
-    let mut stage = Stage::with(|options| options.accept_timeout = Duration::from_millis(300)).await;
-    let told = stage.tell(Channel::MAIN, r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
-    let request = stage.arrives().await;
-    let error = told.await.unwrap().unwrap_err();
+    let mut fixture = Fixture::with(|options| options.accept_timeout = Duration::from_millis(300)).await;
+    let sending = fixture.spawn_send(Channel::MAIN, r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
+    let request = fixture.next_request().await;
+    let error = sending.await.unwrap().unwrap_err();
     assert_eq!(error.to_string(), "could not write: the server did not accept the message within 300ms");
-    request.hung_up().await;
+    request.disconnected().await;
 }
 
 #[tokio::test]
-async fn bytes_are_posted_as_they_are() {
-    let mut stage = Stage::new().await;
-    stage.send_bytes("{\"jsonrpc\": nonsense").await;
+async fn bytes_are_posted_unchanged() {
+    let mut fixture = Fixture::new().await;
+    fixture.send_bytes("{\"jsonrpc\": nonsense").await;
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#;
-    stage.arrives().await.answer("400 Bad Request", "", error).await;
-    stage.happen(2).await;
-    stage.send_bytes("").await;
-    stage.arrives().await.accept().await;
-    stage.happens().await;
-    assert_snapshot!(stage.transcript(), @r#"
+    fixture.next_request().await.answer("400 Bad Request", "", error).await;
+    fixture.expect_events(2).await;
+    fixture.send_bytes("").await;
+    fixture.next_request().await.accept().await;
+    fixture.next_event().await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       {"jsonrpc": nonsense
     1 < 400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}
@@ -264,22 +264,22 @@ async fn bytes_are_posted_as_they_are() {
 }
 
 #[tokio::test]
-async fn one_request_too_many_waits_for_the_answer_to_another() {
-    let mut stage = Stage::with(|options| options.concurrent_requests = 1).await;
-    stage.ask(PING).await;
-    let first = stage.arrives().await;
-    let second = stage.tell(stage.sender.open_channel(), r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+async fn a_request_beyond_the_limit_waits_for_a_response() {
+    let mut fixture = Fixture::with(|options| options.concurrent_requests = 1).await;
+    fixture.send(PING).await;
+    let first = fixture.next_request().await;
+    let second = fixture.spawn_send(fixture.sender.open_channel(), r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
     tokio::task::yield_now().await;
     assert!(!second.is_finished());
     // A response needs no slot: the server may need it before it can send its own response.
-    let told = stage.tell(Channel::MAIN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-    stage.arrives().await.accept().await;
-    told.await.unwrap().unwrap();
+    let sending = fixture.spawn_send(Channel::MAIN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    fixture.next_request().await.accept().await;
+    sending.await.unwrap().unwrap();
     first.json(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
     second.await.unwrap().unwrap();
-    stage.arrives().await.json(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#).await;
-    stage.happen(4).await;
-    assert_snapshot!(stage.transcript(), @r#"
+    fixture.next_request().await.json(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#).await;
+    fixture.expect_events(4).await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       {"jsonrpc":"2.0","id":1,"method":"ping"}
     > POST /mcp

@@ -4,29 +4,29 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 
-use super::stage::Stage;
+use super::fixture::Fixture;
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow"}}"#;
 
 #[tokio::test]
-async fn a_stream_that_ends_early_goes_on_where_it_was() {
-    let mut stage = Stage::new().await;
-    let _standing = stage.begin_session("2025-11-25").await;
-    stage.ask(CALL).await;
-    let call = stage.arrives().await;
+async fn a_stream_that_ends_early_is_resumed_after_its_last_event() {
+    let mut fixture = Fixture::new().await;
+    let _get_stream = fixture.begin_session("2025-11-25").await;
+    fixture.send(CALL).await;
+    let request = fixture.next_request().await;
     let before = Instant::now();
-    call.events("id: prime\ndata: \n\nretry: 30\n\n").await;
-    let mut again = stage.arrives().await;
-    assert!(before.elapsed() >= Duration::from_millis(30), "the client must wait as long as the server says");
-    again.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n").await;
+    request.events("id: prime\ndata: \n\nretry: 30\n\n").await;
+    let mut next = fixture.next_request().await;
+    assert!(before.elapsed() >= Duration::from_millis(30), "the client must wait for the `retry` of the server");
+    next.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n").await;
     let progress = "id: e1\nretry: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
-    again.write(&format!("{:x}\r\n{progress}\r\n", progress.len())).await;
-    again.write("20\r\nid: e2\ndata: {\"jsonrpc\":\"2").await;
-    again.end().await; // within a chunk and an event
-    stage.happens().await;
-    stage.arrives().await.events("id: e2\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n").await;
-    stage.happen(2).await;
-    assert_snapshot!(stage.transcript(), @r#"
+    next.write(&format!("{:x}\r\n{progress}\r\n", progress.len())).await;
+    next.write("20\r\nid: e2\ndata: {\"jsonrpc\":\"2").await;
+    next.end().await; // within a chunk and an event
+    fixture.next_event().await;
+    fixture.next_request().await.events("id: e2\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n").await;
+    fixture.expect_events(2).await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       mcp-protocol-version: 2025-11-25
       mcp-session-id: s1
@@ -46,17 +46,17 @@ async fn a_stream_that_ends_early_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn without_an_event_id_a_lost_stream_stays_lost() {
-    let mut stage = Stage::new().await;
-    let _standing = stage.begin_session("2025-11-25").await;
-    stage.ask(CALL).await;
-    stage
-        .arrives()
+async fn a_stream_without_event_ids_is_not_resumed() {
+    let mut fixture = Fixture::new().await;
+    let _get_stream = fixture.begin_session("2025-11-25").await;
+    fixture.send(CALL).await;
+    fixture
+        .next_request()
         .await
         .events("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\ndata: {\"js")
         .await;
-    stage.happen(3).await;
-    assert_snapshot!(stage.transcript(), @r#"
+    fixture.expect_events(3).await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       mcp-protocol-version: 2025-11-25
       mcp-session-id: s1
@@ -69,12 +69,12 @@ async fn without_an_event_id_a_lost_stream_stays_lost() {
 
 #[tokio::test]
 async fn a_version_without_resumption_does_not_resume() {
-    let mut stage = Stage::new().await;
-    let _standing = stage.begin_session("2024-11-05").await;
-    stage.ask(CALL).await;
-    stage.arrives().await.events("id: e1\ndata: \n\n").await;
-    stage.happens().await;
-    assert_snapshot!(stage.transcript(), @r#"
+    let mut fixture = Fixture::new().await;
+    let _get_stream = fixture.begin_session("2024-11-05").await;
+    fixture.send(CALL).await;
+    fixture.next_request().await.events("id: e1\ndata: \n\n").await;
+    fixture.next_event().await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       mcp-session-id: s1
       {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow"}}
@@ -83,14 +83,14 @@ async fn a_version_without_resumption_does_not_resume() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_know_the_event_ends_the_call() {
-    let mut stage = Stage::new().await;
-    let _standing = stage.begin_session("2025-11-25").await;
-    stage.ask(CALL).await;
-    stage.arrives().await.events("id: e1\ndata: \n\n").await;
-    stage.arrives().await.answer("400 Bad Request", "", "unknown event").await;
-    stage.happens().await;
-    assert_snapshot!(stage.transcript(), @r#"
+async fn an_unknown_last_event_id_ends_the_channel() {
+    let mut fixture = Fixture::new().await;
+    let _get_stream = fixture.begin_session("2025-11-25").await;
+    fixture.send(CALL).await;
+    fixture.next_request().await.events("id: e1\ndata: \n\n").await;
+    fixture.next_request().await.answer("400 Bad Request", "", "unknown event").await;
+    fixture.next_event().await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       mcp-protocol-version: 2025-11-25
       mcp-session-id: s1
@@ -99,21 +99,21 @@ async fn a_server_that_does_not_know_the_event_ends_the_call() {
       last-event-id: e1
       mcp-protocol-version: 2025-11-25
       mcp-session-id: s1
-    2 ended: broken: the stream ended before the answer to 7, and could not go on after event "e1": the server answered 400 Bad Request: unknown event
+    2 ended: broken: the stream ended before the answer to 7, and could not be resumed after event "e1": the server answered 400 Bad Request: unknown event
     "#);
 }
 
 #[tokio::test]
-async fn failed_tries_are_counted_and_a_stream_without_news_is_not_one() {
-    let mut stage = Stage::with(|options| options.tries = 2).await;
-    let _standing = stage.begin_session("2025-11-25").await;
-    stage.ask(CALL).await;
-    stage.arrives().await.events("id: e1\ndata: \n\n").await;
-    stage.arrives().await.events(": nothing new\n\n").await;
-    stage.arrives().await.answer("500 Internal Server Error", "", "").await;
-    stage.arrives().await.answer("500 Internal Server Error", "", "").await;
-    stage.happens().await;
-    assert_snapshot!(stage.transcript(), @r#"
+async fn only_failed_attempts_count_towards_the_limit() {
+    let mut fixture = Fixture::with(|options| options.tries = 2).await;
+    let _get_stream = fixture.begin_session("2025-11-25").await;
+    fixture.send(CALL).await;
+    fixture.next_request().await.events("id: e1\ndata: \n\n").await;
+    fixture.next_request().await.events(": nothing new\n\n").await;
+    fixture.next_request().await.answer("500 Internal Server Error", "", "").await;
+    fixture.next_request().await.answer("500 Internal Server Error", "", "").await;
+    fixture.next_event().await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       mcp-protocol-version: 2025-11-25
       mcp-session-id: s1
@@ -130,18 +130,18 @@ async fn failed_tries_are_counted_and_a_stream_without_news_is_not_one() {
       last-event-id: e1
       mcp-protocol-version: 2025-11-25
       mcp-session-id: s1
-    2 ended: broken: the stream ended before the answer to 7, and could not go on after event "e1": the server answered 500 Internal Server Error (2 tries)
+    2 ended: broken: the stream ended before the answer to 7, and could not be resumed after event "e1": the server answered 500 Internal Server Error (2 tries)
     "#);
 }
 
 #[tokio::test]
-async fn after_the_answer_nothing_is_resumed() {
-    let mut stage = Stage::new().await;
-    let _standing = stage.begin_session("2025-11-25").await;
-    stage.ask(CALL).await;
-    stage.arrives().await.events("id: e1\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n").await;
-    stage.happen(2).await;
-    assert_snapshot!(stage.transcript(), @r#"
+async fn a_stream_is_not_resumed_after_the_response() {
+    let mut fixture = Fixture::new().await;
+    let _get_stream = fixture.begin_session("2025-11-25").await;
+    fixture.send(CALL).await;
+    fixture.next_request().await.events("id: e1\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n").await;
+    fixture.expect_events(2).await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       mcp-protocol-version: 2025-11-25
       mcp-session-id: s1

@@ -3,24 +3,24 @@
 use http::HeaderMap;
 use insta::assert_snapshot;
 
-use super::stage::Stage;
+use super::fixture::Fixture;
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"é","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
 
 #[tokio::test]
-async fn headers_repeat_the_body_and_no_session_is_made() {
-    let mut stage = Stage::new().await;
-    stage.ask(CALL).await;
+async fn a_modern_request_has_headers_from_its_body_and_no_session() {
+    let mut fixture = Fixture::new().await;
+    fixture.send(CALL).await;
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#;
     let headers = "content-type: application/json\r\nmcp-session-id: ignored\r\n";
-    stage.arrives().await.answer("200 OK", headers, answer).await;
-    stage.happen(2).await;
-    stage.ask(CALL).await;
-    stage.arrives().await.events("id: e1\ndata: \n\n").await;
-    stage.happens().await; // there is no resumption
-    stage.sender.close().await;
-    stage.happens().await; // and nothing to delete
-    assert_snapshot!(stage.transcript(), @r#"
+    fixture.next_request().await.answer("200 OK", headers, answer).await;
+    fixture.expect_events(2).await;
+    fixture.send(CALL).await;
+    fixture.next_request().await.events("id: e1\ndata: \n\n").await;
+    fixture.next_event().await; // there is no resumption
+    fixture.sender.close().await;
+    fixture.next_event().await; // and nothing to delete
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       mcp-method: tools/call
       mcp-name: =?base64?w6k=?=
@@ -39,8 +39,8 @@ async fn headers_repeat_the_body_and_no_session_is_made() {
 }
 
 #[tokio::test]
-async fn the_caller_s_headers_win() {
-    let mut stage = Stage::with(|options| {
+async fn headers_of_the_caller_take_precedence() {
+    let mut fixture = Fixture::with(|options| {
         options.headers.insert("authorization", "Bearer t".parse().unwrap());
         options.headers.insert("x-test", "general".parse().unwrap());
     })
@@ -50,10 +50,10 @@ async fn the_caller_s_headers_win() {
     headers.insert("mcp-protocol-version", "1999-01-01".parse().unwrap());
     headers.insert("x-test", "particular".parse().unwrap());
     headers.insert("content-type", "text/plain".parse().unwrap());
-    stage.ask_with(headers, CALL).await;
-    let request = stage.arrives().await;
+    fixture.send_with(headers, CALL).await;
+    let request = fixture.next_request().await;
     assert_eq!(request.header("content-type"), Some("text/plain"));
-    assert_snapshot!(stage.transcript(), @r#"
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       authorization: Bearer t
       mcp-method: tools/call
@@ -65,20 +65,20 @@ async fn the_caller_s_headers_win() {
 }
 
 #[tokio::test]
-async fn closing_a_channel_hangs_up_and_leaves_the_others_alone() {
-    let mut stage = Stage::new().await;
-    let listening = stage.ask(CALL).await;
-    let mut stream = stage.arrives().await;
+async fn closing_a_channel_closes_its_stream_and_no_other() {
+    let mut fixture = Fixture::new().await;
+    let listening = fixture.send(CALL).await;
+    let mut stream = fixture.next_request().await;
     stream.begin_events().await;
     stream.write("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\"}\n\n").await;
-    stage.happens().await;
-    stage.ask(CALL).await;
-    let other = stage.arrives().await;
-    stage.sender.close_channel(listening);
-    stream.hung_up().await;
+    fixture.next_event().await;
+    fixture.send(CALL).await;
+    let other = fixture.next_request().await;
+    fixture.sender.close_channel(listening);
+    stream.disconnected().await;
     other.json(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
-    stage.happen(2).await;
-    assert_snapshot!(stage.transcript(), @r#"
+    fixture.expect_events(2).await;
+    assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       mcp-method: tools/call
       mcp-name: =?base64?w6k=?=

@@ -56,7 +56,7 @@ async fn first_event(options: HttpClientOptions) -> Event {
 }
 
 #[tokio::test]
-async fn a_server_with_a_known_certificate_is_talked_to() {
+async fn a_server_with_a_trusted_certificate_is_accepted() {
     let (port, certificate) = server().await;
     let mut options = HttpClientOptions::new(&format!("https://localhost:{port}/mcp")).unwrap();
     options.root_certificates.push(certificate);
@@ -65,7 +65,7 @@ async fn a_server_with_a_known_certificate_is_talked_to() {
 }
 
 #[tokio::test]
-async fn a_server_with_an_unknown_certificate_or_name_is_not() {
+async fn a_server_with_an_untrusted_certificate_or_wrong_name_is_refused() {
     let (port, certificate) = server().await;
     let (_, other) = server().await;
     let table = [("localhost", other, "invalid peer certificate"), ("127.0.0.1", certificate, "not valid for name")];
@@ -80,7 +80,7 @@ async fn a_server_with_an_unknown_certificate_or_name_is_not() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_shakes_hands_is_given_up() {
+async fn a_tls_handshake_that_never_completes_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let mut options = HttpClientOptions::new(&format!("https://localhost:{port}/mcp")).unwrap();
@@ -95,7 +95,7 @@ async fn a_server_that_never_shakes_hands_is_given_up() {
 }
 
 #[test]
-fn a_certificate_that_is_none_is_refused_at_once() {
+fn an_invalid_root_certificate_is_refused_at_once() {
     for (text, why) in [("nonsense", "BadEncoding"), ("-----BEGIN NOTHING-----", "missing section end marker")] {
         let mut options = HttpClientOptions::new("https://localhost/mcp").unwrap();
         options.root_certificates.push(Bytes::from_static(text.as_bytes()));

@@ -1,0 +1,157 @@
+//! All calls of a plan: where they are, and which tools they call as far as the source shows it.
+
+use oxc_ast::ast::{Argument, CallExpression, ComputedMemberExpression, Expression, Program, StaticMemberExpression};
+use oxc_ast_visit::{Visit, walk};
+use oxc_semantic::Semantic;
+use oxc_span::GetSpan;
+
+use super::arguments::StaticArguments;
+use super::names::{Name, Reached, Resolver, plain};
+use crate::place::{LineIndex, Place};
+
+/// A call of a tool that the source names, whether or not it runs.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct StaticCall {
+    /// The server's name in the plan.
+    pub server: String,
+    /// The tool's name.
+    pub tool: String,
+    /// Where the call begins.
+    pub place: Place,
+    /// The arguments as far as the source fixes them.
+    pub arguments: StaticArguments,
+}
+
+/// One call expression in the source, by byte offsets.
+#[derive(Debug, Clone)]
+struct Call {
+    start: u32,
+    end: u32,
+    /// The part of the callee that names its member, from the end of the object; `None` if the callee is no member.
+    member: Option<(u32, u32)>,
+    tool: Option<(String, String)>,
+    /// The function that the callee names.
+    function: Option<(u32, u32)>,
+}
+
+/// The calls of a plan by offset, outer calls before inner ones.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CallIndex {
+    calls: Vec<Call>,
+    /// Tools that are an argument of a call: `paths.map(mcp.fs.read)`.
+    tool_arguments: Vec<(u32, u32)>,
+}
+
+impl CallIndex {
+    /// The calls around `offset`, innermost first.
+    fn around(&self, offset: u32) -> impl Iterator<Item = &Call> {
+        let mut around: Vec<&Call> =
+            self.calls.iter().filter(|call| call.start <= offset && offset < call.end).collect();
+        around.sort_by_key(|call| call.end - call.start);
+        around.into_iter()
+    }
+
+    /// The start of the call whose callee reads its member at `offset`.
+    pub(crate) fn with_callee_at(&self, offset: u32) -> Option<u32> {
+        let reads = |call: &&Call| call.member.is_some_and(|(from, to)| from <= offset && offset < to);
+        self.around(offset).find(reads).map(|call| call.start)
+    }
+
+    /// The start of the innermost call around `offset` that calls this tool.
+    pub(crate) fn calling(&self, offset: u32, server: &str, tool: &str) -> Option<u32> {
+        let calls = |call: &&Call| call.tool.as_ref().is_some_and(|(s, t)| s == server && t == tool);
+        self.around(offset).find(calls).map(|call| call.start)
+    }
+
+    /// The start of the innermost call around `offset`.
+    pub(crate) fn enclosing(&self, offset: u32) -> Option<u32> {
+        self.around(offset).next().map(|call| call.start)
+    }
+
+    /// The start of the tool at `member` that is an argument of the innermost call around `call`.
+    pub(crate) fn tool_as_argument(&self, member: u32, call: u32) -> Option<u32> {
+        let around = self.around(call).next()?;
+        let argument = self.tool_arguments.iter().find(|(start, end)| *start <= member && member < *end)?;
+        (around.start <= argument.0 && argument.1 <= around.end).then_some(argument.0)
+    }
+
+    /// The start of the call at `offset` that called the function around `inner`.
+    pub(crate) fn caller(&self, offset: u32, inner: u32) -> Option<u32> {
+        let called = |call: &&Call| call.function.is_some_and(|(from, to)| from <= inner && inner < to);
+        let found = self.around(offset).find(called).or_else(|| self.around(offset).next());
+        found.map(|call| call.start)
+    }
+}
+
+/// What the static pass finds.
+pub(super) struct Calls {
+    pub(super) index: CallIndex,
+    pub(super) named: Vec<StaticCall>,
+    pub(super) computed: Vec<Place>,
+}
+
+/// Finds all calls of a program.
+pub(super) fn find<'a>(source: &LineIndex, program: &Program<'a>, semantic: &Semantic<'a>) -> Calls {
+    let calls = Calls { index: CallIndex::default(), named: Vec::new(), computed: Vec::new() };
+    let mut visitor = Visitor { source, resolver: Resolver { semantic }, calls };
+    visitor.visit_program(program);
+    visitor.calls
+}
+
+struct Visitor<'s, 'a> {
+    source: &'s LineIndex,
+    resolver: Resolver<'s, 'a>,
+    calls: Calls,
+}
+
+impl<'a> Visit<'a> for Visitor<'_, 'a> {
+    fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
+        let mut tool = None;
+        match self.resolver.reached(&call.callee) {
+            Some(Reached::Tool(Name::Known(server), Name::Known(name))) => {
+                self.calls.named.push(StaticCall {
+                    server: server.clone(),
+                    tool: name.clone(),
+                    place: self.source.place(call.span.start),
+                    arguments: self.resolver.arguments(&call.arguments),
+                });
+                tool = Some((server, name));
+            }
+            Some(Reached::Tool(..)) => self.calls.computed.push(self.source.place(call.span.start)),
+            Some(Reached::Mcp | Reached::Server(_)) | None => {}
+        }
+        self.calls.index.calls.push(Call {
+            start: call.span.start,
+            end: call.span.end,
+            member: member(plain(&call.callee)),
+            tool,
+            function: self.resolver.function(&call.callee),
+        });
+        for argument in call.arguments.iter().filter_map(Argument::as_expression) {
+            if let Some(Reached::Tool(..)) = self.resolver.reached(argument) {
+                self.calls.index.tool_arguments.push((argument.span().start, argument.span().end));
+            }
+        }
+        walk::walk_call_expression(self, call);
+    }
+}
+
+/// The span in which the callee names its member.
+fn member(callee: &Expression<'_>) -> Option<(u32, u32)> {
+    let part = |object: &Expression<'_>, end: u32| Some((object.span().end, end));
+    match callee {
+        Expression::StaticMemberExpression(member) => {
+            let StaticMemberExpression { object, span, .. } = &**member;
+            part(object, span.end)
+        }
+        Expression::ComputedMemberExpression(member) => {
+            let ComputedMemberExpression { object, span, .. } = &**member;
+            part(object, span.end)
+        }
+        Expression::ChainExpression(chain) => {
+            let member = chain.expression.as_member_expression()?;
+            part(member.object(), member.span().end)
+        }
+        _ => None,
+    }
+}

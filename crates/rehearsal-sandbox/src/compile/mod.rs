@@ -1,0 +1,22 @@
+//! TypeScript to the code that a worker runs, with the way back to places in the source.
+//!
+//! ```text
+//! source ─► parse ─► checks, static calls ─► edits ─► parse ─► transform ─► code + source map ─► CompiledPlan
+//! ```
+//! The host compiles; the worker receives JavaScript only.
+
+pub(crate) mod arguments;
+pub(crate) mod calls;
+pub(crate) mod diagnostic;
+pub(crate) mod edits;
+pub(crate) mod globals;
+mod names;
+mod rejected;
+mod stack;
+mod transform;
+
+pub use arguments::StaticArguments;
+pub use calls::StaticCall;
+pub use diagnostic::Diagnostic;
+pub use stack::MAX_SOURCE_BYTES;
+pub use transform::{CompiledPlan, compile};

@@ -1,0 +1,207 @@
+//! What host and worker send each other, one message a frame.
+//!
+//! ```text
+//! worker ─ ready ─► host ─ start ─► worker ─ idle ─► host ─ deliver | fire_timer | cancel ─► worker … ─ done ─► host
+//! ```
+//! The worker knows positions in generated code only. The host does not trust the worker: it checks ids and counts.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::limits::{Limit, Limits};
+
+/// The name of the plan in stacks of the engine; the prelude compares file names with it.
+pub(crate) const PLAN_FILE: &str = "plan.ts";
+
+/// The names of servers and of their tools.
+pub type Catalogue = BTreeMap<String, Vec<String>>;
+
+/// A message to the worker.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum ToWorker {
+    /// Runs a plan.
+    Start(Start),
+    /// Delivers results of calls.
+    Deliver(Deliveries),
+    /// Lets the next timer fire, at its own time.
+    FireTimer {},
+    /// Ends the run.
+    Cancel {},
+}
+
+/// Everything that a run depends on, apart from results.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Start {
+    pub(crate) code: String,
+    pub(crate) seed: u64,
+    pub(crate) epoch_ms: i64,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) limits: Limits,
+}
+
+/// Results that arrive at the same time.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Deliveries {
+    pub(crate) now_ms: f64,
+    pub(crate) results: Vec<Delivery>,
+}
+
+/// The result of one call.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Delivery {
+    pub(crate) id: u32,
+    pub(crate) result: DeliveredResult,
+}
+
+/// What a call resolves or rejects with.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum DeliveredResult {
+    Value(Box<RawValue>),
+    Error { kind: String, message: String, content: Box<RawValue>, place: Option<String> },
+}
+
+/// A message from the worker.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum ToHost {
+    /// The worker is isolated and waits for a plan.
+    Ready { levels: Levels },
+    /// The plan waits.
+    Idle(IdleFrame),
+    /// The run is over.
+    Done(Done),
+}
+
+/// The new calls of a plan that cannot go on by itself.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct IdleFrame {
+    pub(crate) calls: Vec<CallFrame>,
+    /// When the next timer is due, in virtual milliseconds.
+    pub(crate) timer: Option<f64>,
+    /// Calls without a result, the new ones among them.
+    pub(crate) open: u32,
+    /// The plan has its result already; these calls were not awaited.
+    pub(crate) ended: bool,
+    /// Console output since the last frame.
+    pub(crate) console: Vec<ConsoleLine>,
+}
+
+/// One call.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CallFrame {
+    pub(crate) id: u32,
+    pub(crate) server: String,
+    pub(crate) tool: String,
+    pub(crate) arguments: Box<RawValue>,
+    /// The stack in which the tool was read from its server: `line:column`, separated by commas.
+    pub(crate) site: String,
+    /// The stack inside the call.
+    pub(crate) call_site: String,
+    pub(crate) lossy: Vec<Lossy>,
+}
+
+/// A part of a value that JSON cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lossy {
+    /// The path in the arguments: `$.a.b[0]`.
+    pub path: String,
+    /// What became of the value: `a Promise: await is missing`.
+    pub message: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Done {
+    pub(crate) outcome: WorkerOutcome,
+    pub(crate) lossy: Vec<Lossy>,
+    /// Console output since the last frame.
+    pub(crate) console: Vec<ConsoleLine>,
+    pub(crate) now_ms: f64,
+}
+
+/// The result of the plan, or why it has none.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum WorkerOutcome {
+    /// `value` is `null` if the plan returned `undefined`.
+    Value(Box<RawValue>),
+    Exception(Exception),
+    Limit(Limit),
+    Stuck {},
+    Cancelled {},
+}
+
+/// An exception as the worker reports it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Exception {
+    pub(crate) name: String,
+    pub(crate) message: String,
+    pub(crate) stack: String,
+    /// The call whose `ToolError` this is.
+    pub(crate) call: Option<u32>,
+}
+
+/// One call of a method of `console`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConsoleLine {
+    /// The method: `log`, `info`, `warn`, `error` or `debug`.
+    pub level: String,
+    /// The arguments, separated by spaces.
+    pub text: String,
+}
+
+/// How far each part of the isolation is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Levels {
+    /// Landlock: no file, no TCP, no signals to other processes.
+    pub landlock: Level,
+    /// The seccomp filter: only system calls that a plan needs.
+    pub seccomp: Level,
+    /// Resource limits of the process.
+    pub rlimits: Level,
+}
+
+impl Levels {
+    /// True if every part is in force completely.
+    pub fn all_enforced(&self) -> bool {
+        [&self.landlock, &self.seccomp, &self.rlimits].into_iter().all(|level| *level == Level::Enforced)
+    }
+}
+
+/// How far one part of the isolation is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Completely.
+    Enforced,
+    /// In part, with the reason.
+    Partial(String),
+    /// Not at all, with the reason.
+    Unavailable(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_keep_the_text_of_values() {
+        let frame = r#"{"deliver":{"now_ms":1.5,"results":[{"id":3,"result":{"value":{"n":1.0e2}}}]}}"#;
+        let message: ToWorker = serde_json::from_str(frame).unwrap();
+        assert_eq!(serde_json::to_string(&message).unwrap(), frame);
+        assert_eq!(serde_json::to_string(&ToWorker::Cancel {}).unwrap(), r#"{"cancel":{}}"#);
+    }
+}

@@ -1,0 +1,205 @@
+//! One engine for all runs of a worker, and the loop of a run.
+
+use std::io;
+use std::rc::Rc;
+
+use rquickjs::context::EvalOptions;
+use rquickjs::{Context, Ctx, Function, Object, Runtime};
+
+use super::Pipes;
+use super::memory::{CountingAllocator, MemoryGauge};
+use super::natives;
+use super::state::Run;
+use crate::protocol::{
+    self, DeliveredResult, Deliveries, Delivery, Done, IdleFrame, PLAN_FILE, Start, ToHost, ToWorker, WorkerOutcome,
+};
+
+const PRELUDE: &str = include_str!("prelude.js");
+
+/// The JavaScript engine.
+pub(super) struct Engine {
+    runtime: Runtime,
+    gauge: Rc<MemoryGauge>,
+}
+
+impl Engine {
+    /// Creates the engine and one context, which loads what later ones need.
+    pub(super) fn new() -> rquickjs::Result<Engine> {
+        let gauge = Rc::new(MemoryGauge::default());
+        gauge.limit.set(usize::MAX);
+        let runtime = Runtime::new_with_alloc(CountingAllocator(gauge.clone()))?;
+        let context = Context::full(&runtime)?;
+        context.with(|ctx| ctx.eval::<(), _>("JSON.parse('[1]').map(x => x + `${/a/.test('b')}`)"))?;
+        Ok(Engine { runtime, gauge })
+    }
+
+    /// Runs a plan in a fresh context and reports how it ended.
+    pub(super) fn run(&mut self, start: Start, pipes: &mut Pipes) -> io::Result<()> {
+        pipes.limit = start.limits.frame_bytes;
+        self.runtime.set_max_stack_size(start.limits.stack_bytes);
+        let run = Rc::new(Run::new(start, self.gauge.clone()));
+        let interrupt = run.clone();
+        self.runtime.set_interrupt_handler(Some(Box::new(move || interrupt.exceeded().is_some())));
+        let driven = match Context::full(&self.runtime) {
+            Ok(context) => context.with(|ctx| drive(&ctx, &run, pipes)),
+            Err(error) => Err(End::Failed(error)),
+        };
+        let outcome = match driven {
+            Ok(outcome) => outcome,
+            Err(End::Disconnected(error)) => return Err(error),
+            Err(End::Failed(error)) => internal(&error),
+        };
+        let outcome = run.exceeded().map_or(outcome, WorkerOutcome::Limit);
+        let is_limited = matches!(outcome, WorkerOutcome::Limit(_));
+        let mut state = run.state.borrow_mut();
+        let done = Done {
+            outcome,
+            lossy: std::mem::take(&mut state.outcome_lossy),
+            console: std::mem::take(&mut state.console),
+            now_ms: state.now_ms,
+        };
+        drop(state);
+        pipes.write(&ToHost::Done(done))?;
+        self.runtime.set_interrupt_handler(None);
+        self.gauge.limit.set(usize::MAX);
+        self.runtime.run_gc();
+        // Jobs that are left would run in the next plan.
+        if is_limited || self.runtime.is_job_pending() {
+            *self = Engine::new().map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why the loop of a run ended without an outcome.
+enum End {
+    /// The host is gone, or sent something else than the protocol allows.
+    Disconnected(io::Error),
+    /// The engine failed, in most cases because a limit was reached.
+    Failed(rquickjs::Error),
+}
+
+impl From<rquickjs::Error> for End {
+    fn from(error: rquickjs::Error) -> End {
+        End::Failed(error)
+    }
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> End {
+        End::Disconnected(error)
+    }
+}
+
+/// The functions of the prelude that the loop calls.
+struct Control<'js> {
+    run: Function<'js>,
+    deliver: Function<'js>,
+    fire: Function<'js>,
+}
+
+impl<'js> Control<'js> {
+    fn new(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Control<'js>> {
+        let prelude: Function<'js> = ctx.eval_with_options(PRELUDE, options("prelude.js"))?;
+        let control: Object<'js> = prelude.call((natives::host(ctx, run)?,))?;
+        Ok(Control { run: control.get("run")?, deliver: control.get("deliver")?, fire: control.get("fire")? })
+    }
+}
+
+fn options(file: &str) -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.global = true;
+    options.strict = true;
+    options.filename = Some(file.to_owned());
+    options
+}
+
+fn internal(error: &rquickjs::Error) -> WorkerOutcome {
+    let message = format!("the engine failed: {error}");
+    let name = "InternalError".to_owned();
+    WorkerOutcome::Exception(protocol::Exception { name, message, stack: String::new(), call: None })
+}
+
+/// Runs the plan until it has an outcome and no open call, and returns the outcome.
+fn drive<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, pipes: &mut Pipes) -> Result<WorkerOutcome, End> {
+    let control = Control::new(ctx, run)?;
+    let code = std::mem::take(&mut run.state.borrow_mut().start.code);
+    match ctx.eval_with_options::<Function<'js>, _>(code, options(PLAN_FILE)) {
+        Ok(plan) => control.run.call::<_, ()>((plan,))?,
+        Err(rquickjs::Error::Exception) => return Ok(syntax_error(ctx)),
+        Err(error) => return Err(error.into()),
+    }
+    loop {
+        drain(ctx, run);
+        if let Some(limit) = run.exceeded() {
+            return Ok(WorkerOutcome::Limit(limit));
+        }
+        let idle = {
+            let mut state = run.state.borrow_mut();
+            let (timer, ended) = (state.next_timer(), state.outcome.is_some());
+            if state.open.is_empty() && timer.is_none() {
+                return Ok(state.outcome.take().unwrap_or(WorkerOutcome::Stuck {}));
+            }
+            state.new_bytes = 0;
+            IdleFrame {
+                calls: std::mem::take(&mut state.new_calls),
+                timer,
+                open: state.open.len() as u32,
+                ended,
+                console: std::mem::take(&mut state.console),
+            }
+        };
+        pipes.write(&ToHost::Idle(idle))?;
+        match pipes.read::<ToWorker>()? {
+            Some(ToWorker::Deliver(deliveries)) => deliver(ctx, run, &control, deliveries)?,
+            Some(ToWorker::FireTimer {}) => {
+                let id = run.state.borrow_mut().fire();
+                if let Some(id) = id {
+                    control.fire.call::<_, ()>((id,))?;
+                }
+            }
+            Some(ToWorker::Cancel {}) => return Ok(WorkerOutcome::Cancelled {}),
+            Some(ToWorker::Start(_)) => return Err(io::Error::other("`start` arrived during a run").into()),
+            None => std::process::exit(0),
+        }
+    }
+}
+
+/// Runs jobs until none is left or a limit is reached.
+fn drain(ctx: &Ctx<'_>, run: &Run) {
+    while run.exceeded().is_none() && ctx.execute_pending_job() {}
+}
+
+/// Settles calls in the given order; the jobs of one run before the next is settled.
+fn deliver(ctx: &Ctx<'_>, run: &Run, control: &Control<'_>, deliveries: Deliveries) -> Result<(), End> {
+    {
+        let mut state = run.state.borrow_mut();
+        state.now_ms = state.now_ms.max(deliveries.now_ms);
+    }
+    for Delivery { id, result } in deliveries.results {
+        if !run.state.borrow_mut().open.remove(&id) {
+            continue;
+        }
+        match &result {
+            DeliveredResult::Value(value) => control.deliver.call::<_, ()>((id, value.get(), "", "", ""))?,
+            DeliveredResult::Error { kind, message, content, place } => {
+                let place = place.as_deref().unwrap_or_default();
+                control.deliver.call::<_, ()>((id, content.get(), kind.as_str(), message.as_str(), place))?;
+            }
+        }
+        drain(ctx, run);
+    }
+    Ok(())
+}
+
+/// What the engine rejects although the compiler accepted it.
+fn syntax_error(ctx: &Ctx<'_>) -> WorkerOutcome {
+    let caught = ctx.catch();
+    let exception = caught.as_exception();
+    WorkerOutcome::Exception(protocol::Exception {
+        name: "SyntaxError".to_owned(),
+        message: exception.and_then(|exception| exception.message()).unwrap_or_else(|| "invalid code".to_owned()),
+        stack: exception.and_then(|exception| exception.stack()).unwrap_or_default(),
+        call: None,
+    })
+}

@@ -1,0 +1,217 @@
+//! The host functions of the prelude. They take and return primitives only; every frame is built here.
+
+use std::rc::Rc;
+
+use rquickjs::{Ctx, Exception, Function, Object};
+use serde_json::value::RawValue;
+
+use super::state::{Run, State};
+use crate::limits::Limit;
+use crate::protocol::{self, CallFrame, ConsoleLine, Lossy, WorkerOutcome};
+
+/// The most findings that are kept for one value.
+const MAX_LOSSY: usize = 100;
+
+/// The object `host` of the prelude.
+pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    let with = |run: &Rc<Run>| run.clone();
+    let run_of = with(run);
+    object.set(
+        "lossy",
+        Function::new(ctx.clone(), move |path: String, message: String| {
+            let mut state = run_of.state.borrow_mut();
+            if state.lossy.len() < MAX_LOSSY {
+                state.lossy.push(Lossy { path, message });
+            }
+        })?,
+    )?;
+    let run_of = with(run);
+    object.set("forget", Function::new(ctx.clone(), move || run_of.state.borrow_mut().lossy.clear())?)?;
+    let run_of = with(run);
+    object.set(
+        "call",
+        Function::new(
+            ctx.clone(),
+            move |ctx: Ctx<'js>, server: String, tool: String, json: String, site: String, call_site: String| {
+                call(&run_of, server, tool, json, site, call_site)
+                    .map_err(|message| Exception::throw_range(&ctx, &message))
+            },
+        )?,
+    )?;
+    let run_of = with(run);
+    object.set("log", Function::new(ctx.clone(), move |level: String, text: String| log(&run_of, level, text))?)?;
+    let run_of = with(run);
+    object.set(
+        "addTimer",
+        Function::new(ctx.clone(), move |delay: f64, repeats: bool| {
+            run_of.state.borrow_mut().add_timer(delay, repeats)
+        })?,
+    )?;
+    let run_of = with(run);
+    object.set("clearTimer", Function::new(ctx.clone(), move |id: u32| run_of.state.borrow_mut().clear_timer(id))?)?;
+    let run_of = with(run);
+    object.set(
+        "now",
+        Function::new(ctx.clone(), move || {
+            let state = run_of.state.borrow();
+            state.start.epoch_ms as f64 + state.now_ms.floor()
+        })?,
+    )?;
+    let run_of = with(run);
+    object.set("random", Function::new(ctx.clone(), move || run_of.state.borrow_mut().random.next())?)?;
+    let run_of = with(run);
+    object.set(
+        "knows",
+        Function::new(ctx.clone(), move |server: String, name: String| knows(&run_of.state.borrow(), &server, &name))?,
+    )?;
+    let run_of = with(run);
+    object.set("names", Function::new(ctx.clone(), move |server: String| names(&run_of.state.borrow(), &server))?)?;
+    let run_of = with(run);
+    object.set("done", Function::new(ctx.clone(), move |json: String, _is_undefined: bool| done(&run_of, json))?)?;
+    let run_of = with(run);
+    object.set(
+        "failed",
+        Function::new(ctx.clone(), move |name: String, message: String, stack: String, call: i64| {
+            failed(&run_of, protocol::Exception { name, message, stack, call: u32::try_from(call).ok() });
+        })?,
+    )?;
+    Ok(object)
+}
+
+/// Issues a call and returns its id; the error is the message of the exception.
+fn call(run: &Run, server: String, tool: String, json: String, site: String, call_site: String) -> Result<u32, String> {
+    let mut state = run.state.borrow_mut();
+    let lossy = std::mem::take(&mut state.lossy);
+    state.new_bytes += json.len() + server.len() + tool.len();
+    let limits = &state.start.limits;
+    let (calls, open_calls, frame_bytes) = (limits.calls, limits.open_calls, limits.frame_bytes);
+    let limit = if state.calls >= calls {
+        Some(Limit::Calls(calls))
+    } else if state.open.len() >= open_calls as usize {
+        Some(Limit::OpenCalls(open_calls))
+    } else if state.new_bytes > frame_bytes {
+        Some(Limit::Frame(frame_bytes))
+    } else {
+        None
+    };
+    if let Some(limit) = limit {
+        run.exceed(limit);
+        return Err(limit.to_string());
+    }
+    let (json, changed) = without_lone_surrogates(json);
+    let arguments = RawValue::from_string(json).map_err(|error| format!("arguments are no JSON: {error}"))?;
+    let mut lossy = lossy;
+    if changed {
+        lossy.push(Lossy { path: "$".to_owned(), message: "a lone surrogate in a key becomes U+FFFD".to_owned() });
+    }
+    state.calls += 1;
+    let id = state.calls;
+    state.open.insert(id);
+    state.new_calls.push(CallFrame { id, server, tool, arguments, site, call_site, lossy });
+    Ok(id)
+}
+
+fn log(run: &Run, level: String, text: String) {
+    let mut state = run.state.borrow_mut();
+    state.console_bytes += text.len() + level.len();
+    let limit = state.start.limits.console_bytes;
+    if state.console_bytes > limit {
+        run.exceed(Limit::Console(limit));
+    } else {
+        state.console.push(ConsoleLine { level, text });
+    }
+}
+
+/// True if the catalogue has the server, or with a server its tool.
+fn knows(state: &State, server: &str, name: &str) -> bool {
+    let catalogue = &state.start.catalogue;
+    if server.is_empty() {
+        return catalogue.contains_key(name);
+    }
+    catalogue.get(server).is_some_and(|tools| tools.iter().any(|tool| tool == name))
+}
+
+/// The names of the servers, or of the tools of a server, as a JSON array.
+fn names(state: &State, server: &str) -> String {
+    let catalogue = &state.start.catalogue;
+    let mut names: Vec<&String> = match server {
+        "" => catalogue.keys().collect(),
+        server => catalogue.get(server).map(|tools| tools.iter().collect()).unwrap_or_default(),
+    };
+    // `ownKeys` must not return a name twice.
+    names.sort_unstable();
+    names.dedup();
+    serde_json::to_string(&names).unwrap_or_else(|_| "[]".to_owned())
+}
+
+/// The plan returned a value.
+fn done(run: &Run, json: String) {
+    let mut state = run.state.borrow_mut();
+    if state.outcome.is_some() {
+        return;
+    }
+    let limit = state.start.limits.result_bytes;
+    if json.len() > limit {
+        run.exceed(Limit::Result { bytes: json.len(), limit });
+        return;
+    }
+    state.outcome_lossy = std::mem::take(&mut state.lossy);
+    let (json, _) = without_lone_surrogates(json);
+    if let Ok(value) = RawValue::from_string(json) {
+        state.outcome = Some(WorkerOutcome::Value(value));
+    }
+}
+
+/// The plan threw.
+fn failed(run: &Run, mut exception: protocol::Exception) {
+    let mut state = run.state.borrow_mut();
+    if state.outcome.is_some() {
+        return;
+    }
+    if exception.name == "RangeError" && exception.message == "Maximum call stack size exceeded" {
+        run.exceed(Limit::Stack(state.start.limits.stack_bytes));
+        return;
+    }
+    for text in [&mut exception.name, &mut exception.message, &mut exception.stack] {
+        if text.len() > 64 * 1024 {
+            text.truncate(text.floor_char_boundary(64 * 1024));
+            text.push('…');
+        }
+    }
+    state.outcome = Some(WorkerOutcome::Exception(exception));
+}
+
+/// Replaces escapes of lone surrogates in JSON of the engine, which escapes no other surrogate.
+fn without_lone_surrogates(json: String) -> (String, bool) {
+    if !json.contains("\\ud") {
+        return (json, false);
+    }
+    let mut text = String::with_capacity(json.len());
+    let mut changed = false;
+    let mut rest = json.as_str();
+    while let Some(at) = rest.find('\\') {
+        let escape = &rest[at..];
+        text.push_str(&rest[..at]);
+        let length = if escape.as_bytes().get(1) == Some(&b'u') { 6 } else { 2 }.min(escape.len());
+        let surrogate =
+            escape.starts_with("\\ud") && matches!(escape.as_bytes().get(3), Some(b'8'..=b'9' | b'a'..=b'f'));
+        changed |= surrogate;
+        text.push_str(if surrogate { "\\ufffd" } else { &escape[..length] });
+        rest = &escape[length..];
+    }
+    text.push_str(rest);
+    (text, changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_escapes_of_lone_surrogates_are_replaced() {
+        let replaced = |json: &str| without_lone_surrogates(json.to_owned());
+        assert_eq!(replaced(r#"{"\ud800":"\\ud800\n"}"#), (r#"{"\ufffd":"\\ud800\n"}"#.to_owned(), true));
+        assert_eq!(replaced(r#""\ud7ff""#), (r#""\ud7ff""#.to_owned(), false));
+    }
+}

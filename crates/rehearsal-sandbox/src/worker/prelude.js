@@ -1,0 +1,403 @@
+// Evaluated once for each run, before the plan. `host` has the functions of natives.rs; the plan never reaches it.
+// The plan may replace any global and any prototype member. Therefore this code takes every intrinsic that it uses
+// before the plan runs, keeps its own data in objects without a prototype, and passes only primitives to `host`.
+(function (host) {
+  "use strict";
+  const { apply, construct, ownKeys } = Reflect;
+  const { create, defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Object;
+  const { parse, stringify } = JSON;
+  const { isArray } = Array;
+  const { isInteger, isSafeInteger } = Number;
+  const RealError = Error, RealTypeError = TypeError, RealPromise = Promise, RealDate = Date, RealProxy = Proxy;
+  const RealMap = Map, RealSet = Set, RealString = String, RealArrayBuffer = ArrayBuffer, RealRegExp = RegExp;
+  const ObjectPrototype = Object.prototype, ArrayPrototype = Array.prototype;
+  const TypedArray = getPrototypeOf(Uint8Array);
+  const bind = Function.prototype.bind, hasInstance = Function.prototype[Symbol.hasInstance];
+  const then = Promise.prototype.then, getTime = Date.prototype.getTime;
+  const toWellFormed = String.prototype.toWellFormed, matches = RegExp.prototype.test;
+  const weakGet = WeakMap.prototype.get, weakSet = WeakMap.prototype.set;
+  const mapEntries = Map.prototype.forEach, setValues = Set.prototype.forEach;
+  const errorText = Error.prototype.toString;
+  const own = (object, key) => getOwnPropertyDescriptor(object, key);
+  const errorLimit = own(RealError, "stackTraceLimit"), errorPrepare = own(RealError, "prepareStackTrace");
+  const isInstance = (value, constructor) => apply(hasInstance, constructor, [value]);
+  const wellFormed = (text) => apply(toWellFormed, text, []);
+  const hidden = (object, key, value) =>
+    defineProperty(object, key, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+
+  // Stacks. The accessors of `Error` work on slots of the engine, so a frozen or replaced `Error` does not matter.
+  let siteFile, siteLine, siteColumn, collected = "";
+  function collect(_, sites) {
+    let text = "", found = 0;
+    for (let index = 0; index < sites.length && found < 4; index++) {
+      const site = sites[index];
+      if (apply(siteFile, site, []) !== "plan.ts") continue;
+      const line = apply(siteLine, site, []);
+      if (typeof line !== "number" || line < 1) continue;
+      text += (found++ ? "," : "") + line + ":" + apply(siteColumn, site, []);
+    }
+    collected = text;
+  }
+  function withPrepare(prepare, limit) {
+    const oldLimit = apply(errorLimit.get, RealError, []), oldPrepare = apply(errorPrepare.get, RealError, []);
+    apply(errorLimit.set, RealError, [limit]);
+    apply(errorPrepare.set, RealError, [prepare]);
+    new RealError();
+    apply(errorLimit.set, RealError, [oldLimit]);
+    apply(errorPrepare.set, RealError, [oldPrepare]);
+  }
+  withPrepare((_, sites) => {
+    const prototype = getPrototypeOf(sites[0]);
+    siteFile = prototype.getFileName;
+    siteLine = prototype.getLineNumber;
+    siteColumn = prototype.getColumnNumber;
+  }, 1);
+  function stack() {
+    collected = "";
+    withPrepare(collect, 20);
+    return collected;
+  }
+
+  // Values to JSON. The replacer sees each value once; what it checks is what is sent.
+  const identifier = /^[A-Za-z_$][\w$]*$/;
+  identifier.exec = RegExp.prototype.exec;
+  defineProperty(identifier, "flags", { value: "" });
+  function className(value) {
+    const prototype = getPrototypeOf(value);
+    const found = prototype && own(prototype, "constructor");
+    const name = found && typeof found.value === "function" && own(found.value, "name");
+    return name && typeof name.value === "string" && name.value !== "" ? wellFormed(name.value) : "a class";
+  }
+  function encode(root) {
+    const holders = { __proto__: null }, keys = { __proto__: null };
+    let depth = 0, notes = 0, started = false;
+    const path = (last) => {
+      let text = "$";
+      for (let level = 1; level <= depth + 1; level++) {
+        const key = level > depth ? last : keys[level];
+        const holder = holders[level - 1];
+        if (level === 1) continue;
+        if (isArray(holder)) text += "[" + key + "]";
+        else text += apply(matches, identifier, [key]) ? "." + wellFormed(key) : "[" + stringify(wellFormed(key)) + "]";
+      }
+      return text;
+    };
+    const note = (key, message) => {
+      if (notes++ < 100) host.lossy(path(key), message);
+    };
+    function replacer(key, value) {
+      if (!started) {
+        started = true;
+        holders[0] = this;
+      }
+      while (depth > 0 && holders[depth] !== this) depth--;
+      const outcome = isArray(this) ? "becomes null" : depth === 0 ? "becomes null" : "member dropped";
+      switch (typeof value) {
+        case "string": {
+          const text = wellFormed(value);
+          if (text !== value) note(key, "a lone surrogate becomes U+FFFD");
+          return text;
+        }
+        case "number":
+          if (value !== value || value === Infinity || value === -Infinity) note(key, value + " becomes null");
+          else if (isInteger(value) && !isSafeInteger(value)) note(key, "an integer beyond 2^53 may have lost digits");
+          return value;
+        case "bigint":
+          throw new RealTypeError("BigInt at " + path(key) + " cannot be sent as JSON");
+        case "undefined":
+        case "function":
+        case "symbol":
+          note(key, typeof value + ": " + outcome);
+          return value;
+        case "object":
+          break;
+        default:
+          return value;
+      }
+      if (value === null) {
+        const before = own(this, key);
+        if (before !== undefined && typeof before.value === "object" && before.value !== null) {
+          if (isInstance(before.value, RealDate)) note(key, "an invalid Date becomes null");
+        }
+        return value;
+      }
+      for (let level = 1; level <= depth; level++) {
+        if (holders[level] === value) throw new RealTypeError("a cycle at " + path(key) + " cannot be sent as JSON");
+      }
+      if (isInstance(value, RealPromise)) note(key, "a Promise: await is missing");
+      else if (isInstance(value, RealMap)) note(key, "Map becomes {}");
+      else if (isInstance(value, RealSet)) note(key, "Set becomes {}");
+      else if (isInstance(value, TypedArray)) note(key, className(value) + " becomes an object with numbers as keys");
+      else if (isInstance(value, RealArrayBuffer)) note(key, "ArrayBuffer becomes {}");
+      else if (isInstance(value, RealRegExp)) note(key, "RegExp becomes {}");
+      else if (isInstance(value, RealError)) note(key, className(value) + " loses its message and stack");
+      else if (!isArray(value)) {
+        const prototype = getPrototypeOf(value);
+        const boxed = typeof value.valueOf === "function" && isInstance(value, RealString);
+        if (prototype !== null && prototype !== ObjectPrototype && prototype !== ArrayPrototype && !boxed) {
+          note(key, "an instance of " + className(value) + " becomes a plain object");
+        }
+      }
+      depth++;
+      holders[depth] = value;
+      keys[depth] = key;
+      return value;
+    }
+    const text = stringify(root, replacer);
+    return text === undefined ? "null" : text;
+  }
+
+  // Tools.
+  const pending = { __proto__: null };
+  const toolErrors = new WeakMap();
+  class ToolError extends RealError {
+    constructor(message) {
+      super(message);
+    }
+  }
+  defineProperty(ToolError.prototype, "name", { value: "ToolError", writable: true, configurable: true });
+  function invoke(server, tool, site, value) {
+    if (arguments.length > 4) {
+      host.lossy("$", "only the first of " + (arguments.length - 3) + " arguments is sent");
+    }
+    let text = "{}";
+    if (value !== undefined) {
+      try {
+        text = encode(value);
+      } catch (error) {
+        host.forget();
+        throw error;
+      }
+    }
+    const id = host.call(server, tool, text, site, stack());
+    return new RealPromise((resolve, reject) => {
+      pending[id] = { __proto__: null, resolve, reject, server, tool };
+    });
+  }
+  const reserved = { __proto__: null };
+  const reservedNames = ownKeys(ObjectPrototype);
+  for (let index = 0; index < reservedNames.length; index++) reserved[reservedNames[index]] = true;
+  const readOnly = (name) => () => {
+    throw new RealTypeError(name + " is read-only");
+  };
+  function proxy(name, server, member) {
+    // Symbols, `then` and `toJSON` are looked up by the engine; names of Object.prototype only count if they are known.
+    const visible = (key) => {
+      if (typeof key === "symbol" || key === "then" || key === "toJSON") return false;
+      return reserved[key] !== true || host.knows(server, key);
+    };
+    return new RealProxy(create(null), {
+      __proto__: null,
+      get: (_, key) => (visible(key) ? member(wellFormed(key)) : undefined),
+      has: (_, key) => typeof key === "string" && host.knows(server, wellFormed(key)),
+      ownKeys: () => parse(host.names(server)),
+      getOwnPropertyDescriptor: (_, key) => {
+        if (typeof key !== "string" || !host.knows(server, wellFormed(key))) return undefined;
+        return { __proto__: null, value: member(wellFormed(key)), writable: true, enumerable: true, configurable: true };
+      },
+      set: readOnly(name),
+      deleteProperty: readOnly(name),
+      defineProperty: readOnly(name),
+      setPrototypeOf: readOnly(name),
+      preventExtensions: readOnly(name),
+    });
+  }
+  const servers = { __proto__: null };
+  const mcp = proxy("mcp", "", (server) => {
+    servers[server] ??= proxy("mcp." + server, server, (tool) => {
+      const call = apply(bind, invoke, [undefined, server, tool, stack()]);
+      defineProperty(call, "name", { __proto__: null, value: tool, configurable: true });
+      return call;
+    });
+    return servers[server];
+  });
+
+  // Console.
+  function inspect(value, depth, seen) {
+    switch (typeof value) {
+      case "string":
+        return depth === 0 ? value : stringify(value);
+      case "function":
+        return "[Function]";
+      case "bigint":
+        return value + "n";
+      case "object":
+        break;
+      default:
+        return apply(RealString, undefined, [value]);
+    }
+    if (value === null) return "null";
+    if (value === mcp) return "[mcp]";
+    if (isInstance(value, RealError)) return apply(errorText, value, []);
+    if (isInstance(value, RealPromise)) return "Promise {}";
+    if (isInstance(value, RealDate)) return apply(getTime, value, []) + "";
+    if (depth > 4) return "…";
+    for (let level = 0; level < depth; level++) if (seen[level] === value) return "[Circular]";
+    seen[depth] = value;
+    let text = "", count = 0;
+    const add = (part) => {
+      if (count++ < 100) text += (count > 1 ? ", " : "") + part;
+      else if (count === 102) text += ", …";
+    };
+    if (isInstance(value, RealMap)) {
+      apply(mapEntries, value, [(item, key) => add(inspect(key, depth + 1, seen) + " => " + inspect(item, depth + 1, seen))]);
+      return "Map {" + text + "}";
+    }
+    if (isInstance(value, RealSet)) {
+      apply(setValues, value, [(item) => add(inspect(item, depth + 1, seen))]);
+      return "Set {" + text + "}";
+    }
+    if (isArray(value)) {
+      for (let index = 0; index < value.length && count < 102; index++) add(inspect(value[index], depth + 1, seen));
+      return "[" + text + "]";
+    }
+    const keys = ownKeys(value);
+    for (let index = 0; index < keys.length && count < 102; index++) {
+      const key = keys[index], property = own(value, key);
+      if (typeof key === "symbol" || property === undefined || !property.enumerable) continue;
+      const name = apply(matches, identifier, [key]) ? key : stringify(key);
+      add(name + ": " + ("value" in property ? inspect(property.value, depth + 1, seen) : "[Getter]"));
+    }
+    return "{" + text + "}";
+  }
+  const print = (level) =>
+    apply(bind, function () {
+      let text = "";
+      for (let index = 0; index < arguments.length; index++) {
+        text += (index ? " " : "") + inspect(arguments[index], 0, { __proto__: null });
+      }
+      host.log(level, wellFormed(text));
+    }, [undefined]);
+  const console = {};
+  hidden(console, "log", print("log"));
+  hidden(console, "info", print("info"));
+  hidden(console, "warn", print("warn"));
+  hidden(console, "error", print("error"));
+  hidden(console, "debug", print("debug"));
+  hidden(console, "trace", print("debug"));
+  hidden(console, "dir", print("log"));
+  hidden(console, "table", print("log"));
+  hidden(console, "group", print("log"));
+  const nothing = apply(bind, function () {}, [undefined]);
+  const silent = ["groupEnd", "time", "timeEnd", "timeLog", "count", "countReset", "clear"];
+  for (let index = 0; index < silent.length; index++) hidden(console, silent[index], nothing);
+  const failedAssertion = print("error");
+  hidden(console, "assert", (condition, ...values) => {
+    if (!condition) failedAssertion("assertion failed", ...values);
+  });
+
+  // Time and chance.
+  const callbacks = { __proto__: null };
+  const timer = (repeats) => function (callback, delay) {
+    if (typeof callback !== "function") throw new RealTypeError("the callback of a timer must be a function");
+    const values = { __proto__: null, length: arguments.length > 2 ? arguments.length - 2 : 0 };
+    for (let index = 2; index < arguments.length; index++) values[index - 2] = arguments[index];
+    const id = host.addTimer(+delay || 0, repeats);
+    callbacks[id] = { __proto__: null, callback, values, repeats };
+    return id;
+  };
+  const clear = (id) => {
+    if (typeof id !== "number" || callbacks[id] === undefined) return;
+    delete callbacks[id];
+    host.clearTimer(id);
+  };
+  function PlanDate() {
+    if (new.target === undefined) return RealString(new RealDate(host.now()));
+    const values = arguments.length === 0 ? [host.now()] : arguments;
+    return construct(RealDate, values, new.target === PlanDate ? RealDate : new.target);
+  }
+  defineProperty(PlanDate, "name", { __proto__: null, value: "Date", configurable: true });
+  defineProperty(PlanDate, "length", { __proto__: null, value: 7, configurable: true });
+  defineProperty(PlanDate, "prototype", { __proto__: null, value: RealDate.prototype, writable: false });
+  hidden(PlanDate, "now", apply(bind, () => host.now(), [undefined]));
+  hidden(PlanDate, "parse", RealDate.parse);
+  hidden(PlanDate, "UTC", RealDate.UTC);
+  hidden(RealDate.prototype, "constructor", PlanDate);
+  hidden(Math, "random", apply(bind, () => host.random(), [undefined]));
+
+  const removed = ["performance", "navigator", "gc", "WeakRef", "FinalizationRegistry", "SharedArrayBuffer", "Atomics"];
+  for (let index = 0; index < removed.length; index++) delete globalThis[removed[index]];
+  defineProperty(globalThis, "mcp", { __proto__: null, value: mcp });
+  hidden(globalThis, "ToolError", ToolError);
+  hidden(globalThis, "console", console);
+  hidden(globalThis, "Date", PlanDate);
+  hidden(globalThis, "setTimeout", apply(bind, timer(false), [undefined]));
+  hidden(globalThis, "setInterval", apply(bind, timer(true), [undefined]));
+  hidden(globalThis, "clearTimeout", apply(bind, clear, [undefined]));
+  hidden(globalThis, "clearInterval", apply(bind, clear, [undefined]));
+
+  // What natives.rs calls.
+  const text = (value) => {
+    try {
+      return wellFormed(apply(RealString, undefined, [value]));
+    } catch {
+      return "";
+    }
+  };
+  function fail(error) {
+    const call = typeof error === "object" && error !== null ? apply(weakGet, toolErrors, [error]) : undefined;
+    let name = "", message = "", trace = "";
+    try {
+      if (isInstance(error, RealError)) {
+        name = text(error.name);
+        message = text(error.message);
+        trace = text(error.stack);
+      } else {
+        message = "the plan threw " + wellFormed(inspect(error, 1, { __proto__: null }));
+      }
+    } catch {
+      message = message || "the plan threw a value that cannot be shown";
+    }
+    host.failed(name, message, trace, call === undefined ? -1 : call);
+  }
+  return {
+    __proto__: null,
+    run(plan) {
+      try {
+        const promise = plan();
+        apply(then, promise, [
+          (value) => {
+            try {
+              if (value === undefined) host.done("null", true);
+              else host.done(encode(value), false);
+            } catch (error) {
+              host.forget();
+              fail(error);
+            }
+          },
+          fail,
+        ]);
+      } catch (error) {
+        fail(error);
+      }
+    },
+    deliver(id, value, kind, message, place) {
+      const call = pending[id];
+      if (call === undefined) return;
+      delete pending[id];
+      if (kind === "") {
+        call.resolve(parse(value));
+        return;
+      }
+      const error = new ToolError(message);
+      hidden(error, "server", call.server);
+      hidden(error, "tool", call.tool);
+      hidden(error, "kind", kind);
+      hidden(error, "content", parse(value));
+      hidden(error, "place", place === "" ? null : place);
+      apply(weakSet, toolErrors, [error, id]);
+      call.reject(error);
+    },
+    fire(id) {
+      const timer = callbacks[id];
+      if (timer === undefined) return;
+      if (!timer.repeats) delete callbacks[id];
+      try {
+        apply(timer.callback, undefined, timer.values);
+      } catch (error) {
+        // An exception in a timer has no caller that could catch it.
+        fail(error);
+      }
+    },
+  };
+})

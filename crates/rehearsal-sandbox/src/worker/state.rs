@@ -1,0 +1,147 @@
+//! What a run has done so far, and whether it may go on.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
+
+use super::memory::MemoryGauge;
+use super::random::Random;
+use crate::limits::Limit;
+use crate::protocol::{CallFrame, ConsoleLine, Lossy, Start, WorkerOutcome};
+
+/// A timer of the plan.
+#[derive(Debug, Clone, Copy)]
+struct Timer {
+    id: u32,
+    due_ms: f64,
+    /// Orders timers that are due at the same time.
+    sequence: u64,
+    interval_ms: Option<f64>,
+}
+
+/// The state that host functions change.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) start: Start,
+    pub(super) now_ms: f64,
+    pub(super) random: Random,
+    pub(super) calls: u32,
+    /// The calls without a result.
+    pub(super) open: std::collections::BTreeSet<u32>,
+    pub(super) new_calls: Vec<CallFrame>,
+    /// Bytes of the arguments in `new_calls`.
+    pub(super) new_bytes: usize,
+    /// The findings about the value that is being encoded.
+    pub(super) lossy: Vec<Lossy>,
+    pub(super) console: Vec<ConsoleLine>,
+    pub(super) console_bytes: usize,
+    timers: Vec<Timer>,
+    sequence: u64,
+    pub(super) outcome: Option<WorkerOutcome>,
+    pub(super) outcome_lossy: Vec<Lossy>,
+}
+
+impl State {
+    /// Adds a timer and returns its id.
+    pub(super) fn add_timer(&mut self, delay_ms: f64, repeats: bool) -> u32 {
+        // Longer delays do not fit the 31 bits of other runtimes either.
+        let delay_ms = if delay_ms >= 1.0 { delay_ms.min(2_147_483_647.0) } else { 1.0 };
+        self.sequence += 1;
+        let id = self.sequence as u32;
+        let interval_ms = repeats.then_some(delay_ms);
+        self.timers.push(Timer { id, due_ms: self.now_ms + delay_ms, sequence: self.sequence, interval_ms });
+        id
+    }
+
+    /// Removes a timer.
+    pub(super) fn clear_timer(&mut self, id: u32) {
+        self.timers.retain(|timer| timer.id != id);
+    }
+
+    /// When the next timer is due. A plan with a result needs no timer any more.
+    pub(super) fn next_timer(&self) -> Option<f64> {
+        if self.outcome.is_some() {
+            return None;
+        }
+        self.timers.iter().map(|timer| timer.due_ms).min_by(f64::total_cmp)
+    }
+
+    /// Moves the clock to the next timer, removes or repeats it, and returns its id.
+    pub(super) fn fire(&mut self) -> Option<u32> {
+        let order = |timer: &(usize, &Timer)| (timer.1.due_ms, timer.1.sequence);
+        let compare = |a: &(f64, u64), b: &(f64, u64)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        let next = self.timers.iter().enumerate().min_by(|a, b| compare(&order(a), &order(b)));
+        let (index, timer) = next.map(|(index, timer)| (index, *timer))?;
+        self.now_ms = self.now_ms.max(timer.due_ms);
+        self.timers.swap_remove(index);
+        if let Some(interval_ms) = timer.interval_ms {
+            self.sequence += 1;
+            self.timers.push(Timer { due_ms: timer.due_ms + interval_ms, sequence: self.sequence, ..timer });
+        }
+        Some(timer.id)
+    }
+}
+
+/// One run: its state, and the flag that ends it.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) state: RefCell<State>,
+    limit: Cell<Option<Limit>>,
+    gauge: Rc<MemoryGauge>,
+    cpu_start: Duration,
+    cpu_limit: Duration,
+}
+
+impl Run {
+    /// A run that has not begun.
+    pub(super) fn new(start: Start, gauge: Rc<MemoryGauge>) -> Run {
+        gauge.limit.set(start.limits.memory_bytes);
+        gauge.exceeded.set(false);
+        let cpu_limit = Duration::from_millis(start.limits.cpu_ms);
+        let state = State {
+            random: Random::new(start.seed),
+            start,
+            now_ms: 0.0,
+            calls: 0,
+            open: std::collections::BTreeSet::new(),
+            new_calls: Vec::new(),
+            new_bytes: 0,
+            lossy: Vec::new(),
+            console: Vec::new(),
+            console_bytes: 0,
+            timers: Vec::new(),
+            sequence: 0,
+            outcome: None,
+            outcome_lossy: Vec::new(),
+        };
+        Run { state: RefCell::new(state), limit: Cell::new(None), gauge, cpu_start: cpu_time(), cpu_limit }
+    }
+
+    /// Ends the run; the first limit counts.
+    pub(super) fn exceed(&self, limit: Limit) {
+        if self.limit.get().is_none() {
+            self.limit.set(Some(limit));
+        }
+    }
+
+    /// The limit that ends the run. The engine calls this regularly, and the loop between jobs.
+    ///
+    /// No message of the engine is used: an interrupted job has no exception.
+    pub(super) fn exceeded(&self) -> Option<Limit> {
+        if self.limit.get().is_none() {
+            if self.gauge.exceeded.get() {
+                self.exceed(Limit::Memory(self.gauge.limit.get()));
+            } else if cpu_time().saturating_sub(self.cpu_start) > self.cpu_limit {
+                self.exceed(Limit::Cpu(self.cpu_limit.as_millis() as u64));
+            }
+        }
+        self.limit.get()
+    }
+}
+
+/// The CPU time of this thread, which is the only one.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}

@@ -1,0 +1,44 @@
+//! A public type has a name that no other public type of the workspace has.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+use crate::{code, files, root};
+
+/// The files of a crate that are compiled into it, without the modules of tests.
+fn sources(crate_folder: &Path) -> Vec<PathBuf> {
+    let source = crate_folder.join("src");
+    let test_module = Regex::new(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))? )?mod (\w+);").unwrap();
+    let mut sources = files(&source);
+    let mut tests = Vec::new();
+    for file in &sources {
+        let folder = match file.file_stem().unwrap().to_str().unwrap() {
+            "mod" | "lib" | "main" => file.parent().unwrap().to_owned(),
+            _ => file.with_extension(""),
+        };
+        let text = std::fs::read_to_string(file).unwrap();
+        tests.extend(test_module.captures_iter(&text).map(|module| folder.join(&module[1])));
+    }
+    sources.retain(|file| !tests.iter().any(|test| file.with_extension("") == *test || file.starts_with(test)));
+    sources
+}
+
+#[test]
+fn public_types_have_unique_names() {
+    let declaration =
+        Regex::new(r"(?m)^\s*pub(?:\([a-z_: ]+\))? (?:unsafe )?(?:struct|enum|trait|type) (\w+)").unwrap();
+    let mut declared: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        for file in sources(&entry.unwrap().path()) {
+            let path = file.strip_prefix(root()).unwrap().display().to_string();
+            for name in declaration.captures_iter(&code(&file)) {
+                declared.entry(name[1].to_owned()).or_default().push(path.clone());
+            }
+        }
+    }
+    declared.retain(|_, files| files.len() > 1);
+    let report: String = declared.iter().map(|(name, files)| format!("{name}: {}\n", files.join(", "))).collect();
+    assert!(report.is_empty(), "{report}{} names are used for several public types", declared.len());
+}
