@@ -92,7 +92,7 @@ impl Trace {
 
 /// Builds a generated project with what the workspace has compiled, downloaded and locked already.
 pub(crate) fn built(project: &Path) -> PathBuf {
-    let sources = ["before", "exact", "main", "matching", "recorded"]
+    let sources = ["preceding", "exact", "main", "matching", "recorded"]
         .map(|name| project.join("src").join(name).with_extension("rs"));
     let format = Command::new("rustfmt").args(["--edition", "2024", "--check"]).args(&sources).output();
     if let Ok(format) = format {

@@ -22,6 +22,7 @@ mod table;
 pub(crate) use strip::{has_code, server_may_send, strip_notification, strip_result};
 
 pub(crate) use check::misspelled_keys;
+pub(crate) use message::check_written_result;
 
 pub use message::{MAX_FINDINGS, check_notification, check_request, check_response};
 pub use session_check::{LocatedFinding, SessionCheck};

@@ -12,7 +12,7 @@ use super::generate::{exists, put};
 use super::list::{fetch_everything, report_unusable};
 use super::output::to_stdout;
 use super::server::ServerArgs;
-use crate::print::Lists;
+use crate::print::PrintedLists;
 
 /// Write a first mock file, from a live server if one is named
 #[derive(Args, Debug)]
@@ -84,7 +84,7 @@ impl InitArgs {
     pub(super) async fn run(&self, client: &Client, context: &Context) -> Result<Exit, Failure> {
         let lists = fetch_everything(client).await?;
         let exit = report_unusable(&lists, context);
-        let Lists { tools, resources, templates, prompts, .. } = lists;
+        let PrintedLists { tools, resources, templates, prompts, .. } = lists;
         let surface = ServerLists {
             tools: tools.unwrap_or_default(),
             resources: resources.unwrap_or_default(),

@@ -10,7 +10,7 @@ use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use super::server::{ServerArgs, ShownAs};
-use crate::print::{Lists, sanitize_line};
+use crate::print::{PrintedLists, sanitize_line};
 
 /// One of several servers that are listed.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ impl ListArgs {
         }
         let terminal = &context.stdout;
         to_stdout(|out| if self.long { lists.details(terminal, out) } else { lists.tables(terminal, out) })?;
-        let Lists { tools, resources, templates, prompts, .. } = &lists;
+        let PrintedLists { tools, resources, templates, prompts, .. } = &lists;
         let none = tools.is_none() && resources.is_none() && templates.is_none() && prompts.is_none();
         if none && lists.refused.is_empty() {
             context.stderr.note(format_args!("{prefix}it declares neither tools nor resources nor prompts"));
@@ -98,12 +98,12 @@ impl ListArgs {
         Ok(report_unusable(&lists, context))
     }
 
-    async fn fetch(&self, client: &Client) -> Result<Lists, ClientError> {
+    async fn fetch(&self, client: &Client) -> Result<PrintedLists, ClientError> {
         let everything = !(self.tools || self.resources || self.templates || self.prompts);
         if everything {
             return fetch_everything(client).await;
         }
-        let mut lists = Lists::default();
+        let mut lists = PrintedLists::default();
         if self.tools {
             lists.tools = lists.usable(client.listing().await?);
         }
@@ -121,17 +121,17 @@ impl ListArgs {
 }
 
 /// Reports listed items that cannot be used, each with its path, and lists that the server refused.
-pub(super) fn report_unusable(lists: &Lists, context: &Context) -> Exit {
+pub(super) fn report_unusable(lists: &PrintedLists, context: &Context) -> Exit {
     lists.unusable.iter().for_each(|unusable| context.stderr.error(unusable));
     lists.refused.iter().for_each(|refused| context.stderr.error(refused));
     if lists.unusable.is_empty() && lists.refused.is_empty() { Exit::Ok } else { Exit::ChecksFailed }
 }
 
 /// All lists that a server declares.
-pub(super) async fn fetch_everything(client: &Client) -> Result<Lists, ClientError> {
+pub(super) async fn fetch_everything(client: &Client) -> Result<PrintedLists, ClientError> {
     let declared =
         |capability: &str| client.server_capabilities().get(capability).is_some_and(|value| !value.is_null());
-    let mut lists = Lists::default();
+    let mut lists = PrintedLists::default();
     if declared("tools") {
         lists.tools = answered(&mut lists, client.listing().await)?;
     }
@@ -151,7 +151,10 @@ pub(super) async fn fetch_everything(client: &Client) -> Result<Lists, ClientErr
 
 /// Returns the usable items of a list. A list that the server refuses is stored as refused, so that the others are
 /// still printed.
-fn answered<T>(lists: &mut Lists, listing: Result<Listing<T>, ClientError>) -> Result<Option<Vec<T>>, ClientError> {
+fn answered<T>(
+    lists: &mut PrintedLists,
+    listing: Result<Listing<T>, ClientError>,
+) -> Result<Option<Vec<T>>, ClientError> {
     match listing {
         Ok(listing) => Ok(lists.usable(listing)),
         Err(error @ (ClientError::ErrorReply { .. } | ClientError::BadResult { .. })) => {

@@ -157,7 +157,7 @@ impl VerifyArgs {
         for item in recording.timeline(self.input.bad_lines()) {
             if let Some(item) = self.input.or_skip(item, &self.trace, context)? {
                 verification.check(item, &mut server).await.map_err(|error: VerifyError<Failure>| match error {
-                    VerifyError::Named(failure) => failure,
+                    VerifyError::Setup(failure) => failure,
                     VerifyError::Connect { words, error } => Failure::redacted(words, &error),
                 })?;
             }

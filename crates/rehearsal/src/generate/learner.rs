@@ -1,8 +1,8 @@
 //! Reads a recording and builds the model of its server.
 //!
 //! ```text
-//! Moment, Moment, … ──► handshake, lists ──► what the server is and what it lists
-//!                   ──► calls ──► rounds joined, volatile params removed ──► distinct requests, answers in order
+//! TimelineItem, … ──► handshake, lists ──► what the server is and what it lists
+//!                 ──► calls ──► rounds joined, volatile params removed ──► distinct requests, answers in order
 //! ```
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -17,6 +17,7 @@ use super::recorded_call::{
     input_requests, is_extension, is_input_required, is_task, name_requests, preceding_event, reply, request_view,
     without_envelope,
 };
+use super::roots_requests::{DuringCall, Relation, RootsRequests, is_roots_list, relation};
 use super::secret::{has_secret, unify_secrets};
 use super::server_model::{DistinctRequest, PrecedingEvent, RecordedAnswer, RecordedReply, ServerModel};
 
@@ -38,19 +39,24 @@ pub struct Learner {
     rounds: HashMap<(RequestKey, Option<String>), VecDeque<Vec<PrecedingEvent>>>,
     /// The version that this session agreed on.
     agreed: Option<Revision>,
-    /// The version that the server's name is from.
+    /// The version of the handshake that the server info is from.
     named_in: Option<Revision>,
-    /// Methods that were answered with a result.
+    /// The methods that were answered with a result.
     served: HashSet<Method>,
-    /// Errors of methods that answer without looking at what is requested.
+    /// The errors of methods whose answer does not depend on the params.
     refused: BTreeMap<String, Vec<ErrorReply>>,
+    /// The number of this session.
+    session: usize,
+    /// The session of each answer, by the index of its request.
+    sessions: Vec<Vec<usize>>,
+    roots: RootsRequests,
     bytes: usize,
 }
 
 impl Learner {
-    /// Adds what happened next.
-    pub fn add(&mut self, moment: TimelineItem) -> Result<(), TooLarge> {
-        match moment {
+    /// Adds the next call or event of the recording.
+    pub fn add(&mut self, item: TimelineItem) -> Result<(), TooLarge> {
+        match item {
             TimelineItem::Start(start) => self.begin(&start),
             TimelineItem::Call { call, inside } if call.asker == Side::Client => self.add_call(&call, &inside)?,
             TimelineItem::Call { call, inside } => {
@@ -65,6 +71,7 @@ impl Learner {
 
     fn begin(&mut self, start: &SessionStart) {
         self.agreed = None;
+        self.session += 1;
         for key in ["name", "version"] {
             let value = start.server_info.get(key).filter(|value| value.is_string());
             if let Some(value) = value.filter(|_| !self.model.server.contains_key(key)) {
@@ -73,8 +80,22 @@ impl Learner {
         }
     }
 
-    /// Counts what comes before no answer of a rule and so has no place in a mock.
+    /// Counts an event that comes before no answer of the model.
     fn add_unattached(&mut self, event: &RelatedEvent) {
+        match event {
+            RelatedEvent::Call(call) if is_roots_list(call) => {
+                self.roots.add_unattached((self.session, call.request.seq));
+            }
+            RelatedEvent::Entry(entry) => match &entry.what {
+                EntryBody::Message { from: Side::Client, message, .. }
+                    if message.method().is_some_and(|it| it.as_str() == "notifications/roots/list_changed") =>
+                {
+                    self.roots.add_change((self.session, entry.seq));
+                }
+                _ => {}
+            },
+            RelatedEvent::Call(_) => {}
+        }
         let left_out = &mut self.model.left_out;
         match event {
             RelatedEvent::Call(call) if call.request.message.method() == Some(&Method::PING) => {}
@@ -175,7 +196,7 @@ impl Learner {
             ("prompts/list", _) => self.model.prompts.add_page(&result, revision),
             ("resources/list", _) => self.model.resources.add_page(&result, revision),
             ("resources/templates/list", _) => self.model.resource_templates.add_page(&result, revision),
-            // Every server does these by itself.
+            // A generated server answers these itself.
             ("ping" | "logging/setLevel" | "subscriptions/listen", _) => {}
             _ => self.model.left_out.others += 1,
         }
@@ -235,7 +256,7 @@ impl Learner {
         let reply = match (reply, result) {
             (Reply::Error(error), _) => RecordedReply::Error(ErrorReply { more: None, ..error }),
             (Reply::Result(_), Value::Object(result)) if is_input_required(&result) => {
-                before.extend(self.preceding(inside));
+                self.add_preceding(&mut before, call, inside);
                 before.push(input_requests(&result));
                 let state = result.get("requestState").map(Value::to_string);
                 self.rounds.entry((key, state)).or_default().push_back(before);
@@ -249,34 +270,56 @@ impl Learner {
                 return false;
             }
         };
-        before.extend(self.preceding(inside));
-        name_requests(&mut before);
+        let roots = self.add_preceding(&mut before, call, inside);
         let requests = &mut self.model.requests;
         let at = *self.known.entry(key).or_insert_with(|| {
             let params = view["params"].clone();
             requests.push(DistinctRequest { method: method.clone(), params, answers: Vec::new() });
+            self.sessions.push(Vec::new());
             requests.len() - 1
         });
+        for (event, seq) in roots {
+            let (position, answer) = ((self.session, seq), requests[at].answers.len());
+            self.roots.add_during_call(DuringCall { position, request: at, answer, event });
+        }
+        self.sessions[at].push(self.session);
         let differs = view["params"].take() != requests[at].params;
         self.model.left_out.secrets += usize::from(differs && has_secret(&requests[at].params));
         requests[at].answers.push(RecordedAnswer { before, reply });
         true
     }
 
-    /// What the server sent before an answer; what cannot be sent again is left out.
-    fn preceding(&mut self, inside: &[RelatedEvent]) -> Vec<PrecedingEvent> {
-        let mut before = Vec::new();
+    /// Adds the events before an answer; an event that cannot be sent again is left out. Returns the index and the sequence
+    /// number of each `roots/list` that may be unrelated to the call.
+    fn add_preceding(
+        &mut self,
+        before: &mut Vec<PrecedingEvent>,
+        call: &RecordedCall,
+        inside: &[RelatedEvent],
+    ) -> Vec<(usize, u64)> {
+        let mut unclear = Vec::new();
         for event in inside {
-            match preceding_event(event) {
-                Some(event) => before.push(event),
+            let (relation, seq) = match event {
+                RelatedEvent::Call(request) => (relation(request, call), request.request.seq),
+                RelatedEvent::Entry(entry) => (Relation::Related, entry.seq),
+            };
+            match preceding_event(event).filter(|_| relation != Relation::Unrelated) {
+                Some(event) => {
+                    unclear.extend((relation == Relation::Unclear).then_some((before.len(), seq)));
+                    before.push(event);
+                }
                 None => self.add_unattached(event),
             }
         }
-        before
+        unclear
     }
 
     /// The finished model.
     pub fn finish(mut self) -> ServerModel {
+        let roots = std::mem::take(&mut self.roots);
+        self.model.left_out.server_requests += roots.settle(&mut self.model.requests, &self.sessions);
+        let answers = self.model.requests.iter_mut().flat_map(|request| &mut request.answers);
+        answers.for_each(|answer| name_requests(&mut answer.before));
         self.refuse_methods();
         let mut model = self.model;
         model.newest_legacy = model.newest_legacy.filter(|newest| *newest < Revision::LATEST_LEGACY);

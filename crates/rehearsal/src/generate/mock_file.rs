@@ -1,4 +1,4 @@
-//! A recording as a mock file: one rule a distinct request, all recorded answers of it in order, the default last.
+//! Writes a mock file: one rule for each distinct request, with all its recorded answers in order, and a default.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub fn generate_mock(model: &ServerModel, source: &str) -> Generated {
 
 struct MockFileWriter<'a> {
     model: &'a ServerModel,
-    /// The requests by their method and subject.
+    /// The requests, by method and subject.
     requests: HashMap<&'a str, HashMap<&'a str, Vec<&'a DistinctRequest>>>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> MockFileWriter<'a> {
             comment,
             server: Some(server.into()),
             instructions: self.model.instructions.clone(),
-            // What the server thought of arguments is in its recorded answers.
+            // The recorded answers show which arguments the server rejected.
             validate: Some(Validate::Off),
             versions: self.versions(),
             refuses: self.model.refuses.clone(),
@@ -76,7 +76,7 @@ impl<'a> MockFileWriter<'a> {
         }
     }
 
-    /// The versions that are supported, if the server is known not to support all of them.
+    /// The supported versions, if the recording shows that the server does not support all of them.
     fn versions(&self) -> Vec<Revision> {
         let newest = self.model.newest_legacy;
         let is_supported =
@@ -91,7 +91,8 @@ impl<'a> MockFileWriter<'a> {
     }
 
     fn prompts(&self) -> Vec<DraftItem> {
-        let unlisted = self.unlisted(&self.model.prompts, &Method::PROMPTS_GET, |name| json!({"name": name}));
+        let unlisted =
+            self.unlisted(&self.model.prompts, &Method::PROMPTS_GET, |name| self.model.unlisted_prompt(name));
         let mut prompts = Vec::new();
         for offer in offers(&self.model.prompts, unlisted) {
             let name = offer.listed["name"].as_str().unwrap_or_default();
@@ -117,8 +118,8 @@ impl<'a> MockFileWriter<'a> {
         let with_answers = |offer: DraftItem| {
             let uri = offer.listed["uri"].as_str().unwrap_or_default();
             let requests: Vec<_> = self.about(&Method::RESOURCES_READ, uri).iter().map(|it| (*it, None)).collect();
-            let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, format!("nothing was recorded for {uri}"));
-            DraftItem { answers: rules(&offer.listed, &requests, nothing), ..offer }
+            let no_match = ErrorReply::new(code::RESOURCE_NOT_FOUND, format!("nothing was recorded for {uri}"));
+            DraftItem { answers: rules(&offer.listed, &requests, no_match), ..offer }
         };
         resources.map(with_answers).collect()
     }
@@ -134,9 +135,9 @@ impl<'a> MockFileWriter<'a> {
 
     fn resource_templates(&self) -> Vec<DraftItem> {
         let (model, of_templates) = (self.model, self.of_templates());
-        let nothing = || ErrorReply::new(code::RESOURCE_NOT_FOUND, "nothing was recorded for this resource");
+        let no_match = || ErrorReply::new(code::RESOURCE_NOT_FOUND, "nothing was recorded for this resource");
         let mut templates = Vec::new();
-        let mut taken: BTreeSet<&str> = BTreeSet::new();
+        let mut used: BTreeSet<&str> = BTreeSet::new();
         for listed in &model.resource_templates.items {
             let written = listed["uriTemplate"].as_str().unwrap_or_default();
             let pattern = UriTemplate::read(written).ok().filter(|pattern| !pattern.variables().is_empty());
@@ -149,11 +150,11 @@ impl<'a> MockFileWriter<'a> {
             for request in model.requests_of(&Method::RESOURCES_READ) {
                 let Some(uri) = request.subject().filter(|uri| of_templates.contains(uri)) else { continue };
                 let variables = pattern.as_ref().and_then(|pattern| pattern.matches(uri));
-                if let Some(variables) = variables.filter(|_| taken.insert(uri)) {
+                if let Some(variables) = variables.filter(|_| used.insert(uri)) {
                     requests.push((request, Some(variables)));
                 }
             }
-            let answers = rules(listed, &requests, nothing());
+            let answers = rules(listed, &requests, no_match());
             templates.push(DraftItem {
                 verbatim: pattern.is_none(),
                 complete,
@@ -163,16 +164,16 @@ impl<'a> MockFileWriter<'a> {
         // An unlisted resource may be requested with any secret in its URI.
         for request in model.requests_of(&Method::RESOURCES_READ) {
             let Some(uri) = request.subject().filter(|uri| !model.resources.contains(uri)) else { continue };
-            if let Some(pattern) = uri_pattern(uri).filter(|_| taken.insert(uri)) {
+            if let Some(pattern) = uri_pattern(uri).filter(|_| used.insert(uri)) {
                 let listed = json!({"uriTemplate": pattern, "name": pattern});
-                let answers = rules(&listed, &[(request, None)], nothing());
+                let answers = rules(&listed, &[(request, None)], no_match());
                 templates.push(DraftItem { hidden: true, ..DraftItem::new(listed, answers) });
             }
         }
         templates
     }
 
-    /// What was requested without being listed, hidden if there was a list.
+    /// The items that were requested and never listed. They are hidden if the list was requested.
     fn unlisted(&self, list: &ListedItems, method: &Method, item: impl Fn(&str) -> Value) -> Vec<DraftItem> {
         let mut seen = BTreeSet::new();
         let names = self.model.requests_of(method).filter_map(DistinctRequest::subject);
@@ -186,18 +187,18 @@ impl<'a> MockFileWriter<'a> {
         self.requests.get(method.as_str()).and_then(|all| all.get(subject)).map_or(&[], Vec::as_slice)
     }
 
-    /// An offer with the rules for the arguments that it was called with.
+    /// Adds the rules for the arguments that an item was called with.
     fn with_arguments(&self, method: &Method, offer: DraftItem) -> DraftItem {
         let name = offer.listed["name"].as_str().unwrap_or_default();
         let arguments = |request: &DistinctRequest| request.arguments().cloned().unwrap_or_default();
         let requests: Vec<_> = self.about(method, name).iter().map(|it| (*it, Some(arguments(it)))).collect();
-        let nothing = format!("nothing was recorded for these arguments of {name}");
-        let answers = rules(&offer.listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
+        let no_match = format!("nothing was recorded for these arguments of {name}");
+        let answers = rules(&offer.listed, &requests, ErrorReply::new(code::INVALID_PARAMS, no_match));
         DraftItem { answers, ..offer }
     }
 }
 
-/// What is in a list, and then what is not.
+/// The listed items, followed by the unlisted ones.
 fn offers(list: &ListedItems, unlisted: Vec<DraftItem>) -> impl Iterator<Item = DraftItem> {
     list.items.iter().map(|listed| DraftItem::new(listed.clone(), Vec::new())).chain(unlisted)
 }
@@ -206,7 +207,7 @@ fn offers(list: &ListedItems, unlisted: Vec<DraftItem>) -> impl Iterator<Item = 
 fn rules(
     listed: &Value,
     requests: &[(&DistinctRequest, Option<Map<String, Value>>)],
-    otherwise: ErrorReply,
+    default: ErrorReply,
 ) -> Vec<DraftAnswer> {
     let mut rules = Vec::new();
     let mut names = RuleNames::new(requests.iter().map(|(_, arguments)| arguments.as_ref()));
@@ -219,7 +220,7 @@ fn rules(
     }
     if !has_default {
         let name = Some(ANYTHING_ELSE.to_owned());
-        rules.push(DraftAnswer { name, ..DraftAnswer::new(DraftBody::Error(otherwise)) });
+        rules.push(DraftAnswer { name, ..DraftAnswer::new(DraftBody::Error(default)) });
     }
     rules
 }
@@ -251,8 +252,8 @@ fn rule(request: &DistinctRequest) -> Option<DraftAnswer> {
         return Some(draft_answer(last));
     }
     let times = |times: u64| (times > 1).then_some(times);
-    let in_turn = groups.iter().map(|(answer, count)| DraftAnswer { times: times(*count), ..draft_answer(answer) });
-    Some(DraftAnswer::new(DraftBody::InTurn(in_turn.chain([draft_answer(last)]).collect())))
+    let sequence = groups.iter().map(|(answer, count)| DraftAnswer { times: times(*count), ..draft_answer(answer) });
+    Some(DraftAnswer::new(DraftBody::InTurn(sequence.chain([draft_answer(last)]).collect())))
 }
 
 fn draft_answer(answer: &RecordedAnswer) -> DraftAnswer {
@@ -260,11 +261,11 @@ fn draft_answer(answer: &RecordedAnswer) -> DraftAnswer {
     if let Some(PrecedingEvent::Notification { .. }) = answer.before.last() {
         steps.push(DraftStep::Wait(NOTIFICATION_GAP));
     }
-    let says = match &answer.reply {
+    let body = match &answer.reply {
         RecordedReply::Error(error) => DraftBody::Error(error.clone()),
         RecordedReply::Result(result) => DraftBody::Result(Value::Object(result.clone())),
     };
-    DraftAnswer { steps, ..DraftAnswer::new(says) }
+    DraftAnswer { steps, ..DraftAnswer::new(body) }
 }
 
 fn step(event: &PrecedingEvent) -> DraftStep {
@@ -274,15 +275,15 @@ fn step(event: &PrecedingEvent) -> DraftStep {
             DraftStep::Notify { method: method.as_str().to_owned(), params: params.clone() }
         }
         PrecedingEvent::InputRequests(requests) => {
-            let question = |it: &RecordedInputRequest| DraftInputRequest {
+            let input_request = |it: &RecordedInputRequest| DraftInputRequest {
                 name: it.name.clone(),
                 method: it.method.as_str().to_owned(),
                 params: it.params.clone(),
             };
-            let questions = requests.iter().map(question).collect();
-            match requests.iter().any(|request| request.refused) {
-                true => DraftStep::TryAsk(questions),
-                false => DraftStep::Ask(questions),
+            let requested = requests.iter().map(input_request).collect();
+            match requests.iter().any(|request| request.optional) {
+                true => DraftStep::TryAsk(requested),
+                false => DraftStep::Ask(requested),
             }
         }
     }

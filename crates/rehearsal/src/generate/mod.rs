@@ -10,6 +10,7 @@ mod program_data;
 mod python;
 mod recorded_call;
 mod request_rules;
+mod roots_requests;
 mod rule_name;
 mod rust;
 mod secret;

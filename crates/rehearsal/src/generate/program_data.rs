@@ -1,4 +1,4 @@
-//! A model of a server as the data of a program.
+//! The data of a generated program.
 
 use std::collections::HashSet;
 
@@ -20,26 +20,26 @@ pub struct TemplateError(#[from] minijinja::Error);
 
 /// The data of a program that answers like a recording.
 pub(super) struct ProgramData {
-    /// By method: a list of `params` and their `responses`, each a `result` or an `error` and what comes `before` it.
+    /// By method: a list of `params` and their `responses`, each a `result` or an `error` with the events `before` it.
     pub(super) responses: Map<String, Value>,
     /// The errors of methods that are always refused.
     pub(super) refuses: Map<String, Value>,
     /// What the server declares; `None` if no handshake was recorded.
     pub(super) capabilities: Option<Map<String, Value>>,
-    /// Whether secrets were redacted from what was requested.
+    /// Whether secrets were redacted from a recorded request.
     pub(super) secrets: bool,
-    /// Whether something comes before some answer.
-    pub(super) speaks: bool,
+    /// Whether an event precedes any answer.
+    pub(super) has_preceding: bool,
     pub(super) tools: Vec<Value>,
     pub(super) resources: Vec<Value>,
     pub(super) prompts: Vec<Value>,
-    /// How much of the recording is not in it.
+    /// How much of the recording is not in the program.
     pub(super) left_out: LeftOut,
 }
 
 impl ProgramData {
     pub(super) fn new(model: &ServerModel) -> ProgramData {
-        let (mut responses, mut speaks, mut secrets) = (Map::new(), false, false);
+        let (mut responses, mut has_preceding, mut secrets) = (Map::new(), false, false);
         let mut left_out = model.left_out;
         for request in &model.requests {
             if is_extension(&request.method) {
@@ -54,11 +54,11 @@ impl ProgramData {
                 object.insert("arguments".to_owned(), json!({}));
             }
             let mut answers: Vec<Value> = request.answers.iter().map(response).collect();
-            // The last answer is repeated, so one that repeats it at the end need not be there.
+            // A program repeats the last answer, so equal answers at the end are dropped.
             while answers.len() > 1 && answers[answers.len() - 1] == answers[answers.len() - 2] {
                 answers.pop();
             }
-            speaks |= request.answers.iter().any(|answer| !answer.before.is_empty());
+            has_preceding |= request.answers.iter().any(|answer| !answer.before.is_empty());
             secrets |= has_secret(&params);
             let list = responses.entry(request.method.as_str()).or_insert_with(|| json!([]));
             if let Some(list) = list.as_array_mut() {
@@ -70,7 +70,7 @@ impl ProgramData {
             true => {
                 with_unlisted(&model.resources, model, &Method::RESOURCES_READ, |uri| json!({"uri": uri, "name": uri}))
             }
-            // They may be instances of a template.
+            // Unlisted resources may be instances of a template.
             false => model.resources.items.clone(),
         };
         ProgramData {
@@ -78,10 +78,10 @@ impl ProgramData {
             refuses: model.refuses.iter().map(|(method, error)| (method.clone(), error.object().into())).collect(),
             capabilities: model.capabilities.clone(),
             secrets,
-            speaks,
+            has_preceding,
             tools: with_unlisted(&model.tools, model, &Method::TOOLS_CALL, tool),
             resources,
-            prompts: with_unlisted(&model.prompts, model, &Method::PROMPTS_GET, |name| json!({"name": name})),
+            prompts: with_unlisted(&model.prompts, model, &Method::PROMPTS_GET, |name| model.unlisted_prompt(name)),
             left_out,
         }
     }
@@ -99,14 +99,14 @@ impl ProgramData {
             || resources.is_some_and(|resources| resources.get("subscribe") == Some(&Value::Bool(true)))
     }
 
-    /// Whether it declares that it notifies of changes.
-    pub(super) fn tells_changes(&self) -> bool {
+    /// Whether the server declares change notices.
+    pub(super) fn notifies_changes(&self) -> bool {
         let all = self.capabilities.iter().flat_map(Map::values).filter_map(Value::as_object);
         all.flatten().any(|(key, value)| ["listChanged", "subscribe"].contains(&key.as_str()) && *value == true)
     }
 }
 
-/// What was listed; if the list was never requested, what was requested of it.
+/// The listed items; if the list was never requested, also the items that were requested.
 fn with_unlisted(list: &ListedItems, model: &ServerModel, method: &Method, item: impl Fn(&str) -> Value) -> Vec<Value> {
     let names = model.requests_of(method).filter_map(DistinctRequest::subject).filter(|_| !list.was_requested);
     let mut seen = HashSet::new();
@@ -114,7 +114,7 @@ fn with_unlisted(list: &ListedItems, model: &ServerModel, method: &Method, item:
     list.items.iter().cloned().chain(unlisted.map(item)).collect()
 }
 
-/// How many requests to the client are not of the protocol: a program cannot make them.
+/// Counts the server requests with a method that is not of the protocol: a program cannot send them.
 fn unsupported(before: &PrecedingEvent) -> usize {
     match before {
         PrecedingEvent::InputRequests(requests) => requests.iter().filter(|it| !is_supported(it)).count(),
@@ -139,7 +139,7 @@ fn response(answer: &RecordedAnswer) -> Value {
     response.into()
 }
 
-/// `{"notify": …}`, `{"ask": {name: …}}` or `"sendAway"`.
+/// `{"notify": …}`, `{"requestInput": {name: …}}` or `"emptyRound"`.
 fn step(before: &PrecedingEvent) -> Option<Value> {
     let params = |params: &Value| if params.is_object() { params.clone() } else { json!({}) };
     match before {
@@ -151,9 +151,9 @@ fn step(before: &PrecedingEvent) -> Option<Value> {
                 (it.name.clone(), json!({"method": it.method.as_str(), "params": params(&it.params)}))
             };
             let requests: Map<_, _> = requests.iter().filter(|it| is_supported(it)).map(request).collect();
-            (!requests.is_empty()).then(|| json!({"ask": requests}))
+            (!requests.is_empty()).then(|| json!({"requestInput": requests}))
         }
-        PrecedingEvent::EmptyRound => Some("sendAway".into()),
+        PrecedingEvent::EmptyRound => Some("emptyRound".into()),
     }
 }
 
@@ -176,7 +176,7 @@ pub(super) fn notes(comment: &str, left_out: &LeftOut) -> String {
 }
 
 /// The name of a file with only those characters that are safe in a comment.
-pub(super) fn plain_words(text: &str) -> String {
+pub(super) fn comment_text(text: &str) -> String {
     let kept = |c: char| if c.is_alphanumeric() || " ._-".contains(c) { c } else { '?' };
     text.chars().take(80).map(kept).collect()
 }

@@ -1,14 +1,14 @@
-//! A recording as one Python file on the official package `mcp`.
+//! Writes one Python file on the official package `mcp`.
 
 use minijinja::context;
 use serde_json::{Map, Value};
 
-use super::program_data::{ProgramData, TemplateError, notes, plain_words, rendered};
+use super::program_data::{ProgramData, TemplateError, comment_text, notes, rendered};
 use super::server_model::{Generated, ListedItems, ServerModel};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
 
-/// How long a line may be.
+/// Maximum length of a line.
 const WIDTH: usize = 88;
 
 /// Writes the server that answers like the recording; `source` is the name of the recording.
@@ -19,7 +19,7 @@ pub fn generate_python(model: &ServerModel, source: &str) -> Result<Generated, T
     let list = |items: &[Value]| literal(&Value::from(items.to_vec()));
     let text = |key: &str| model.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
     let context = context! {
-        source => plain_words(source),
+        source => comment_text(source),
         name => literal(&model.name().into()),
         version => literal(&model.version().into()),
         title => text("title"),
@@ -37,9 +37,9 @@ pub fn generate_python(model: &ServerModel, source: &str) -> Result<Generated, T
             || is_listed(&model.resource_templates)
             || data.has("resources", &["resources/read", "resources/subscribe", "resources/unsubscribe"]),
         subscribes => data.subscribes(),
-        tells_changes => data.tells_changes(),
+        notifies_changes => data.notifies_changes(),
         completes => data.has("completions", &["completion/complete"]),
-        speaks => data.speaks,
+        has_preceding => data.has_preceding,
         secrets => data.secrets,
         logs => data.has("logging", &[]),
         responses => literal(&data.responses.clone().into()),
@@ -67,7 +67,7 @@ pub(super) fn module_name(name: &str) -> String {
     if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) { format!("mock_{out}") } else { out.to_owned() }
 }
 
-/// A value as Python writes it, in the layout of the usual formatter.
+/// A value as a Python literal, in the layout of the usual formatter.
 fn literal(value: &Value) -> String {
     let mut out = String::new();
     // The name in front of it, about.
@@ -169,7 +169,7 @@ fn string(text: &str) -> String {
     out
 }
 
-/// What changes how a line reads, or does not show.
+/// Whether a character is invisible, or changes the direction of the text.
 fn is_unseen(c: char) -> bool {
     matches!(u32::from(c), 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfff0..=0xffff | 0xe000..=0xf8ff)
 }

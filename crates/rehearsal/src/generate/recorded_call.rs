@@ -1,5 +1,4 @@
-//! What counts of a recorded call for everything that is generated: of the request, of the result, and of what the server
-//! sent before it.
+//! The parts of a recorded call that generated files contain: of the request, of the result, and of the preceding events.
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
@@ -10,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::server_model::{PrecedingEvent, RecordedInputRequest};
 
-/// `method` and `params` of a request, as far as they count: requests that differ in nothing else are one, with all their answers.
+/// The `method` and the `params` by which requests are distinguished: requests with equal views are one distinct request.
 /// `None` if the request does not name its subject, or its arguments are not an object.
 pub(super) fn request_view(method: &Method, params: &Value) -> Option<Value> {
     if is_extension(method) {
@@ -34,7 +33,7 @@ pub(super) fn is_extension(method: &Method) -> bool {
     !Method::KNOWN.contains(&method.as_str())
 }
 
-/// All params of a method that is not of the protocol count.
+/// The view of a method that is not of the protocol: it has all params.
 fn extension_view(method: &Method, params: &Value) -> Option<Value> {
     let mut params = match params {
         Value::Null => Map::new(),
@@ -45,7 +44,7 @@ fn extension_view(method: &Method, params: &Value) -> Option<Value> {
     Some(json!({"method": method.as_str(), "params": params}))
 }
 
-/// The response to a call, if it can be understood.
+/// The reply to a call; `None` if it is missing or garbled.
 pub(super) fn reply(call: &RecordedCall) -> Option<Reply> {
     match call.response.as_ref()?.message.body() {
         Body::Response(response) => Some(response.reply.clone()),
@@ -53,7 +52,7 @@ pub(super) fn reply(call: &RecordedCall) -> Option<Reply> {
     }
 }
 
-/// A result without what a server of 2026-07-28 adds to every result.
+/// A result without the members that a server of 2026-07-28 adds to every result.
 pub(super) fn without_envelope(mut result: Map<String, Value>) -> Map<String, Value> {
     for key in ["resultType", "ttlMs", "cacheScope"] {
         result.shift_remove(key);
@@ -84,20 +83,20 @@ pub(super) fn input_requests(result: &Map<String, Value>) -> PrecedingEvent {
     let request = |(name, written): (&String, &Value)| {
         let method = written.get("method")?.as_str()?.into();
         let params = written.get("params").cloned().unwrap_or_default();
-        Some(RecordedInputRequest { name: name.clone(), method, params, refused: false })
+        Some(RecordedInputRequest { name: name.clone(), method, params, optional: false })
     };
     let requests: Vec<_> = requests.into_iter().flatten().filter_map(request).collect();
     if requests.is_empty() { PrecedingEvent::EmptyRound } else { PrecedingEvent::InputRequests(requests) }
 }
 
-/// What the server sent while it worked on an answer; `None` if that cannot be sent again.
+/// An event before an answer; `None` if a generated server cannot send it.
 pub(super) fn preceding_event(event: &RelatedEvent) -> Option<PrecedingEvent> {
     match event {
         RelatedEvent::Call(call) if call.asker == Side::Server => {
             let method = call.request.message.method().filter(|method| **method != Method::PING)?.clone();
             let params = stable(call.request.message.params())?;
-            let refused = !matches!(reply(call), Some(Reply::Result(_)));
-            let request = RecordedInputRequest { name: String::new(), method, params, refused };
+            let optional = !matches!(reply(call), Some(Reply::Result(_)));
+            let request = RecordedInputRequest { name: String::new(), method, params, optional };
             Some(PrecedingEvent::InputRequests(vec![request]))
         }
         RelatedEvent::Call(_) => None,
@@ -110,7 +109,7 @@ pub(super) fn preceding_event(event: &RelatedEvent) -> Option<PrecedingEvent> {
     }
 }
 
-/// Params without what differs from one conversation to the next: the token, and the stream or task that they belong to.
+/// Params without the members that differ between connections: the token, and the stream or task.
 fn stable(params: Option<&RawJson>) -> Option<Value> {
     let mut params = params.map(RawJson::value).transpose().ok()?.unwrap_or_default();
     if let Some(object) = params.as_object_mut() {
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn params_that_no_rule_looks_at_do_not_count() {
+    fn params_that_no_rule_uses_are_not_in_the_view() {
         let view = |method: &str, params: Value| request_view(&method.into(), &params);
         let plain = view("tools/call", json!({"name": "a", "arguments": {}}));
         assert_eq!(plain, Some(json!({"method": "tools/call", "params": {"name": "a"}})));
@@ -160,7 +159,7 @@ mod tests {
                 name: (*name).to_owned(),
                 method: Method::ELICITATION,
                 params: Value::Null,
-                refused: false,
+                optional: false,
             };
             PrecedingEvent::InputRequests(names.iter().map(request).collect())
         };

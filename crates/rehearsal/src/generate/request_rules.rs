@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::server_model::{DistinctRequest, RecordedAnswer, RecordedReply, ServerModel};
 
-/// The requests that a mock would answer otherwise than recorded, by their methods in the order in which these first came.
+/// The requests that a mock would not answer as recorded, grouped by method in recorded order.
 pub(super) fn requests_needing_rules<'a>(
     model: &'a ServerModel,
     draft: &MockDraft,
@@ -22,7 +22,7 @@ pub(super) fn requests_needing_rules<'a>(
     all
 }
 
-/// Whether what a draft offers answers a request as it was recorded.
+/// Whether the items of a draft answer a request as recorded.
 fn is_built_in(request: &DistinctRequest, draft: &MockDraft) -> bool {
     match request.method.as_str() {
         "tools/call" | "prompts/get" | "resources/read" => true,
@@ -35,7 +35,7 @@ fn is_built_in(request: &DistinctRequest, draft: &MockDraft) -> bool {
     }
 }
 
-/// Whether it is the answer of every server that accepts the request.
+/// Whether this is an empty result without preceding events.
 fn is_plain(answer: &RecordedAnswer) -> bool {
     answer.before.is_empty() && matches!(&answer.reply, RecordedReply::Result(result) if result.is_empty())
 }
@@ -91,9 +91,9 @@ fn suggested(answer: &RecordedAnswer) -> Vec<String> {
     values.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Whether a mock suggests the recorded values, and counts them alike.
+/// Whether a mock returns the recorded completion.
 fn is_suggested(request: &DistinctRequest, draft: &MockDraft) -> bool {
-    let Some(values) = offered(request, draft) else { return false };
+    let Some(values) = suggested_values(request, draft) else { return false };
     let counted = json!({"completion": {"values": values, "total": values.len(), "hasMore": false}});
     request.answers.iter().all(|answer| match &answer.reply {
         RecordedReply::Result(result) => answer.before.is_empty() && counted.as_object() == Some(result),
@@ -101,8 +101,8 @@ fn is_suggested(request: &DistinctRequest, draft: &MockDraft) -> bool {
     })
 }
 
-/// What a mock suggests; `None` if it refuses.
-fn offered(request: &DistinctRequest, draft: &MockDraft) -> Option<Vec<String>> {
+/// The values that a mock suggests; `None` if it refuses the request.
+fn suggested_values(request: &DistinctRequest, draft: &MockDraft) -> Option<Vec<String>> {
     let (reference, argument) = (&request.params["ref"], &request.params["argument"]);
     let (offers, of, key) = match reference["type"].as_str() {
         Some("ref/prompt") => (&draft.prompts, &reference["name"], "name"),

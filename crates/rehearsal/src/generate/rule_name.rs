@@ -1,13 +1,13 @@
-//! Names rules, so that users recognize them.
+//! Names rules so that users recognize them.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
-/// How long a name may be, in characters.
-const LONGEST: usize = 60;
+/// Maximum length of a name, in characters.
+const MAX_LENGTH: usize = 60;
 
-/// The name of the rule that is tried last, and fits whatever no other fits.
+/// The name of the last rule, which matches every request that no other rule matches.
 pub(super) const ANYTHING_ELSE: &str = "anything else";
 
 /// Names for the rules of one tool, prompt or resource.
@@ -17,9 +17,9 @@ pub(super) const ANYTHING_ELSE: &str = "anything else";
 /// ```
 pub(super) struct RuleNames {
     /// The arguments that differ between requests. The others do not distinguish them.
-    telling: Vec<String>,
+    distinguishing: Vec<String>,
     /// The number of rules for each name.
-    given: HashMap<String, usize>,
+    used: HashMap<String, usize>,
 }
 
 impl RuleNames {
@@ -39,22 +39,26 @@ impl RuleNames {
             let values = values.get(**key).map_or(&[][..], Vec::as_slice);
             values.len() < count || values.windows(2).any(|pair| pair[0] != pair[1])
         };
-        let telling: Vec<String> = order.iter().filter(differs).map(|key| (*key).to_owned()).collect();
-        let telling = if telling.is_empty() { order.iter().map(|key| (*key).to_owned()).collect() } else { telling };
-        RuleNames { telling, given: HashMap::from([(ANYTHING_ELSE.to_owned(), 1)]) }
+        let distinguishing: Vec<String> = order.iter().filter(differs).map(|key| (*key).to_owned()).collect();
+        let distinguishing = if distinguishing.is_empty() {
+            order.iter().map(|key| (*key).to_owned()).collect()
+        } else {
+            distinguishing
+        };
+        RuleNames { distinguishing, used: HashMap::from([(ANYTHING_ELSE.to_owned(), 1)]) }
     }
 
     /// The name of the rule for these arguments.
     pub(super) fn name(&mut self, arguments: Option<&Map<String, Value>>) -> String {
         let name = self.base(arguments);
         loop {
-            let given = self.given.entry(name.clone()).or_insert(0);
-            *given += 1;
-            if *given == 1 {
+            let used = self.used.entry(name.clone()).or_insert(0);
+            *used += 1;
+            if *used == 1 {
                 return name;
             }
-            let numbered = format!("{name} #{given}");
-            if self.given.insert(numbered.clone(), 1).is_none() {
+            let numbered = format!("{name} #{used}");
+            if self.used.insert(numbered.clone(), 1).is_none() {
                 return numbered;
             }
         }
@@ -64,8 +68,8 @@ impl RuleNames {
         let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) else {
             return "no arguments".to_owned();
         };
-        let told: Vec<_> = self.telling.iter().filter_map(|key| Some((key, arguments.get(key)?))).collect();
-        let name = match &told[..] {
+        let shown: Vec<_> = self.distinguishing.iter().filter_map(|key| Some((key, arguments.get(key)?))).collect();
+        let name = match &shown[..] {
             [] => "the rest".to_owned(),
             [(_, value)] if value.as_str().is_some_and(|text| !is_blank(text)) => {
                 value.as_str().unwrap_or_default().to_owned()
@@ -84,7 +88,7 @@ impl RuleNames {
     }
 }
 
-/// Whether a text has nothing to be seen.
+/// Whether a text has no visible characters.
 fn is_blank(text: &str) -> bool {
     text.chars().all(parts_words)
 }
@@ -93,11 +97,11 @@ fn parts_words(c: char) -> bool {
     c.is_whitespace() || c.is_control()
 }
 
-/// In one line, and not too long.
+/// Joins a text to one line, and cuts it at the maximum length.
 fn shortened(text: &str) -> String {
     let words: Vec<_> = text.split(parts_words).filter(|word| !word.is_empty()).collect();
     let line = words.join(" ");
-    match line.char_indices().nth(LONGEST) {
+    match line.char_indices().nth(MAX_LENGTH) {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),
         None => line,
     }
@@ -109,7 +113,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_rule_is_named_after_what_tells_it_from_the_others() {
+    fn a_rule_is_named_after_the_arguments_that_distinguish_it() {
         let all = [
             json!({"city": "Oslo", "unit": "C"}),
             json!({"city": "Bergen", "unit": "C"}),
@@ -118,21 +122,21 @@ mod tests {
         ];
         let all: Vec<_> = all.iter().map(Value::as_object).collect();
         let mut names = RuleNames::new(all.iter().copied());
-        let given: Vec<_> = all.iter().map(|arguments| names.name(*arguments)).collect();
+        let used: Vec<_> = all.iter().map(|arguments| names.name(*arguments)).collect();
         // `unit` is missing from the last one, so it distinguishes too.
-        assert_eq!(given, ["city Oslo, unit C", "city Bergen, unit C", "city Oslo, unit C, days 3", "no arguments"]);
+        assert_eq!(used, ["city Oslo, unit C", "city Bergen, unit C", "city Oslo, unit C, days 3", "no arguments"]);
         let mut names = RuleNames::new(all[..2].iter().copied());
         assert_eq!(names.name(all[0]), "Oslo");
         assert_eq!(names.name(all[1]), "Bergen");
     }
 
     #[test]
-    fn whatever_the_arguments_say_a_name_says_something_and_is_given_once() {
+    fn a_rule_name_is_never_blank_and_is_unique() {
         let texts = ["", " \n", "anything else", "a", "a\t", "a #2", "a "];
         let all: Vec<_> = texts.iter().map(|text| json!({"v": text})).collect();
         let mut names = RuleNames::new(all.iter().map(Value::as_object));
-        let given: Vec<_> = all.iter().map(|arguments| names.name(arguments.as_object())).collect();
-        assert_eq!(given, ["v empty", "v blank", "anything else #2", "a", "a #2", "a #2 #2", "a #3"]);
+        let used: Vec<_> = all.iter().map(|arguments| names.name(arguments.as_object())).collect();
+        assert_eq!(used, ["v empty", "v blank", "anything else #2", "a", "a #2", "a #2 #2", "a #3"]);
     }
 
     #[test]
@@ -141,7 +145,7 @@ mod tests {
         let (one, other) = (long("a"), long("b"));
         let mut names = RuleNames::new([one.as_object(), other.as_object()].into_iter());
         let (one, other) = (names.name(one.as_object()), names.name(other.as_object()));
-        assert!(one.chars().count() <= LONGEST + 1 && !one.contains('\n'), "{one}");
+        assert!(one.chars().count() <= MAX_LENGTH + 1 && !one.contains('\n'), "{one}");
         assert_eq!(other, format!("{one} #2"));
     }
 }

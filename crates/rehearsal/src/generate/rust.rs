@@ -1,13 +1,13 @@
-//! A recording as a small project on the official Rust SDK.
+//! Writes a small project on the official Rust SDK.
 
 use minijinja::context;
 use serde_json::json;
 
-use super::program_data::{ProgramData, TemplateError, notes, plain_words, rendered};
+use super::program_data::{ProgramData, TemplateError, comment_text, notes, rendered};
 use super::python::module_name;
 use super::server_model::{Generated, ServerModel};
 
-const BEFORE: &str = include_str!("templates/before.rs.jinja");
+const PRECEDING: &str = include_str!("templates/preceding.rs.jinja");
 const CARGO: &str = include_str!("templates/Cargo.toml.jinja");
 const EXACT: &str = include_str!("templates/exact.rs.jinja");
 const MAIN: &str = include_str!("templates/main.rs.jinja");
@@ -48,18 +48,18 @@ pub fn generate_rust(model: &ServerModel, source: &str) -> Result<Generated, Tem
         "responses": data.responses,
     });
     let context = context! {
-        source => plain_words(source),
+        source => comment_text(source),
         package => format!("{}-mock", module_name(model.name()).replace('_', "-")),
         subscribes => data.subscribes(),
         logs => data.has("logging", &[]),
-        tells_changes => data.tells_changes(),
+        notifies_changes => data.notifies_changes(),
         secrets => data.secrets,
         notes => notes("//!", &data.left_out),
     };
     let mut files = vec![("src/recorded.json".to_owned(), format!("{recorded:#}\n"))];
     for (name, template) in [
         ("Cargo.toml", CARGO),
-        ("src/before.rs", BEFORE),
+        ("src/preceding.rs", PRECEDING),
         ("src/exact.rs", EXACT),
         ("src/main.rs", MAIN),
         ("src/matching.rs", MATCHING),

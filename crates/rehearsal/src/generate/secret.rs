@@ -82,7 +82,7 @@ mod tests {
     use rehearsal_core::matcher::Matcher;
 
     #[test]
-    fn whatever_is_in_the_place_of_a_secret_fits_and_nothing_else() {
+    fn any_value_matches_in_place_of_a_secret() {
         let secret = pseudonym("hunter2");
         let recorded = json!({
             "user": "bob",
@@ -91,13 +91,13 @@ mod tests {
             "more": [{"pin": 999_000_123_456_789_u64, "length": 3}, [1]],
         });
         let matcher = Matcher::parse(&matcher(recorded.as_object().unwrap())).unwrap();
-        let asked = json!({
+        let arguments = json!({
             "user": "bob",
             "password": "another",
             "url": "https://a.b/?token=\n&x=(1)",
             "more": [{"pin": 4711, "length": 3}, [1]],
         });
-        assert_eq!(matcher.check(&asked), []);
+        assert_eq!(matcher.check(&arguments), []);
         assert_eq!(unify_secrets(&recorded)["user"], "bob");
         let wrong = [
             ("/user", json!("eve")),
@@ -109,11 +109,11 @@ mod tests {
             ("", json!({"user": "bob"})),
         ];
         for (at, value) in wrong {
-            let mut other = asked.clone();
+            let mut other = arguments.clone();
             *other.pointer_mut(at).unwrap() = value;
             assert_ne!(matcher.check(&other), [], "{other}");
         }
-        let mut more = asked;
+        let mut more = arguments;
         more["own"] = json!(1);
         assert_ne!(matcher.check(&more), []);
     }

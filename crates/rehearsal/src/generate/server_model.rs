@@ -1,11 +1,11 @@
-//! A server as its recordings show it: what it is, what it lists, and what it answers to which request.
+//! The model of a server: its server info, its lists, and its answers to each request.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::protocol::Revision;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The model of a server, built from its recordings. Every value is as on the wire.
 #[derive(Clone, Debug)]
@@ -30,22 +30,22 @@ pub struct ServerModel {
     pub supported_versions: Option<Value>,
     /// Methods that it always refused, each with the same error.
     pub refuses: BTreeMap<String, ErrorReply>,
-    /// Every other distinct request, in the order in which they first came.
+    /// Every other distinct request, in recorded order.
     pub requests: Vec<DistinctRequest>,
     /// How much of the recording is not in this model.
     pub left_out: LeftOut,
 }
 
-/// What is made of a model: files, and what of the recording is not in them.
+/// The generated files, and how much of the recording is not in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Generated {
     /// Each file with its path: one file, or the files of a project.
     pub files: Vec<(String, String)>,
-    /// How much of the recording has no place in them.
+    /// How much of the recording is not in the files.
     pub left_out: LeftOut,
 }
 
-/// How many recorded items have no place in what is generated, by kind.
+/// How many recorded items are not in the generated files, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Messages that are not JSON-RPC.
@@ -61,7 +61,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Whether everything has its place.
+    /// Whether nothing was left out.
     pub fn is_empty(&self) -> bool {
         *self == LeftOut::default()
     }
@@ -86,7 +86,7 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// A request that was made once or more often.
+/// A request that was recorded once or more often.
 #[derive(Clone, Debug)]
 pub struct DistinctRequest {
     /// `tools/call`, `prompts/get`, `resources/read`, `completion/complete`, `resources/subscribe`, `resources/unsubscribe` or
@@ -94,14 +94,14 @@ pub struct DistinctRequest {
     pub method: Method,
     /// Its params, without the members that belong to one connection only.
     pub params: Value,
-    /// All answers in the order in which they came.
+    /// All answers, in recorded order.
     pub answers: Vec<RecordedAnswer>,
 }
 
 /// One recorded answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedAnswer {
-    /// What the server sent before it.
+    /// The events before it, in recorded order.
     pub before: Vec<PrecedingEvent>,
     /// The answer itself.
     pub reply: RecordedReply,
@@ -116,7 +116,7 @@ pub enum RecordedReply {
     Error(ErrorReply),
 }
 
-/// What a server sent before it answered.
+/// An event that a server sent before an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PrecedingEvent {
     /// A notification: progress, a log message, or any other.
@@ -141,8 +141,9 @@ pub struct RecordedInputRequest {
     pub method: Method,
     /// Its params.
     pub params: Value,
-    /// Whether the client refused it and the server continued without an answer.
-    pub refused: bool,
+    /// Whether the answer does not need its result: the client refused it and the server continued, or the server may have
+    /// sent it unrelated to the call.
+    pub optional: bool,
 }
 
 /// The items of one list, over all its pages and sessions.
@@ -212,6 +213,22 @@ impl ServerModel {
         self.requests.iter().filter(move |request| request.method == *method)
     }
 
+    /// A list item for a prompt that was never listed, with the names of all arguments that were used.
+    pub(super) fn unlisted_prompt(&self, name: &str) -> Value {
+        let requests = self.requests_of(&Method::PROMPTS_GET).filter(|request| request.subject() == Some(name));
+        let mut names: Vec<&String> = Vec::new();
+        for key in requests.filter_map(DistinctRequest::arguments).flat_map(Map::keys) {
+            if !names.contains(&key) {
+                names.push(key);
+            }
+        }
+        let mut prompt = json!({"name": name});
+        if !names.is_empty() {
+            prompt["arguments"] = names.into_iter().map(|name| json!({"name": name})).collect();
+        }
+        prompt
+    }
+
     /// Adds the capabilities that were declared in a session; of what is declared in several, the last counts.
     pub(super) fn declare(&mut self, declared: &Map<String, Value>) {
         let all = self.capabilities.get_or_insert_with(Map::new);
@@ -223,7 +240,7 @@ impl ServerModel {
         }
     }
 
-    /// Whether nothing was learned.
+    /// Whether the model has no items and no requests.
     pub fn is_empty(&self) -> bool {
         let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
         self.requests.is_empty() && lists.iter().all(|list| list.items.is_empty())
@@ -256,7 +273,6 @@ impl DistinctRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn an_item_is_listed_once_as_in_the_newest_version() {

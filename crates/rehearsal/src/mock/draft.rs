@@ -69,6 +69,10 @@ pub async fn draft(client: &Client, surface: ServerLists, comment: &str) -> Resu
     }
     let capabilities = client.server_capabilities().as_object().cloned().unwrap_or_default();
     let verbatim = keep_listed_forms(draft, &capabilities, client.revision())?;
+    if verbatim.validate.is_some() {
+        let remark = "the server returned a result that the protocol does not allow, so the file has `validate: warn`";
+        asking.remarks.push(remark.to_owned());
+    }
     Ok(DraftedMock { text: verbatim.to_text(), remarks: asking.remarks })
 }
 
@@ -103,7 +107,7 @@ fn tool(tool: Tool) -> DraftItem {
 }
 
 fn resource_template(template: ResourceTemplate) -> DraftItem {
-    let mut contents = json!({"text": "the contents of {{ uri }}"});
+    let mut contents = json!({"uri": "{{ uri }}", "text": "the contents of {{ uri }}"});
     if let Some(mime_type) = template.raw.get("mimeType") {
         contents["mimeType"] = mime_type.clone();
     }
@@ -250,4 +254,20 @@ fn mark_arguments(value: &Value, marks: &[(String, String)]) -> Value {
 fn one_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     line.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contents_of_a_resource_template_have_the_requested_uri() {
+        let listed = json!({"uriTemplate": "demo://{id}", "name": "demo", "mimeType": "text/plain", "x-vendor": 1});
+        let template = ResourceTemplate { uri_template: "demo://{id}".to_owned(), name: None, raw: listed };
+        let draft = MockDraft { resource_templates: vec![resource_template(template)], ..MockDraft::default() };
+        let capabilities = json!({"resources": {}}).as_object().cloned().unwrap_or_default();
+        let text = keep_listed_forms(draft, &capabilities, Revision::V2025_11_25).unwrap().to_text();
+        let contents = r#"contents: [{ uri: "{{ uri }}", text: "the contents of {{ uri }}", mime_type: text/plain }]"#;
+        assert!(text.contains("listed:") && text.contains(contents), "{text}");
+    }
 }

@@ -6,7 +6,7 @@ use rehearsal::core::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
-use super::lists::Lists;
+use super::lists::PrintedLists;
 use super::parameter::prompt_parameters;
 use super::schema_fields::{SchemaField, schema_fields};
 use super::terminal::Terminal;
@@ -18,7 +18,7 @@ const INDENT: usize = 2;
 /// The minimum width of a description next to its field.
 const MIN_DESCRIPTION: usize = 24;
 
-impl Lists {
+impl PrintedLists {
     /// Prints every item with its whole description, its annotations and the fields of its schemas:
     ///
     /// ```text

@@ -15,7 +15,7 @@ const MAX_DESCRIPTION: usize = 100;
 
 /// The lists of a server; `None` for one that was not requested.
 #[derive(Debug, Default)]
-pub(crate) struct Lists {
+pub(crate) struct PrintedLists {
     /// The tools.
     pub(crate) tools: Option<Vec<Tool>>,
     /// The resources.
@@ -30,7 +30,7 @@ pub(crate) struct Lists {
     pub(crate) refused: Vec<ClientError>,
 }
 
-impl Lists {
+impl PrintedLists {
     /// Returns the usable items of a list, and stores the others as unusable.
     pub(crate) fn usable<T>(&mut self, listing: Listing<T>) -> Option<Vec<T>> {
         self.unusable.extend(listing.unusable);

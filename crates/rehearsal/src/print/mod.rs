@@ -17,7 +17,7 @@ mod trace;
 
 pub(crate) use content::{byte_size, messages, resource, tool_answer};
 pub(crate) use json::{pretty_json, raw_json};
-pub(crate) use lists::Lists;
+pub(crate) use lists::PrintedLists;
 pub(crate) use message::{log_line, progress_line, wire_line};
 pub(crate) use parameter::{Parameter, accepts_unknown, parameters, prompt_parameters};
 pub(crate) use report::{print_report, print_report_json};

@@ -14,15 +14,15 @@ use rehearsal_core::trace::EntryBody;
 
 use super::notice::{Notice, NoticeListener};
 
-/// Sees the method and the params of every request, of either side.
+/// Receives the method and the params of every request, of either side.
 pub type RequestHook = Arc<dyn Fn(&Method, Option<&RawJson>) + Send + Sync>;
-/// Sees the method of every request that was answered, of either side, and the answer.
+/// Receives the method and the reply of every answered request, of either side.
 pub type ResponseHook = Arc<dyn Fn(&Method, &Reply) + Send + Sync>;
 
-/// The most pending requests. Beyond it, the response to the oldest is passed to no hook.
-const OPEN: usize = 10_000;
+/// Maximum number of pending requests. Beyond it, the response to the oldest is passed to no hook.
+const MAX_OPEN: usize = 10_000;
 
-/// All of them.
+/// The hooks of a recorder.
 #[derive(Clone, Default)]
 pub(super) struct Hooks {
     pub(super) request: Vec<RequestHook>,
@@ -38,14 +38,14 @@ impl Hooks {
 /// Calls the hooks of one session.
 pub(super) struct HookCaller {
     hooks: Hooks,
-    asked: Mutex<OpenRequests>,
+    open_requests: Mutex<OpenRequests>,
 }
 
 /// The pending requests, by which the method of a response is found.
 struct OpenRequests {
     pairing: Pairing<u64>,
-    elsewhere: OpenChannels,
-    /// What is open, oldest first.
+    channels: OpenChannels,
+    /// The pending requests, oldest first.
     open: BTreeMap<u64, ExchangeKey>,
     next: u64,
 }
@@ -58,23 +58,23 @@ enum HookEvent {
 impl HookCaller {
     pub(super) fn new(hooks: Hooks) -> HookCaller {
         let pairing = Pairing::new(ExchangeLimit { notifications: 0, bytes: 0 });
-        let asked = OpenRequests { pairing, elsewhere: OpenChannels::default(), open: BTreeMap::new(), next: 0 };
-        HookCaller { hooks, asked: Mutex::new(asked) }
+        let open_requests = OpenRequests { pairing, channels: OpenChannels::default(), open: BTreeMap::new(), next: 0 };
+        HookCaller { hooks, open_requests: Mutex::new(open_requests) }
     }
 
-    /// Calls the hooks for this entry. Nothing is locked during the call: a hook may use the tape.
+    /// Calls the hooks for this entry. Nothing is locked during the call: a hook may use the session.
     pub(super) fn call(&self, what: &EntryBody, listener: &NoticeListener) {
-        let seen = self.asked.lock().unwrap_or_else(PoisonError::into_inner).saw(what);
-        seen.into_iter().for_each(|seen| self.tell(&seen, listener));
+        let events = self.open_requests.lock().unwrap_or_else(PoisonError::into_inner).take_events(what);
+        events.into_iter().for_each(|event| self.call_hook(&event, listener));
     }
 
-    fn tell(&self, seen: &HookEvent, listener: &NoticeListener) {
+    fn call_hook(&self, event: &HookEvent, listener: &NoticeListener) {
         let guarded = |hook: &'static str, method: &Method, call: &dyn Fn()| {
             if catch_unwind(AssertUnwindSafe(call)).is_err() {
                 listener(&Notice::HookPanicked { hook, method: method.to_string() });
             }
         };
-        match seen {
+        match event {
             HookEvent::Request(method, params) => {
                 let hooks = self.hooks.request.iter();
                 hooks.for_each(|hook| guarded("request", method, &|| hook(method, params.as_ref())));
@@ -87,7 +87,7 @@ impl HookCaller {
 }
 
 impl OpenRequests {
-    fn saw(&mut self, what: &EntryBody) -> Vec<HookEvent> {
+    fn take_events(&mut self, what: &EntryBody) -> Vec<HookEvent> {
         match what {
             EntryBody::Message { from, channel, message, .. } => match message.body() {
                 Body::Batch(messages) => {
@@ -98,7 +98,7 @@ impl OpenRequests {
                 }
             },
             EntryBody::ChannelEnded { channel, .. } => {
-                self.elsewhere.ended(*channel);
+                self.channels.ended(*channel);
                 Vec::new()
             }
             EntryBody::Piece { .. }
@@ -111,7 +111,7 @@ impl OpenRequests {
 
     fn hook_event(&mut self, from: Side, channel: Channel, message: &Message) -> Option<HookEvent> {
         let channel = match message.body() {
-            Body::Response(response) => self.elsewhere.request_channel(from.other(), channel, response.id.as_ref()),
+            Body::Response(response) => self.channels.request_channel(from.other(), channel, response.id.as_ref()),
             Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => channel,
         };
         match self.pairing.step(from, channel, Duration::ZERO, message.clone()) {
@@ -142,10 +142,10 @@ impl OpenRequests {
         if let Some(number) = self.pairing.tag_mut(&key) {
             *number = self.next;
         }
-        self.elsewhere.opened(&key);
+        self.channels.opened(&key);
         self.open.insert(self.next, key);
         self.next += 1;
-        if self.open.len() > OPEN
+        if self.open.len() > MAX_OPEN
             && let Some((number, oldest)) = self.open.pop_first()
             && let Some((exchange, _)) = self.pairing.abandon(&oldest)
         {
@@ -155,6 +155,6 @@ impl OpenRequests {
 
     fn closed(&mut self, exchange: &Exchange, number: u64) {
         self.open.remove(&number);
-        self.elsewhere.closed(&exchange.key);
+        self.channels.closed(&exchange.key);
     }
 }

@@ -1,4 +1,4 @@
-//! A transport of the official Rust SDK, recorded.
+//! Records a transport of the official Rust SDK.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{Recorder, SessionRecorder};
 
-/// Records everything that goes through a transport of `rmcp`, of a client or of a server, and changes nothing.
+/// Records all messages of a transport of `rmcp`, of a client or of a server, and changes nothing.
 ///
 /// ```ignore
 /// let recorder = Recorder::builder().trace("trace.jsonl").build();
@@ -34,25 +34,25 @@ pub fn intercept<T>(transport: T, recorder: &Recorder) -> Intercepted<T> {
 #[derive(Debug)]
 pub struct Intercepted<T> {
     transport: T,
-    tape: SessionRecorder,
+    session: SessionRecorder,
 }
 
 impl<T> Intercepted<T> {
-    /// Records a transport on a tape of one's own, which may be started later: what passes before that is not kept.
-    pub fn new(transport: T, tape: SessionRecorder) -> Intercepted<T> {
-        Intercepted { transport, tape }
+    /// Records a transport into this session, which may be started later: messages before that are not recorded.
+    pub fn new(transport: T, session: SessionRecorder) -> Intercepted<T> {
+        Intercepted { transport, session }
     }
 
-    /// The tape.
-    pub fn tape(&self) -> &SessionRecorder {
-        &self.tape
+    /// The session.
+    pub fn session(&self) -> &SessionRecorder {
+        &self.session
     }
 
     fn put(&self, from: Side, message: &impl Serialize) {
         // What cannot be serialized cannot be sent either, and the transport reports that.
         if let Ok(raw) = serde_json::to_vec(message) {
             let message = Message::parse(raw);
-            self.tape.put([EntryBody::Message { from, channel: Channel::MAIN, message, event_id: None }]);
+            self.session.put([EntryBody::Message { from, channel: Channel::MAIN, message, event_id: None }]);
         }
     }
 }
@@ -81,7 +81,7 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for Intercepted<T> {
         match &received {
             Some(message) => self.put(side::<R>().other(), message),
             // The peer has disconnected. The exit status of a server is unknown here.
-            None => self.tape.end(match side::<R>() {
+            None => self.session.end(match side::<R>() {
                 Side::Client => SessionEnd::ServerExited { status: None, signal: None },
                 Side::Server => SessionEnd::ClientClosed { status: None },
             }),
@@ -91,7 +91,7 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for Intercepted<T> {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         let closed = self.transport.close().await;
-        self.tape.end(match side::<R>() {
+        self.session.end(match side::<R>() {
             Side::Client => SessionEnd::ClientClosed { status: None },
             Side::Server => SessionEnd::ServerExited { status: None, signal: None },
         });

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use rehearsal_core::trace::{JournalFold, JournalLine, JournalReader, Part, ReadError, SessionEnd, TraceWriter};
 
-use super::append::append;
+use super::trace_append::append;
 
 /// The extension of a journal next to its trace.
 pub(super) const EXTENSION: &str = ".journal";
 
-/// How every trace, journal and log is opened. A new one is for its owner only (mode 0600), because a recording may hold
-/// what no rule redacts.
+/// The options with which each trace, journal and log is opened. A new file has mode 0600, because a recording may
+/// contain secrets that no rule recognizes.
 pub(super) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
@@ -27,7 +27,7 @@ pub(super) fn private_file() -> OpenOptions {
 pub(super) struct SessionJournal {
     pub(super) path: PathBuf,
     file: File,
-    /// How long the file is, up to the last entry that is whole.
+    /// The length of the file up to the last whole entry.
     length: u64,
 }
 
@@ -41,7 +41,7 @@ impl SessionJournal {
         PathBuf::from(path)
     }
 
-    /// Begins a journal with its first line.
+    /// Creates a journal with its first line.
     pub(super) fn create(trace: &Path, session_id: &str, first: &[u8]) -> io::Result<SessionJournal> {
         let path = SessionJournal::path(trace, session_id);
         loop {
@@ -49,17 +49,17 @@ impl SessionJournal {
             file.lock()?;
             // A recovering process removes empty journals without a lock, and this one was both until just now.
             if file.metadata()?.nlink() > 0 {
-                let mut spool = SessionJournal { path, file, length: 0 };
-                let begun = spool.append(first);
+                let mut journal = SessionJournal { path, file, length: 0 };
+                let begun = journal.append(first);
                 if begun.is_err() {
-                    let _ = std::fs::remove_file(&spool.path);
+                    let _ = std::fs::remove_file(&journal.path);
                 }
-                return begun.map(|()| spool);
+                return begun.map(|()| journal);
             }
         }
     }
 
-    /// Puts the session into the trace and removes the journal, which is left where that fails.
+    /// Appends the session to the trace and removes the journal. If that fails, the journal stays.
     pub(super) fn fold(mut self, trace: &Path, otherwise: SessionEnd) -> io::Result<()> {
         fold(&mut self.file, trace, otherwise)?;
         std::fs::remove_file(&self.path)
@@ -88,10 +88,10 @@ impl SessionJournal {
     }
 }
 
-/// What was in a journal.
+/// The content of a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Folded {
-    /// How many entries.
+    /// The number of entries.
     pub(super) entries: u64,
 }
 
@@ -103,7 +103,7 @@ pub(super) fn fold(journal: &mut File, trace: &Path, otherwise: SessionEnd) -> i
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         Some(_) | None => Path::new("."),
     };
-    // Without names, so that nothing of them is left whatever happens.
+    // Files without names disappear if the process is killed.
     let (line, side) = (tempfile::tempfile_in(directory)?, tempfile::tempfile_in(directory)?);
     journal.seek(SeekFrom::Start(0))?;
     let mut writer = TraceWriter::new(BufWriter::new(line), side);
@@ -126,7 +126,7 @@ pub(super) fn fold(journal: &mut File, trace: &Path, otherwise: SessionEnd) -> i
         write(&mut writer, &mut parts)?;
     }
     let Some(fold) = fold else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not say what it is of"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "its first line does not name the session"));
     };
     fold.finish(Some(otherwise), &mut parts);
     write(&mut writer, &mut parts)?;
@@ -150,7 +150,7 @@ pub(super) struct SharedJournal {
 }
 
 impl SharedJournal {
-    /// Opens it, or makes it.
+    /// Opens or creates a journal.
     pub(super) fn open(path: &Path) -> io::Result<SharedJournal> {
         let mut file = private_file().append(true).create(true).open(path)?;
         if is_torn(path) {
@@ -169,7 +169,7 @@ impl SharedJournal {
 /// Whether a file ends in the middle of a line.
 pub(super) fn is_torn(path: &Path) -> bool {
     let last = || -> io::Result<u8> {
-        // Pipes and terminals have no end to look at.
+        // Pipes and terminals have no end.
         let metadata = std::fs::metadata(path)?;
         if !metadata.is_file() || metadata.len() == 0 {
             return Ok(b'\n');

@@ -9,41 +9,41 @@ use rehearsal_core::redact;
 /// A finding of the recorder that the user should know; the connection continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// Something happened on a tape that was never started; it is not recorded.
+    /// An entry was added to a session that was never started; it is not recorded.
     NotStarted,
     /// A file can no longer be written, so recording into it has stopped.
     Stopped {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The cause.
         why: String,
     },
-    /// A session could not be put into its trace; its journal is still there.
+    /// A session could not be appended to its trace; its journal still exists.
     NotInTrace {
         /// The trace.
         trace: PathBuf,
         /// The journal.
         journal: PathBuf,
-        /// What went wrong.
+        /// The cause.
         why: String,
     },
     /// A session whose recorder was killed is in the trace now.
     Recovered {
-        /// Which.
+        /// The id of the session.
         session_id: String,
-        /// How many entries it has.
+        /// The number of its entries.
         entries: u64,
     },
-    /// What an earlier recorder left could not be put into the trace; it is still there.
+    /// The journal of an earlier recorder could not be appended to the trace; it still exists.
     NotRecovered {
         /// Its journal, or the trace.
         path: PathBuf,
-        /// What went wrong.
+        /// The cause.
         why: String,
     },
     /// A hook panicked. It is called again the next time.
     HookPanicked {
-        /// Which one: `request` or `response`.
+        /// The kind of the hook: `request` or `response`.
         hook: &'static str,
         /// The method that it was called for.
         method: String,
@@ -55,7 +55,7 @@ impl fmt::Display for Notice {
         match self {
             Notice::NotStarted => f.write_str("the session was never started; nothing of it is recorded"),
             Notice::Stopped { path, why } => {
-                write!(f, "RECORDING STOPPED: cannot write {}: {why}; the conversation goes on", path.display())
+                write!(f, "RECORDING STOPPED: cannot write {}: {why}; the connection continues", path.display())
             }
             Notice::NotInTrace { trace, journal, why } => write!(
                 f,
@@ -76,11 +76,11 @@ impl fmt::Display for Notice {
 }
 
 impl Notice {
-    /// Whether something is missing from the recording because of it.
+    /// Whether a part of the recording is missing because of this.
     pub fn is_failure(&self) -> bool {
         match self {
             Notice::Stopped { .. } | Notice::NotInTrace { .. } => true,
-            // The earlier session is still in its journal, and nothing is missing from ours.
+            // An earlier session is still in its journal, and nothing is missing from this one.
             Notice::NotStarted
             | Notice::Recovered { .. }
             | Notice::NotRecovered { .. }
@@ -100,11 +100,11 @@ pub(super) fn on_stderr() -> NoticeListener {
 /// What a recorder has recorded so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many sessions were started.
+    /// The number of sessions that were started.
     pub sessions: u64,
-    /// How many messages were kept.
+    /// The number of messages that were recorded.
     pub messages: u64,
-    /// What was redacted.
+    /// The secrets that were redacted.
     pub redacted: redact::RedactionSummary,
     /// Whether something is missing: a file could not be written.
     pub failed: bool,

@@ -12,22 +12,22 @@ use serde_json::{Map, Value};
 use super::hooks::Hooks;
 use super::notice::{Notice, NoticeListener, Summary, on_stderr};
 use super::recover::LeftoverJournals;
-use super::tape::SessionRecorder;
+use super::session_recorder::SessionRecorder;
 
 /// Records sessions, with settings for the files, the redaction and the hooks. Cheap to clone.
 ///
 /// ```
 /// use rehearsal::record::Recorder;
-/// use rehearsal::core::trace::End;
+/// use rehearsal::core::trace::SessionEnd;
 ///
 /// let directory = tempfile::tempdir().unwrap();
 /// let recorder = Recorder::builder()
 ///     .trace(directory.path().join("trace.jsonl"))
 ///     .metadata("purpose", "an example")
-///     .on_request(|method, _| println!("asked: {method}"))
+///     .on_request(|method, _| println!("requested: {method}"))
 ///     .build();
-/// let tape = recorder.start(serde_json::Map::new());
-/// tape.end(End::Stopped);
+/// let session = recorder.start(serde_json::Map::new());
+/// session.end(SessionEnd::Stopped);
 /// assert_eq!(recorder.summary().sessions, 1);
 /// ```
 #[derive(Clone)]
@@ -35,7 +35,7 @@ pub struct Recorder {
     pub(super) settings: Arc<Settings>,
 }
 
-/// What sessions share.
+/// The settings and counters that all sessions share.
 pub(super) struct Settings {
     pub(super) trace: Option<PathBuf>,
     pub(super) log: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub struct RecorderBuilder {
 }
 
 impl Recorder {
-    /// Begins with the default settings. Without a file nothing is written, but hooks are called.
+    /// Returns a builder with the default settings. Without a file nothing is written, but hooks are called.
     pub fn builder() -> RecorderBuilder {
         let settings = Settings {
             trace: None,
@@ -71,17 +71,18 @@ impl Recorder {
 
     /// Starts a session. `server_info` describes the server: `command` and `arguments`, or `url`, and `transport`.
     pub fn start(&self, server_info: Map<String, Value>) -> SessionRecorder {
-        let tape = self.tape();
-        tape.start(server_info);
-        tape
+        let session = self.session();
+        session.start(server_info);
+        session
     }
 
-    /// A session that has not started. Entries before [`Tape::start`] are not recorded, and a notice reports that.
-    pub fn tape(&self) -> SessionRecorder {
+    /// Returns a session that has not started. Entries before [`SessionRecorder::start`] are not recorded, and a notice
+    /// reports that.
+    pub fn session(&self) -> SessionRecorder {
         SessionRecorder::new(self.clone())
     }
 
-    /// What was recorded so far, of all sessions.
+    /// Counts what was recorded so far, over all sessions.
     pub fn summary(&self) -> Summary {
         self.settings.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -90,7 +91,7 @@ impl Recorder {
         count(&mut self.settings.summary.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub(super) fn tell(&self, notice: &Notice) {
+    pub(super) fn notify(&self, notice: &Notice) {
         if notice.is_failure() {
             self.count(|summary| summary.failed = true);
         }
@@ -109,7 +110,7 @@ impl RecorderBuilder {
         self
     }
 
-    /// Appends everything that happens to this file, one a line, as it happens.
+    /// Appends every entry to this file, one a line, as it happens.
     pub fn log(mut self, path: impl Into<PathBuf>) -> RecorderBuilder {
         self.settings.log = Some(path.into());
         self
@@ -137,19 +138,19 @@ impl RecorderBuilder {
         self
     }
 
-    /// Shows the method of every request that is answered, of either side, and the answer.
+    /// Passes the method and the reply of every answered request, of either side, to `hook`.
     pub fn on_response(mut self, hook: impl Fn(&Method, &Reply) + Send + Sync + 'static) -> RecorderBuilder {
         self.settings.hooks.response.push(Arc::new(hook));
         self
     }
 
     /// Passes notices to this function instead of printing them to stderr.
-    pub fn on_notice(mut self, hear: impl Fn(&Notice) + Send + Sync + 'static) -> RecorderBuilder {
-        self.settings.listener = Arc::new(hear);
+    pub fn on_notice(mut self, notify: impl Fn(&Notice) + Send + Sync + 'static) -> RecorderBuilder {
+        self.settings.listener = Arc::new(notify);
         self
     }
 
-    /// Done.
+    /// Builds the recorder.
     pub fn build(self) -> Recorder {
         Recorder { settings: Arc::new(self.settings) }
     }

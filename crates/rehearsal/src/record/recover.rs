@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 
 use rehearsal_core::trace::SessionEnd;
 
-use super::append::{contains, repair_trace, torn_at};
 use super::journal::{EXTENSION, SessionJournal, fold};
 use super::notice::{Notice, NoticeListener};
+use super::trace_append::{contains, repair_trace, torn_at};
 
 /// A journal next to a trace, and what was done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Recovered {
     pub session_id: String,
     /// Its journal.
     pub journal: PathBuf,
-    /// What was done with it.
+    /// What was done with the journal.
     pub fate: RecoveryOutcome,
 }
 
@@ -34,13 +34,13 @@ pub enum RecoveryOutcome {
     },
     /// The session was in the trace already, and the journal was removed.
     AlreadyInTrace,
-    /// Nothing had been passed on yet; the journal was removed.
+    /// Nothing was forwarded yet; the journal was removed.
     Empty,
     /// The session is still being recorded.
     Running,
-    /// It could not be done; the journal is still there.
+    /// The recovery failed; the journal still exists.
     Failed {
-        /// Why not.
+        /// The cause.
         why: String,
     },
 }
@@ -111,7 +111,7 @@ fn one(trace: &Path, session_id: &str, journal: &Path) -> io::Result<Option<Reco
     Ok(Some(fate))
 }
 
-/// Whether anything can have been passed on: nothing is, before the first line of a journal is whole.
+/// Whether bytes may have been forwarded: nothing is forwarded before the first line of the journal is whole.
 pub(super) fn is_begun(journal: &mut File) -> io::Result<bool> {
     let mut first = Vec::new();
     journal.seek(SeekFrom::Start(0))?;
@@ -119,7 +119,7 @@ pub(super) fn is_begun(journal: &mut File) -> io::Result<bool> {
     Ok(first.ends_with(b"\n"))
 }
 
-/// Puts what earlier recorders left into the trace, once, while we record.
+/// Appends the sessions of killed recorders to the trace, once, during a recording.
 #[derive(Default)]
 pub(super) struct LeftoverJournals {
     state: Mutex<State>,
@@ -155,7 +155,7 @@ impl LeftoverJournals {
     pub(super) fn wait(&self) {
         let state = std::mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Done);
         if let State::Recovering(thread) = state {
-            // A panic there was shown where it happened.
+            // The panic was printed by the thread.
             let _ = thread.join();
         }
     }
@@ -179,12 +179,12 @@ fn recover_leftovers(trace: &Path, listener: &NoticeListener) {
     }
 }
 
-/// What would be [recovered](super::recover) if the trace could be written.
+/// The sessions that [`recover`](super::recover) would append to the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnrecoveredSessions {
     /// Journals of recorders that were killed, whose sessions are not in the trace.
     pub journals: Vec<PathBuf>,
-    /// Where the last line of the trace begins, if it is torn and its session is in one of the journals.
+    /// The offset of the last line of the trace, if it is torn and its session is in one of the journals.
     pub torn_at: Option<u64>,
 }
 

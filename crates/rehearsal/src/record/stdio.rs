@@ -1,4 +1,4 @@
-//! A server behind pipes, recorded.
+//! Records a server over stdio.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,11 +8,11 @@ use rehearsal_core::trace::{EntryBody, SessionEnd};
 use rehearsal_wire::stdio::{ClientStreams, Relay, RelayEnd, RelayTap, ServerCommand, SpawnError, StdioStream};
 use serde_json::{Map, Value, json};
 
-use super::lines::LineSplitter;
-use super::tape::RecordedInput;
+use super::line_splitter::LineSplitter;
+use super::session_recorder::RecordedInput;
 use super::{Recorder, SessionRecorder};
 
-/// A server that a client talks to through us, and a tape of it.
+/// A relay between a client and a server over stdio that records the session.
 ///
 /// ```no_run
 /// use rehearsal::record::{Recorder, StdioRecording};
@@ -28,29 +28,29 @@ use super::{Recorder, SessionRecorder};
 #[derive(Debug)]
 pub struct StdioRecording {
     relay: Relay,
-    tape: SessionRecorder,
+    session: SessionRecorder,
 }
 
 impl StdioRecording {
-    /// Starts the server and passes everything on: the bytes that one side gets are the bytes that the other sent.
+    /// Starts the server and forwards all bytes unchanged.
     pub async fn start(
         recorder: &Recorder,
         server: &ServerCommand,
         client: ClientStreams,
     ) -> Result<StdioRecording, SpawnError> {
-        let tape = recorder.start(server_info(server));
+        let session = recorder.start(server_info(server));
         let limit = server.message_limit;
-        let lines = |from| Mutex::new(LineSplitter::new(from, limit, tape.pieces()));
+        let lines = |from| Mutex::new(LineSplitter::new(from, limit, session.pieces()));
         let tap = StdioTap {
-            tape: tape.clone(),
+            session: session.clone(),
             client: lines(Side::Client),
             server: lines(Side::Server),
             stderr: Mutex::default(),
         };
         match Relay::start(server, client, Arc::new(tap)).await {
-            Ok(relay) => Ok(StdioRecording { relay, tape }),
+            Ok(relay) => Ok(StdioRecording { relay, session }),
             Err(error) => {
-                tape.end(SessionEnd::Failed { why: error.to_string() });
+                session.end(SessionEnd::Failed { why: error.to_string() });
                 Err(error)
             }
         }
@@ -59,18 +59,18 @@ impl StdioRecording {
     /// Waits until the server has exited and all its output was forwarded, and appends the session to the trace.
     pub async fn ended(&self) -> RelayEnd {
         let end = self.relay.ended().await;
-        self.tape.end(how(end));
+        self.session.end(how(end));
         end
     }
 
-    /// Ends the server with a signal first and firmly after that, and puts the session into the trace.
+    /// Stops the server, first with a signal and then by killing it, and appends the session to the trace.
     pub async fn stop(&self, signal: nix::sys::signal::Signal) -> RelayEnd {
         let end = self.relay.stop(signal).await;
-        self.tape.end(SessionEnd::Stopped);
+        self.session.end(SessionEnd::Stopped);
         end
     }
 
-    /// Kills the server at once.
+    /// Kills the server.
     pub fn kill(&self) {
         self.relay.kill();
     }
@@ -100,7 +100,7 @@ fn how(end: RelayEnd) -> SessionEnd {
 }
 
 struct StdioTap {
-    tape: SessionRecorder,
+    session: SessionRecorder,
     client: Mutex<LineSplitter>,
     server: Mutex<LineSplitter>,
     stderr: Mutex<StderrLines>,
@@ -109,39 +109,39 @@ struct StdioTap {
 impl RelayTap for StdioTap {
     fn passing(&self, stream: StdioStream, bytes: &[u8]) {
         match stream {
-            StdioStream::Stdin => self.said(&mut locked(&self.client), bytes),
-            StdioStream::Stdout => self.said(&mut locked(&self.server), bytes),
+            StdioStream::Stdin => self.record_bytes(&mut locked(&self.client), bytes),
+            StdioStream::Stdout => self.record_bytes(&mut locked(&self.server), bytes),
             StdioStream::Stderr => {
-                let mut whats = Vec::new();
-                locked(&self.stderr).cut(bytes, &mut whats);
-                self.put(whats);
+                let mut entries = Vec::new();
+                locked(&self.stderr).split(bytes, &mut entries);
+                self.put(entries);
             }
         }
     }
 
     fn ended(&self, stream: StdioStream) {
-        let mut whats = Vec::new();
+        let mut entries = Vec::new();
         match stream {
-            StdioStream::Stdin => locked(&self.client).end(&mut whats),
-            StdioStream::Stdout => locked(&self.server).end(&mut whats),
-            StdioStream::Stderr => locked(&self.stderr).end(&mut whats),
+            StdioStream::Stdin => locked(&self.client).end(&mut entries),
+            StdioStream::Stdout => locked(&self.server).end(&mut entries),
+            StdioStream::Stderr => locked(&self.stderr).end(&mut entries),
         }
-        self.put(whats);
+        self.put(entries);
     }
 }
 
 impl StdioTap {
     /// Records the bytes of one side. Whole lines without secrets are kept verbatim: parsing them is not worth the
     /// delay.
-    fn said(&self, lines: &mut LineSplitter, bytes: &[u8]) {
+    fn record_bytes(&self, lines: &mut LineSplitter, bytes: &[u8]) {
         let begun =
             if lines.is_between() { 0 } else { memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1) };
         let whole = memchr::memrchr(b'\n', bytes).map_or(begun, |end| end + 1);
-        let (mut passed, mut whats) = (Vec::new(), Vec::new());
-        match self.tape.line_redaction().filter(|_| bytes.len() <= lines.limit) {
+        let (mut inputs, mut entries) = (Vec::new(), Vec::new());
+        match self.session.line_redaction().filter(|_| bytes.len() <= lines.limit) {
             Some(redaction) => {
-                lines.split(&bytes[..begun], &mut whats);
-                for what in &whats {
+                lines.split(&bytes[..begun], &mut entries);
+                for what in &entries {
                     if let EntryBody::Message { message, .. } = what {
                         lines.key.continues(message.raw());
                     }
@@ -149,29 +149,29 @@ impl StdioTap {
                 for run in redaction.lines(&bytes[begun..whole]) {
                     match run {
                         LineRun::Clean(bytes) if !lines.key.is_open() => {
-                            passed.extend(whats.drain(..).map(RecordedInput::What));
+                            inputs.extend(entries.drain(..).map(RecordedInput::Entry));
                             let (channel, bytes) = (Channel::MAIN, bytes.into());
-                            passed.push(RecordedInput::Lines { from: lines.from, channel, bytes });
+                            inputs.push(RecordedInput::Lines { from: lines.from, channel, bytes });
                         }
                         LineRun::Clean(few) | LineRun::Suspect(few) => {
                             lines.key.continues(few);
-                            lines.split(few, &mut whats);
+                            lines.split(few, &mut entries);
                         }
                     }
                 }
-                lines.split(&bytes[whole..], &mut whats);
+                lines.split(&bytes[whole..], &mut entries);
             }
-            None => lines.split(bytes, &mut whats),
+            None => lines.split(bytes, &mut entries),
         }
-        passed.extend(whats.into_iter().map(RecordedInput::What));
-        if !passed.is_empty() {
-            self.tape.record_lines(passed);
+        inputs.extend(entries.into_iter().map(RecordedInput::Entry));
+        if !inputs.is_empty() {
+            self.session.record_lines(inputs);
         }
     }
 
-    fn put(&self, whats: Vec<EntryBody>) {
-        if !whats.is_empty() {
-            self.tape.put(whats);
+    fn put(&self, entries: Vec<EntryBody>) {
+        if !entries.is_empty() {
+            self.session.put(entries);
         }
     }
 }
@@ -180,12 +180,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How much of a line is kept.
-const WIDTH: usize = 4096;
-/// How much of a session is kept.
+/// Maximum number of recorded bytes of a line.
+const LINE_LIMIT: usize = 4096;
+/// Maximum number of recorded bytes of a session.
 const MAX_SESSION_BYTES: usize = 1024 * 1024;
 
-/// Cuts stderr into lines, up to a limit.
+/// Splits stderr into lines, up to a limit.
 #[derive(Debug, Default)]
 pub(super) struct StderrLines {
     line: Vec<u8>,
@@ -194,35 +194,35 @@ pub(super) struct StderrLines {
 }
 
 impl StderrLines {
-    pub(super) fn cut(&mut self, bytes: &[u8], whats: &mut Vec<EntryBody>) {
+    pub(super) fn split(&mut self, bytes: &[u8], entries: &mut Vec<EntryBody>) {
         let mut rest = bytes;
         while let Some(end) = memchr::memchr(b'\n', rest) {
             self.extend(&rest[..end]);
-            self.push(whats);
+            self.push(entries);
             rest = &rest[end + 1..];
         }
         self.extend(rest);
     }
 
-    pub(super) fn end(&mut self, whats: &mut Vec<EntryBody>) {
+    pub(super) fn end(&mut self, entries: &mut Vec<EntryBody>) {
         if !self.line.is_empty() {
-            self.push(whats);
+            self.push(entries);
         }
     }
 
     fn extend(&mut self, more: &[u8]) {
-        let room = WIDTH.saturating_sub(self.line.len());
+        let room = LINE_LIMIT.saturating_sub(self.line.len());
         self.line.extend_from_slice(&more[..more.len().min(room)]);
     }
 
-    fn push(&mut self, whats: &mut Vec<EntryBody>) {
+    fn push(&mut self, entries: &mut Vec<EntryBody>) {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned();
         self.kept += text.len() + 1;
         if self.kept <= MAX_SESSION_BYTES {
-            whats.push(EntryBody::Stderr { line: text });
+            entries.push(EntryBody::Stderr { line: text });
         } else if !std::mem::replace(&mut self.full, true) {
-            whats.push(EntryBody::Stderr {
+            entries.push(EntryBody::Stderr {
                 line: format!("(more than {MAX_SESSION_BYTES} bytes: what follows is not kept)"),
             });
         }
@@ -234,14 +234,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_kept_in_part_and_says_so() {
+    fn a_flood_on_stderr_is_cut_with_a_note() {
         let mut stderr = StderrLines::default();
-        let mut whats = Vec::new();
+        let mut entries = Vec::new();
         let flood = [&[b'x'; 10_000][..], b"\n"].concat();
-        (0..10_000).for_each(|_| stderr.cut(&flood, &mut whats));
-        stderr.end(&mut whats);
-        assert_eq!(whats.len(), MAX_SESSION_BYTES / (WIDTH + 1) + 1);
+        (0..10_000).for_each(|_| stderr.split(&flood, &mut entries));
+        stderr.end(&mut entries);
+        assert_eq!(entries.len(), MAX_SESSION_BYTES / (LINE_LIMIT + 1) + 1);
         let last = EntryBody::Stderr { line: "(more than 1048576 bytes: what follows is not kept)".into() };
-        assert_eq!(whats.last(), Some(&last));
+        assert_eq!(entries.last(), Some(&last));
     }
 }

@@ -18,30 +18,30 @@ pub(super) const LISTED: usize = 1000;
 pub struct Ledger {
     /// Requests that were answered from the recording.
     pub matched: u64,
-    /// Of those, how many got an answer that had been given before.
+    /// The number of these that got an answer for the second time or later.
     pub repeated: u64,
     /// Requests that were not recorded, or not with an answer.
     pub unmatched: u64,
-    /// Of those, how many the upstream answered.
+    /// The number of these that the upstream answered.
     pub forwarded: u64,
-    /// Of those, how many were forwarded and not answered.
+    /// The number of these that were forwarded and not answered.
     pub failed: u64,
     /// Recorded exchanges that no client requested. Handshakes and lists do not count.
     pub unused: u64,
-    /// Messages of servers in sessions without a request or a response. They are never replayed.
-    pub unsaid: u64,
+    /// Server messages in sessions without a request or a response. They are never replayed.
+    pub undelivered: u64,
     /// The requests that were not recorded.
     pub unmatched_requests: Vec<LedgerLine>,
     /// The exchanges that no client requested.
     pub unused_recordings: Vec<LedgerLine>,
 }
 
-/// One request of a ledger, or several that look alike.
+/// One request of a ledger, or several equal ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LedgerLine {
     /// The method of the request.
     pub method: String,
-    /// The name or URI that it is about.
+    /// The name or the URI of the subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Where it was recorded.
@@ -86,7 +86,7 @@ impl fmt::Display for LedgerLine {
 
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ledger { matched, repeated, unmatched, forwarded, failed, unused, unsaid, .. } = self;
+        let Ledger { matched, repeated, unmatched, forwarded, failed, unused, undelivered, .. } = self;
         write!(f, "{matched} matched, {repeated} repeated, {unmatched} unmatched")?;
         match (forwarded, failed) {
             (0, 0) => {}
@@ -94,8 +94,8 @@ impl fmt::Display for Ledger {
             (_, _) => write!(f, " ({forwarded} forwarded, {failed} that the server did not answer)")?,
         }
         write!(f, ", {unused} unused")?;
-        if *unsaid > 0 {
-            write!(f, ", {unsaid} unsaid")?;
+        if *undelivered > 0 {
+            write!(f, ", {undelivered} undelivered")?;
         }
         Ok(())
     }

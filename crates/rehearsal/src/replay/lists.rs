@@ -1,5 +1,5 @@
-//! Lists: the nth list request of a conversation gets the nth recorded list, then the last, and the pages of one list stay
-//! together. A list that was not recorded, or not to its end, is made of what was used.
+//! Lists: the nth list request of a connection gets the nth recorded list, then the last one, and the pages of a list stay
+//! together. A list that was not recorded, or not to its end, is inferred from the requests that were recorded.
 
 use std::collections::HashSet;
 use std::io;
@@ -12,11 +12,11 @@ use rehearsal_core::trace::{RequestKey, subject};
 use serde_json::{Value, json};
 
 use super::index::{method_key, subject_key};
+use super::indexed_trace::request as request_of;
 use super::options::Repeat;
-use super::recorded_source::LOOKED_AT;
+use super::recorded_source::MAX_SCANNED;
 use super::replay::ReplayState;
 use super::replay_position::{ConnectionPosition, NextRecording};
-use super::tape::request as request_of;
 
 impl ReplayState {
     /// The recording that answers a list request. A list is never exhausted.
@@ -51,9 +51,9 @@ impl ReplayState {
             return Ok(None);
         }
         let Some(first) = context.memory::<ConnectionPosition>().first_page(&request.method) else { return Ok(None) };
-        let Some(pages) = self.tape.index.group(key)? else { return Ok(None) };
-        for at in self.tape.place_of(pages, first)?..pages.count {
-            let number = self.tape.index.member(pages, at)?;
+        let Some(pages) = self.trace.index.group(key)? else { return Ok(None) };
+        for at in self.trace.place_of(pages, first)?..pages.count {
+            let number = self.trace.index.member(pages, at)?;
             if self.may_answer(number)? {
                 return Ok(Some(number));
             }
@@ -61,8 +61,8 @@ impl ReplayState {
         Ok(None)
     }
 
-    /// A list that was not recorded, made of what was used: clients request every list that a server declares. A live server
-    /// behind the recording has the real one.
+    /// A list that was not recorded, inferred from the recorded requests: clients request every list that a server
+    /// declares. `None` if an upstream can answer.
     pub(super) fn inferred_list(&self, request: &IncomingRequest) -> io::Result<Option<Answer>> {
         let (capability, used, list, name) = match request.method.as_str() {
             "tools/list" => ("tools", Some(Method::TOOLS_CALL), "tools", "name"),
@@ -93,9 +93,9 @@ impl ReplayState {
             if capability == "tools" {
                 element["inputSchema"] = json!({"type": "object"});
             }
-            let given = request_of(&recorded).params().and_then(|params| params.field("arguments")?.value().ok());
-            if let Some(Value::Object(given)) = given.filter(|_| capability == "prompts") {
-                element["arguments"] = given.keys().map(|name| json!({"name": name})).collect();
+            let arguments = request_of(&recorded).params().and_then(|params| params.field("arguments")?.value().ok());
+            if let Some(Value::Object(arguments)) = arguments.filter(|_| capability == "prompts") {
+                element["arguments"] = arguments.keys().map(|name| json!({"name": name})).collect();
             }
             elements.push(element);
         }
@@ -105,9 +105,9 @@ impl ReplayState {
 
     /// Whether a recorded page has this cursor as its `nextCursor`.
     fn names_next_page(&self, cursor: &Value, list: &Method) -> io::Result<bool> {
-        let Some(group) = self.tape.index.group(subject_key(list, None))? else { return Ok(false) };
-        for number in self.tape.members(group, group.count) {
-            let recorded = self.tape.recorded(number?)?;
+        let Some(group) = self.trace.index.group(subject_key(list, None))? else { return Ok(false) };
+        for number in self.trace.members(group, group.count) {
+            let recorded = self.trace.recorded(number?)?;
             if let Some(Reply::Result(result)) = recorded.reply()
                 && result.field("nextCursor").and_then(|next| next.value().ok()).as_ref() == Some(cursor)
             {
@@ -121,22 +121,22 @@ impl ReplayState {
     /// recorded there.
     fn firsts(&self, used: Option<&Method>, list: &Method) -> io::Result<Option<Vec<Arc<RecordedExchange>>>> {
         let Some(selected) = &self.selected else {
-            let group = |method: &Method| self.tape.index.group(method_key(method.as_str()));
+            let group = |method: &Method| self.trace.index.group(method_key(method.as_str()));
             if group(list)?.is_some() {
                 return Ok(None);
             }
             let group = used.map(group).transpose()?.flatten();
-            let members = group.into_iter().flat_map(|group| self.tape.members(group, group.count));
-            return members.map(|number| self.tape.recorded(number?)).collect::<io::Result<_>>().map(Some);
+            let members = group.into_iter().flat_map(|group| self.trace.members(group, group.count));
+            return members.map(|number| self.trace.recorded(number?)).collect::<io::Result<_>>().map(Some);
         };
-        let (mut firsts, mut known, mut looked_at) = (Vec::new(), HashSet::new(), 0);
-        for session in (0..self.tape.index.sessions()).zip(selected).filter_map(|(at, is)| is.then_some(at)) {
-            for number in self.tape.of_session(session)? {
-                looked_at += 1;
-                if looked_at > LOOKED_AT {
+        let (mut firsts, mut known, mut scanned) = (Vec::new(), HashSet::new(), 0);
+        for session in (0..self.trace.index.sessions()).zip(selected).filter_map(|(at, is)| is.then_some(at)) {
+            for number in self.trace.of_session(session)? {
+                scanned += 1;
+                if scanned > MAX_SCANNED {
                     return Ok(Some(firsts));
                 }
-                let recorded = self.tape.recorded(number)?;
+                let recorded = self.trace.recorded(number)?;
                 let method = request_of(&recorded).method();
                 if method == Some(list) {
                     return Ok(None);

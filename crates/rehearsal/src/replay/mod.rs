@@ -11,6 +11,7 @@
 
 mod handshakes;
 mod index;
+mod indexed_trace;
 mod ledger;
 mod lists;
 mod options;
@@ -20,7 +21,6 @@ mod replay;
 mod replay_position;
 mod replay_server;
 mod sidecar;
-mod tape;
 mod unmatched;
 
 pub use index::IndexError;

@@ -1,4 +1,4 @@
-//! How a recording is replayed.
+//! The options of a replay.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use rehearsal_core::matcher::Matcher;
 use rehearsal_core::redact::Redaction;
 use rehearsal_core::trace::RequestIdentity;
 
-/// How a recording is replayed.
+/// The options of a replay.
 #[derive(Clone, Debug)]
 pub struct ReplayOptions {
     /// Which requests are equal.
     pub likeness: RequestIdentity,
     /// What else a request must match: paths begin at the request, as in `$.params.arguments.now`.
     pub matchers: Vec<Matcher>,
-    /// What is done when all the recorded answers of a request were given.
+    /// What happens when all recorded answers of a request were used.
     pub repeat: Repeat,
-    /// What is done about a request that was not recorded.
+    /// What happens to a request that was not recorded.
     pub unknown: OnUnmatched,
     /// Which sessions are answered from.
     pub sessions: SessionFilter,
-    /// How fast.
+    /// The pace of notifications and answers.
     pub pace: ReplayPace,
     /// The redaction of the trace.
     pub redaction: Redaction,
@@ -44,21 +44,21 @@ impl Default for ReplayOptions {
     }
 }
 
-/// What is done when all the recorded answers of a request were given.
+/// What happens when all recorded answers of a request were used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// The last one is given again.
+    /// The last one is repeated.
     Last,
     /// The answers start again with the first.
     Cycle,
-    /// It is refused.
+    /// The request is refused.
     Error,
 }
 
-/// What is done about a request that was not recorded.
+/// What happens to a request that was not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnUnmatched {
-    /// It is refused, with an error that contains the closest recording.
+    /// The request is refused, with an error that contains the closest recording.
     Refuse,
     /// The first recording of the same tool, or else of the same method, answers.
     First,
@@ -69,16 +69,16 @@ pub enum OnUnmatched {
 pub struct SessionFilter {
     /// Only the session of this id.
     pub id: Option<String>,
-    /// Only those with all of this metadata.
+    /// Only the sessions with all of this metadata.
     pub metadata: Vec<(String, String)>,
 }
 
 impl SessionFilter {
-    /// Metadata of what was recorded while the session of an id was replayed: that id, by which it is found again.
+    /// The metadata key of a session that was recorded while another one was replayed: the id of that one.
     pub const ADDS_TO: &str = "adds_to";
 }
 
-/// Sees how far an index is built, every few thousand messages.
+/// Receives the progress of building an index, every few thousand messages.
 #[derive(Clone, Default)]
 pub struct IndexCallback(Option<Arc<dyn Fn(IndexProgress) + Send + Sync>>);
 
@@ -92,12 +92,12 @@ pub struct IndexProgress {
 }
 
 impl IndexCallback {
-    /// Calls this.
+    /// Builds a callback.
     pub fn new(see: impl Fn(IndexProgress) + Send + Sync + 'static) -> IndexCallback {
         IndexCallback(Some(Arc::new(see)))
     }
 
-    pub(super) fn note_task_end(&self, indexed: IndexProgress) {
+    pub(super) fn report(&self, indexed: IndexProgress) {
         if let Some(see) = &self.0 {
             see(indexed);
         }
@@ -106,6 +106,6 @@ impl IndexCallback {
 
 impl fmt::Debug for IndexCallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OnIndex").field(&self.0.is_some()).finish()
+        f.debug_tuple("IndexCallback").field(&self.0.is_some()).finish()
     }
 }

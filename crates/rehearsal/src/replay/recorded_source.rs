@@ -20,7 +20,7 @@ use super::replay::{ReplayState, is_selected};
 use super::replay_position::{Candidates, ConnectionPosition, NextRecording, UsedRecordings};
 
 /// How many recordings are looked at for a list.
-pub(super) const LOOKED_AT: u32 = 10_000;
+pub(super) const MAX_SCANNED: u32 = 10_000;
 
 /// The recordings of one request that may answer a client.
 struct CandidateRecordings<'a> {
@@ -36,11 +36,11 @@ impl Candidates for CandidateRecordings<'_> {
     }
 
     fn member(&self, at: u32) -> io::Result<u32> {
-        self.only.map_or_else(|| self.replay.tape.index.member(self.group, at), Ok)
+        self.only.map_or_else(|| self.replay.trace.index.member(self.group, at), Ok)
     }
 
     fn session(&self, number: u32) -> io::Result<u32> {
-        Ok(self.replay.tape.index.exchange(number)?.session)
+        Ok(self.replay.trace.index.exchange(number)?.session)
     }
 
     fn may_answer(&self, number: u32) -> io::Result<bool> {
@@ -48,7 +48,7 @@ impl Candidates for CandidateRecordings<'_> {
     }
 
     fn place(&self, session: u32) -> io::Result<u32> {
-        self.replay.tape.place_in(self.group, session)
+        self.replay.trace.place_in(self.group, session)
     }
 }
 
@@ -145,10 +145,10 @@ impl ReplayState {
             Some(NextRecording::Exhausted(_) | NextRecording::None) | None => None,
         };
         if let Some(refused) = self.refused.by(request.context.era()) {
-            let answer = self.recorded_answer(self.tape.rounds(number.unwrap_or(refused))?, request, key)?;
+            let answer = self.recorded_answer(self.trace.rounds(number.unwrap_or(refused))?, request, key)?;
             return Ok(answer.offer(request, None, context));
         }
-        let recorded = number.map(|number| self.tape.recorded(number)).transpose()?;
+        let recorded = number.map(|number| self.trace.recorded(number)).transpose()?;
         let found = recorded.as_ref().and_then(|recorded| Introduction::recorded(&recorded.call));
         let introduction = match found {
             Some(found) => Arc::new(found.with_capabilities_of(&self.introduction)),
@@ -185,14 +185,14 @@ impl ReplayState {
             Ok(None) => {}
             Ok(Some(round)) => {
                 // After a URL elicitation the client repeats the request, and gets what was recorded next.
-                if self.tape.recorded(round.exchange)?.requires_url()
+                if self.trace.recorded(round.exchange)?.requires_url()
                     && let Some(NextRecording::Fresh(next)) = self.take(key, context, Repeat::Error)?
                 {
-                    let answer = self.recorded_answer(self.tape.rounds(next)?, request, key)?;
+                    let answer = self.recorded_answer(self.trace.rounds(next)?, request, key)?;
                     self.ledger().matched += 1;
                     return Ok(answer.offer(request, None, context));
                 }
-                let answer = self.recorded_answer(self.tape.rounds(round.exchange)?, request, key)?;
+                let answer = self.recorded_answer(self.trace.rounds(round.exchange)?, request, key)?;
                 return Ok(answer.offer(request, Some(&round), context));
             }
             // The state may be that of an upstream.
@@ -226,7 +226,7 @@ impl ReplayState {
                     return self.unmatched(request, context, PassedBecause::Known(why));
                 }
                 let is_again = matches!(next, Some(NextRecording::Again(_)));
-                let mut rounds = self.tape.rounds(number)?;
+                let mut rounds = self.trace.rounds(number)?;
                 if is_list && is_again {
                     // A client that lists whenever a list has changed would never stop.
                     rounds.iter_mut().for_each(|round| Arc::make_mut(round).events.clear());
@@ -275,7 +275,7 @@ impl ReplayState {
             self.ledger().unmatched(request.method.as_str(), request.subject().map(str::to_owned));
             let key = self.options.likeness.key(&request.method, Some(&request.params));
             self.used().note(first);
-            let answer = self.recorded_answer(self.tape.rounds(first)?, request, key)?;
+            let answer = self.recorded_answer(self.trace.rounds(first)?, request, key)?;
             return Ok(answer.offer(request, None, context));
         }
         Ok(pass(context, why))
@@ -288,7 +288,7 @@ impl ReplayState {
         context: &mut AnswerContext<'_>,
         repeat: Repeat,
     ) -> io::Result<Option<NextRecording>> {
-        let Some((group, only)) = self.tape.find(key)? else { return Ok(None) };
+        let Some((group, only)) = self.trace.find(key)? else { return Ok(None) };
         let candidates = CandidateRecordings { replay: self, group, only };
         let position = context.memory::<ConnectionPosition>();
         position.take(&candidates, &mut self.used(), repeat).map(Some)
@@ -309,7 +309,7 @@ impl ReplayState {
 
     /// Why a recording cannot answer this client: it has no answer, or it is of a task that the client cannot have.
     fn unusable(&self, number: u32, request: &IncomingRequest) -> io::Result<Option<Unmatched>> {
-        let recorded = self.tape.recorded(number)?;
+        let recorded = self.trace.recorded(number)?;
         let place = || recorded.place.to_string();
         if !recorded.is_answered() {
             return Ok(Some(Unmatched::Unanswered { place: place() }));
@@ -324,7 +324,7 @@ impl ReplayState {
         if self.selected.is_none() && !self.is_forwarding {
             return Ok(true);
         }
-        let exchange = self.tape.index.exchange(number)?;
+        let exchange = self.trace.index.exchange(number)?;
         // A request without a recorded answer is sent to the live server again, if there is one.
         Ok(self.is_selected(exchange.session) && (!self.is_forwarding || exchange.flags.is_answered()))
     }

@@ -1,4 +1,4 @@
-//! A recording that answers.
+//! A trace that is served as an MCP server.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,17 +16,17 @@ use serde_json::Value;
 
 use super::handshakes::{HandshakeCache, MergedHandshake, RefusedHandshakes, merge_handshakes};
 use super::index::{Existing, IndexError, SessionFacts, method_key};
+use super::indexed_trace::{IndexedTrace, request};
 use super::ledger::{LISTED, Ledger, LedgerLine};
 use super::options::{ReplayOptions, SessionFilter};
 use super::replay_position::UsedRecordings;
-use super::tape::{IndexedTrace, request};
 use crate::serve::{Observer, Otherwise, Server, ServerOptions, Upstream};
 use crate::store::{Input, OpenError, Recording};
 
-/// How many recordings are looked at for one that suits.
+/// At most this many recordings are searched for one that may answer.
 pub(super) const CANDIDATES: u32 = 64;
 
-/// A recording that answers.
+/// A recording that is served as an MCP server.
 #[derive(Clone, Debug)]
 pub struct Replay {
     state: Arc<ReplayState>,
@@ -36,7 +36,7 @@ pub struct Replay {
 /// The source of a replay: the recording, and what all connections share.
 #[derive(Debug)]
 pub(super) struct ReplayState {
-    pub(super) tape: IndexedTrace,
+    pub(super) trace: IndexedTrace,
     pub(super) options: ReplayOptions,
     /// The sessions that are answered from; `None` for all.
     pub(super) selected: Option<Vec<bool>>,
@@ -45,12 +45,12 @@ pub(super) struct ReplayState {
     /// The recorded refusals, if no handshake was accepted.
     pub(super) refused: RefusedHandshakes,
     /// The name and version of the server of each session.
-    pub(super) openings: HandshakeCache,
+    pub(super) handshakes: HandshakeCache,
     pub(super) used: Mutex<UsedRecordings>,
     pub(super) ledger: Mutex<Ledger>,
-    /// Why the recording cannot be read any more, once that is known.
+    /// Why the recording can no longer be read, if that has happened.
     pub(super) unreadable: OnceLock<String>,
-    /// Whether a live server gets what was not recorded.
+    /// Whether unrecorded requests are forwarded to a live server.
     pub(super) is_forwarding: bool,
     pub(super) http: HttpNeeds,
 }
@@ -74,15 +74,15 @@ pub enum ReplayError {
     NoSession {
         /// Where.
         input: Input,
-        /// What its sessions are called, no more than a few.
+        /// The ids of some of its sessions.
         known: Vec<String>,
     },
 }
 
 debug_as_display!(ReplayError);
 
-/// How many sessions are named where none is like what was wanted.
-const NAMED: u32 = 100;
+/// At most this many sessions are named if none fits the options.
+const MAX_NAMED: u32 = 100;
 
 /// A bad line has its place in the file.
 fn about_index(input: &Input, cause: &IndexError) -> String {
@@ -113,7 +113,7 @@ impl Replay {
     /// Opens a recording; requests that were not recorded are forwarded to `upstream`.
     pub fn open_with(input: &Input, options: ReplayOptions, upstream: Option<Upstream>) -> Result<Replay, ReplayError> {
         let recording = Recording::open(input)?;
-        // What is no file, such as a pipe, is another recording the next time.
+        // A pipe contains another recording the next time, so it has no index file.
         let path = match input {
             Input::File(path) => Some(path.as_path()).filter(|path| path.is_file()),
             Input::Stdin => None,
@@ -131,27 +131,27 @@ impl Replay {
         upstream: Option<Upstream>,
     ) -> Result<Replay, OpenFailure> {
         let open = |existing| {
-            let tape = IndexedTrace::open(recording, path, &options, existing)?;
-            let selected = selected(&tape, &options)?;
-            let pooled = merge_handshakes(&tape, selected.as_deref())?;
-            let http = http_needs(&tape)?;
-            Ok((tape, selected, pooled, http))
+            let trace = IndexedTrace::open(recording, path, &options, existing)?;
+            let selected = selected(&trace, &options)?;
+            let pooled = merge_handshakes(&trace, selected.as_deref())?;
+            let http = http_needs(&trace)?;
+            Ok((trace, selected, pooled, http))
         };
-        let (tape, selected, MergedHandshake { opening, refused }, http) = match open(Existing::Use) {
+        let (trace, selected, MergedHandshake { opening, refused }, http) = match open(Existing::Use) {
             Err(IndexError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => open(Existing::Replace),
             opened => opened,
         }?;
         if selected.as_ref().is_some_and(|selected| !selected.contains(&true)) {
-            let named = (0..tape.index.sessions().min(NAMED)).map(|session| Ok(tape.index.facts(session)?.id));
+            let named = (0..trace.index.sessions().min(MAX_NAMED)).map(|session| Ok(trace.index.facts(session)?.id));
             return Err(OpenFailure::NoSession { known: named.collect::<io::Result<_>>()? });
         }
         let state = Arc::new(ReplayState {
-            tape,
+            trace,
             options,
             selected,
             introduction: Arc::new(opening),
             refused,
-            openings: HandshakeCache::default(),
+            handshakes: HandshakeCache::default(),
             used: Mutex::default(),
             ledger: Mutex::default(),
             unreadable: OnceLock::new(),
@@ -185,7 +185,7 @@ impl Replay {
 
     /// How many exchanges there are.
     pub fn exchanges(&self) -> u32 {
-        self.state.tape.index.exchanges()
+        self.state.trace.index.exchanges()
     }
 
     /// Warnings that should be printed before the first client connects: the recording answers nothing, or refuses
@@ -200,14 +200,16 @@ impl Replay {
             notices.push("the recording has no calls: everything but the handshake and pings is refused");
         }
         if self.state.refused.by(Era::Legacy).is_some() {
-            notices.push("no recorded client was let in: clients are refused as they were");
+            notices.push(
+                "every recorded handshake was refused, so this replay refuses every client with the recorded error",
+            );
         }
         Ok(notices)
     }
 
     fn has_calls(&self) -> io::Result<bool> {
-        for session in (0..self.state.tape.index.sessions()).filter(|session| self.state.is_selected(*session)) {
-            if !self.state.tape.of_session(session)?.is_empty() {
+        for session in (0..self.state.trace.index.sessions()).filter(|session| self.state.is_selected(*session)) {
+            if !self.state.trace.of_session(session)?.is_empty() {
                 return Ok(true);
             }
         }
@@ -220,22 +222,22 @@ impl Replay {
         if let Some(upstream) = &self.upstream {
             (ledger.forwarded, ledger.failed) = upstream.counts();
         }
-        for session in (0..self.state.tape.index.sessions()).filter(|session| self.state.is_selected(*session)) {
-            ledger.unsaid += self.state.tape.index.facts(session)?.unsaid;
+        for session in (0..self.state.trace.index.sessions()).filter(|session| self.state.is_selected(*session)) {
+            ledger.undelivered += self.state.trace.index.facts(session)?.undelivered;
         }
         let used = self.state.used();
         for number in 0..self.exchanges() {
             if used.is_used(number) {
                 continue;
             }
-            let exchange = self.state.tape.index.exchange(number)?;
+            let exchange = self.state.trace.index.exchange(number)?;
             let is_selected = self.state.is_selected(exchange.session);
             if !exchange.flags.counts() || !is_selected {
                 continue;
             }
             ledger.unused += 1;
             if ledger.unused_recordings.len() < LISTED {
-                let recorded = self.state.tape.recorded(number)?;
+                let recorded = self.state.trace.recorded(number)?;
                 let message = request(&recorded);
                 ledger.unused_recordings.push(LedgerLine {
                     method: message.method().map(ToString::to_string).unwrap_or_default(),
@@ -276,12 +278,12 @@ impl Observer for ReplayState {
     }
 }
 
-/// What a listener requires: the arguments that are repeated in headers, and how the recorded server used streams.
-fn http_needs(tape: &IndexedTrace) -> io::Result<HttpNeeds> {
+/// What serving over HTTP needs: the arguments that are repeated in headers, and how the recorded server used streams.
+fn http_needs(trace: &IndexedTrace) -> io::Result<HttpNeeds> {
     let mut header_schemas: HashMap<String, Arc<Value>> = HashMap::new();
-    let lists = tape.index.group(method_key(Method::TOOLS_LIST.as_str()))?;
-    for number in lists.into_iter().flat_map(|group| tape.members(group, CANDIDATES)) {
-        let recorded = tape.recorded(number?)?;
+    let lists = trace.index.group(method_key(Method::TOOLS_LIST.as_str()))?;
+    for number in lists.into_iter().flat_map(|group| trace.members(group, CANDIDATES)) {
+        let recorded = trace.recorded(number?)?;
         let Some(Reply::Result(result)) = recorded.reply() else { continue };
         let tools = result.field("tools").and_then(|tools| tools.value().ok());
         for tool in tools.iter().filter_map(Value::as_array).flatten() {
@@ -292,7 +294,7 @@ fn http_needs(tape: &IndexedTrace) -> io::Result<HttpNeeds> {
             }
         }
     }
-    let known = (0..tape.index.sessions().min(CANDIDATES)).map(|session| tape.index.facts(session));
+    let known = (0..trace.index.sessions().min(CANDIDATES)).map(|session| trace.index.facts(session));
     let known = known.collect::<io::Result<Vec<SessionFacts>>>()?;
     let only_streams = known.iter().all(|facts| facts.plain == 0) && known.iter().any(|facts| facts.streamed > 0);
     let retry = known.iter().find_map(|facts| facts.retry).map(Duration::from_millis);
@@ -300,13 +302,13 @@ fn http_needs(tape: &IndexedTrace) -> io::Result<HttpNeeds> {
 }
 
 /// The sessions that are answered from; `None` for all.
-fn selected(tape: &IndexedTrace, options: &ReplayOptions) -> io::Result<Option<Vec<bool>>> {
+fn selected(trace: &IndexedTrace, options: &ReplayOptions) -> io::Result<Option<Vec<bool>>> {
     let wanted = &options.sessions;
     if wanted.id.is_none() && wanted.metadata.is_empty() {
         return Ok(None);
     }
     let suits = |session: u32| {
-        let facts = tape.index.facts(session)?;
+        let facts = trace.index.facts(session)?;
         let has = |(key, value): &(String, String)| match facts.metadata.get(key) {
             Some(Value::String(text)) => text == value,
             Some(other) => &other.to_string() == value,
@@ -315,10 +317,10 @@ fn selected(tape: &IndexedTrace, options: &ReplayOptions) -> io::Result<Option<V
         let is_of = |id: &str| id == facts.id || facts.metadata.get(SessionFilter::ADDS_TO).is_some_and(|to| to == id);
         Ok(wanted.id.as_deref().is_none_or(is_of) && wanted.metadata.iter().all(has))
     };
-    (0..tape.index.sessions()).map(suits).collect::<io::Result<_>>().map(Some)
+    (0..trace.index.sessions()).map(suits).collect::<io::Result<_>>().map(Some)
 }
 
-/// Whether a session is one of those.
+/// Whether a session is one of the selected ones.
 pub(super) fn is_selected(selected: Option<&[bool]>, session: u32) -> bool {
     selected.is_none_or(|all| all.get(session as usize).copied().unwrap_or_default())
 }

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_once_is_given_and_then_repeated() {
+    fn a_single_recording_is_replayed_and_then_repeated() {
         for (repeat, again) in [
             (Repeat::Last, NextRecording::Again(10)),
             (Repeat::Cycle, NextRecording::Again(10)),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_given_in_order_and_then_as_told() {
+    fn answers_are_replayed_in_order_and_then_repeated_as_configured() {
         use NextRecording::{Again, Exhausted, Fresh};
         assert_eq!(taken(Repeat::Last, 4), [Fresh(10), Fresh(12), Again(12), Again(12)]);
         assert_eq!(taken(Repeat::Cycle, 5), [Fresh(10), Fresh(12), Again(10), Again(12), Again(10)]);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_is_remembered() {
+    fn a_used_recording_is_marked() {
         let mut used = UsedRecordings::default();
         used.note(130);
         assert_eq!((used.is_used(130), used.is_used(129), used.is_used(9999)), (true, false, false));

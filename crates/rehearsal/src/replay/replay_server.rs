@@ -21,7 +21,7 @@ use crate::store::Input;
 ///     let weather = ReplayServer::start("tests/weather.jsonl")?;
 ///     let client = Client::url(weather.url()).connect().await?;
 ///     client.call_tool("get_forecast", json!({"city": "Oslo"})).await?;
-///     assert!(weather.ledger()?.is_even(), "every recorded call was made, and no other");
+///     assert!(weather.ledger()?.is_complete(), "every recorded call was made, and no other");
 ///     Ok(())
 /// }
 /// ```
@@ -64,7 +64,7 @@ impl ReplayServer {
     }
 }
 
-/// Its URLs, its connections in memory, and the server itself.
+/// The URLs, the connections in memory, and the server.
 impl Deref for ReplayServer {
     type Target = ServerFixture;
 

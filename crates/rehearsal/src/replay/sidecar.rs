@@ -34,10 +34,10 @@ pub enum SidecarFile {
 }
 
 impl SidecarFile {
-    /// All of them.
+    /// Every kind of file.
     pub const ALL: [SidecarFile; 3] = [SidecarFile::Index, SidecarFile::Trace, SidecarFile::IndexOfTrace];
 
-    /// Where it is.
+    /// The path of the file for a recording.
     pub fn path(self, recording: &Path) -> PathBuf {
         let ending = match self {
             SidecarFile::Index => ".index",
@@ -50,12 +50,12 @@ impl SidecarFile {
     }
 }
 
-/// What the name of a file ends with that is not whole yet.
+/// The extension of a file that is not complete yet.
 const NEW: &str = ".new";
 
 /// Creates a temporary file that will be renamed to `path`; `None` if the folder is not writable.
 pub(super) fn create_temporary(path: &Path) -> Option<NamedTempFile> {
-    let (folder, prefix) = unfinished(path)?;
+    let (folder, prefix) = temporary_prefix(path)?;
     let file = tempfile::Builder::new().prefix(&prefix).suffix(NEW).tempfile_in(folder).ok()?;
     // On a file system without locks, no process can find out that the file is unlocked, so it stays.
     let _ = file.as_file().try_lock();
@@ -70,9 +70,9 @@ pub(super) fn install(new: NamedTempFile, path: &Path) -> Option<()> {
     Some(())
 }
 
-/// Removes unfinished files whose process has exited.
+/// Removes temporary files whose process has exited.
 pub(super) fn remove_stale(path: &Path) {
-    let Some((folder, prefix)) = unfinished(path) else { return };
+    let Some((folder, prefix)) = temporary_prefix(path) else { return };
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
         let is_new = name.as_bytes().starts_with(prefix.as_bytes()) && name.as_bytes().ends_with(NEW.as_bytes());
@@ -88,8 +88,8 @@ pub(super) fn remove_stale(path: &Path) {
     }
 }
 
-/// The folder of a file, and what the names of those begin with that will take its place.
-fn unfinished(path: &Path) -> Option<(PathBuf, OsString)> {
+/// The folder of a file, and the prefix of the temporary files that will replace it.
+fn temporary_prefix(path: &Path) -> Option<(PathBuf, OsString)> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut prefix = OsString::from(".");
     prefix.push(path.file_name()?);
@@ -107,9 +107,9 @@ pub(super) fn converted(
     path: Option<&Path>,
 ) -> Result<(Recording, Option<PathBuf>), IndexError> {
     let length = recording.file().metadata()?.len();
-    let in_passing = || Ok((Recording::in_file(Arc::new(write_trace(recording, tempfile::tempfile()?)?)), None));
+    let convert = || Ok((Recording::in_file(Arc::new(write_trace(recording, tempfile::tempfile()?)?)), None));
     let Some(kept) = path.filter(|_| length >= KEEP_THRESHOLD).map(|path| SidecarFile::Trace.path(path)) else {
-        return in_passing();
+        return convert();
     };
     remove_stale(&kept);
     let made_from = made_from(recording)?;
@@ -118,11 +118,11 @@ pub(super) fn converted(
     {
         return Ok((Recording::in_file(Arc::new(file)), Some(kept)));
     }
-    let Some(new) = create_temporary(&kept) else { return in_passing() };
+    let Some(new) = create_temporary(&kept) else { return convert() };
     let file = match write_trace(recording, new.as_file().try_clone()?) {
         Ok(file) => file,
         // Where there is no room for it.
-        Err(IndexError::Io(_) | IndexError::Trace(ReadError::Io(_))) => return in_passing(),
+        Err(IndexError::Io(_) | IndexError::Trace(ReadError::Io(_))) => return convert(),
         Err(error @ IndexError::Trace(_)) => return Err(error),
     };
     file.set_modified(made_from)?;
@@ -154,7 +154,7 @@ mod tests {
     use crate::store::Input;
 
     #[test]
-    fn what_nobody_writes_any_more_goes_and_what_somebody_writes_stays() {
+    fn an_unlocked_temporary_file_is_removed_and_a_locked_one_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.jsonl.index");
         // A process that is killed leaves its file and no lock.
@@ -163,15 +163,15 @@ mod tests {
         killed(&path);
         killed(&folder.path().join("other.jsonl.index"));
         std::fs::write(&path, "whole").unwrap();
-        let living = create_temporary(&path).unwrap();
+        let locked = create_temporary(&path).unwrap();
         remove_stale(&path);
         let mut left: Vec<_> = folder.path().read_dir().unwrap().map(|it| it.unwrap().file_name()).collect();
         left.sort();
         let [other, mine, whole] = &left[..] else { panic!("{left:?}") };
         assert!(other.to_string_lossy().starts_with(".other.jsonl.index."), "{left:?}");
-        assert_eq!(Some(mine.as_os_str()), living.path().file_name());
+        assert_eq!(Some(mine.as_os_str()), locked.path().file_name());
         assert_eq!(whole, "trace.jsonl.index");
-        install(living, &path).unwrap();
+        install(locked, &path).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"");
     }
 

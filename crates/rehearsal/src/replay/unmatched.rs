@@ -8,14 +8,14 @@ use rehearsal_core::trace::{RequestIdentity, RequestKey, subject};
 use serde_json::Value;
 
 use super::index::{method_key, subject_key};
-use super::recorded_source::LOOKED_AT;
+use super::indexed_trace::request as request_of;
+use super::recorded_source::MAX_SCANNED;
 use super::replay::{CANDIDATES, ReplayState};
-use super::tape::request as request_of;
 
-/// How many recordings are compared to find the closest.
-const COMPARED: usize = 1_000;
-/// How long they may be together.
-const COMPARED_BYTES: u64 = 16 << 20;
+/// At most this many recordings are compared to find the closest.
+const MAX_COMPARED: usize = 1_000;
+/// Maximum number of bytes of the recordings that are compared.
+const COMPARED_LIMIT: u64 = 16 << 20;
 
 impl ReplayState {
     /// The mismatches of a request with the matchers in the options, which it must match in addition to its recording.
@@ -27,7 +27,7 @@ impl ReplayState {
         if self.options.matchers.is_empty() {
             return Ok(None);
         }
-        // With everything that does not count otherwise.
+        // This view includes the members that a request identity ignores.
         let whole = RequestIdentity::default().view(&request.method, Some(&request.params));
         let mut mismatches = Vec::new();
         for matcher in &self.options.matchers {
@@ -63,7 +63,7 @@ impl ReplayState {
     fn is_recorded_with(&self, at: &JsonPathMatcher, key: RequestKey, request: &IncomingRequest) -> io::Result<bool> {
         let recorded = self.answering(key, CANDIDATES as usize)?;
         for number in &recorded {
-            let recorded = self.tape.recorded(*number)?;
+            let recorded = self.trace.recorded(*number)?;
             let params = request_of(&recorded).params().and_then(|params| params.value().ok());
             if !at.finds(&RequestIdentity::default().view(&request.method, params.as_ref())) {
                 return Ok(false);
@@ -76,12 +76,12 @@ impl ReplayState {
     pub(super) fn closest_recording(&self, request: &IncomingRequest, view: &Value) -> io::Result<Unmatched> {
         let (mut failed, mut bytes) = (None, 0);
         let recorded = self.comparable(request)?.into_iter().map_while(|number| {
-            if bytes > COMPARED_BYTES {
+            if bytes > COMPARED_LIMIT {
                 return None;
             }
-            let read = self.tape.index.exchange(number).and_then(|exchange| {
+            let read = self.trace.index.exchange(number).and_then(|exchange| {
                 bytes += u64::from(exchange.span.length);
-                self.tape.call(exchange.span)
+                self.trace.call(exchange.span)
             });
             let params = match read {
                 Ok(call) => call.request.message.params().and_then(|params| params.value().ok()),
@@ -97,7 +97,7 @@ impl ReplayState {
             (Some(error), _) => Err(error),
             (None, None) => Ok(Unmatched::NeverRecorded),
             (None, Some(closest)) => {
-                let place = self.tape.recorded(closest.which)?.place.to_string();
+                let place = self.trace.recorded(closest.which)?.place.to_string();
                 Ok(Unmatched::Closest { place, mismatches: closest.mismatches })
             }
         }
@@ -105,29 +105,29 @@ impl ReplayState {
 
     /// The recordings that a request is compared with to find the closest: those about the same subject, or else any.
     fn comparable(&self, request: &IncomingRequest) -> io::Result<Vec<u32>> {
-        let mut alike = self.similar(request, COMPARED)?;
+        let mut similar = self.similar(request, MAX_COMPARED)?;
         let mut all = Vec::new();
-        for number in &alike {
-            let recorded = self.tape.recorded(*number)?;
+        for number in &similar {
+            let recorded = self.trace.recorded(*number)?;
             let about = subject(request_of(&recorded));
             if about.as_deref() == request.subject() {
-                return Ok(alike);
+                return Ok(similar);
             }
-            if all.len() < COMPARED {
-                all.extend(self.answering(subject_key(&request.method, about.as_deref()), COMPARED)?);
+            if all.len() < MAX_COMPARED {
+                all.extend(self.answering(subject_key(&request.method, about.as_deref()), MAX_COMPARED)?);
             }
         }
-        alike.append(&mut all);
-        alike.sort_unstable();
-        alike.dedup();
-        alike.truncate(COMPARED);
-        Ok(alike)
+        similar.append(&mut all);
+        similar.sort_unstable();
+        similar.dedup();
+        similar.truncate(MAX_COMPARED);
+        Ok(similar)
     }
 
     /// The first recording of the same kind with an answer.
     pub(super) fn first_similar(&self, request: &IncomingRequest) -> io::Result<Option<u32>> {
-        for number in self.similar(request, COMPARED)? {
-            if self.tape.index.exchange(number)?.flags.is_answered() {
+        for number in self.similar(request, MAX_COMPARED)? {
+            if self.trace.index.exchange(number)?.flags.is_answered() {
                 return Ok(Some(number));
             }
         }
@@ -143,15 +143,15 @@ impl ReplayState {
         if self.selected.is_none() {
             return self.answering(method_key(request.method.as_str()), limit);
         }
-        // Of what is alike the index has only the first ones, and those may be of other sessions.
-        let (mut about, mut others, mut looked_at) = (Vec::new(), Vec::new(), 0);
-        for session in (0..self.tape.index.sessions()).filter(|session| self.is_selected(*session)) {
-            for number in self.tape.of_session(session)? {
-                looked_at += 1;
-                if looked_at > LOOKED_AT || about.len() >= limit {
+        // The index has only the first similar requests, which may be of other sessions.
+        let (mut about, mut others, mut scanned) = (Vec::new(), Vec::new(), 0);
+        for session in (0..self.trace.index.sessions()).filter(|session| self.is_selected(*session)) {
+            for number in self.trace.of_session(session)? {
+                scanned += 1;
+                if scanned > MAX_SCANNED || about.len() >= limit {
                     return Ok(if about.is_empty() { others } else { about });
                 }
-                let recorded = self.tape.recorded(number)?;
+                let recorded = self.trace.recorded(number)?;
                 if request_of(&recorded).method() != Some(&request.method) || !self.may_answer(number)? {
                     continue;
                 }
@@ -167,12 +167,12 @@ impl ReplayState {
 
     /// The recordings under a key that may answer here.
     pub(super) fn answering(&self, key: RequestKey, limit: usize) -> io::Result<Vec<u32>> {
-        let Some(group) = self.tape.index.group(key)? else { return Ok(Vec::new()) };
-        let members = self.tape.members(group, LOOKED_AT);
-        let suiting = members.filter_map(|number| {
-            let suits = number.and_then(|number| Ok((number, self.may_answer(number)?)));
-            suits.map(|(number, suits)| suits.then_some(number)).transpose()
+        let Some(group) = self.trace.index.group(key)? else { return Ok(Vec::new()) };
+        let members = self.trace.members(group, MAX_SCANNED);
+        let fitting = members.filter_map(|number| {
+            let fits = number.and_then(|number| Ok((number, self.may_answer(number)?)));
+            fits.map(|(number, fits)| fits.then_some(number)).transpose()
         });
-        suiting.take(limit).collect()
+        fitting.take(limit).collect()
     }
 }

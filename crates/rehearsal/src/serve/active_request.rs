@@ -100,7 +100,7 @@ impl ActiveRequest {
         }
     }
 
-    /// Sends input requests, and waits for the responses. An error in a response says why there is no input.
+    /// Sends input requests, and waits for the responses. An error in a response is the reason why there is no input.
     pub(super) async fn request_input(
         &self,
         requests: &[InputRequest],

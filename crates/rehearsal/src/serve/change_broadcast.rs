@@ -1,4 +1,4 @@
-//! Change notices on their way to the subscribed clients.
+//! Delivers change notices to the subscribed clients.
 //!
 //! ```text
 //! send ──► ChangeReceiver, ChangeReceiver, …      each at its own pace
@@ -74,8 +74,8 @@ impl ChangeBroadcast {
         subscribers.retain(|subscriber| !subscriber.is_closed());
         for subscriber in &*subscribers {
             // A subscriber with older events in its queue is not waited for.
-            let is_in_time = subscriber.capacity() == subscriber.max_capacity();
-            let passing = passing.filter(|_| is_in_time).cloned();
+            let has_read_all = subscriber.capacity() == subscriber.max_capacity();
+            let passing = passing.filter(|_| has_read_all).cloned();
             // If the queue is full, the events in it report a change as well.
             let _ = subscriber.try_send(BroadcastItem { event: event.clone(), passing });
         }
@@ -121,24 +121,24 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_subscriber_that_does_not_read_holds_others_up_once() {
         let broadcast = ChangeBroadcast::default();
-        let deaf = broadcast.subscribe();
-        let mut ear = broadcast.subscribe();
+        let unread = broadcast.subscribe();
+        let mut receiver = broadcast.subscribe();
         let count = Arc::new(AtomicUsize::new(0));
-        let passed_on = Arc::clone(&count);
-        let listening = tokio::spawn(async move {
+        let received = Arc::clone(&count);
+        let reading = tokio::spawn(async move {
             loop {
-                ear.next().await;
+                receiver.next().await;
                 tokio::time::sleep(Duration::from_millis(1)).await;
-                passed_on.fetch_add(1, Ordering::SeqCst);
+                received.fetch_add(1, Ordering::SeqCst);
             }
         });
         let began = Instant::now();
-        for told in 1..=20 {
+        for sent in 1..=20 {
             broadcast.send_and_wait(change()).await;
-            assert_eq!(count.load(Ordering::SeqCst), told, "a subscriber that reads is waited for");
+            assert_eq!(count.load(Ordering::SeqCst), sent, "a subscriber that reads is waited for");
         }
         assert!(began.elapsed() < RECEIVER_TIMEOUT + Duration::from_millis(100), "{:?}", began.elapsed());
-        listening.abort();
-        drop(deaf);
+        reading.abort();
+        drop(unread);
     }
 }

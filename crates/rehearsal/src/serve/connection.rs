@@ -180,8 +180,8 @@ impl ServerConnection {
     }
 
     /// Carries out a transport fault, unless the client has disconnected.
-    pub(super) async fn misbehave(&self, channel: Channel, misdeed: TransportFault) -> AfterFault {
-        self.sender.inject_fault(channel, misdeed).await.unwrap_or(AfterFault::Continue)
+    pub(super) async fn inject_fault(&self, channel: Channel, fault: TransportFault) -> AfterFault {
+        self.sender.inject_fault(channel, fault).await.unwrap_or(AfterFault::Continue)
     }
 
     /// Notes that nothing can be sent any more.

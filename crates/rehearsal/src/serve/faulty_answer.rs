@@ -1,4 +1,4 @@
-//! Answers with a fault, carried out.
+//! Sends answers with a fault.
 
 use rehearsal_core::answer::fault::{AfterFault, FaultStep, NormalAnswer, fault_steps};
 use rehearsal_core::answer::{Answer, CallOutcome};
@@ -33,11 +33,11 @@ pub(super) async fn answer_with_fault(call: ActiveRequest, answer: Answer, fault
                 return call.abandon().await;
             }
             FaultStep::Answer => call.connection.send(call.channel, message.clone()).await,
-            FaultStep::Transport(misdeed) => {
+            FaultStep::Transport(fault) => {
                 tokio::select! {
                     biased;
-                    aftermath = call.connection.misbehave(call.channel, misdeed) => {
-                        if aftermath == AfterFault::Closed {
+                    after = call.connection.inject_fault(call.channel, fault) => {
+                        if after == AfterFault::Closed {
                             call.connection.stop_sending();
                         }
                     }

@@ -7,7 +7,7 @@
 //!                                              └──► Unanswered: refused, or forwarded to the upstream
 //! ```
 //!
-//! The chain decides; waiting, sending, asking the client and forwarding happen here. [`mock`](crate::mock) and
+//! The chain decides; waiting, sending, requesting input and forwarding happen here. [`mock`](crate::mock) and
 //! [`replay`](crate::replay) only build a chain.
 
 mod active_request;

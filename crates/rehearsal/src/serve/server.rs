@@ -63,7 +63,7 @@ pub struct ServerOptions {
     pub otherwise: Otherwise,
     /// Tools that are carried out rather than answered.
     pub handlers: Vec<Arc<dyn Handler>>,
-    /// Those that see every answer.
+    /// The observers of every answer.
     pub observers: Vec<Arc<dyn Observer>>,
 }
 

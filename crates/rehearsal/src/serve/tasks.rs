@@ -22,7 +22,7 @@ use super::server::{ServerState, now_ms, random, within};
 /// How many tasks are kept; beyond it the oldest are dropped.
 const MAX_TASKS: usize = 10_000;
 
-/// The tasks that clients may ask about.
+/// The tasks that clients may poll.
 #[derive(Debug, Default)]
 pub(super) struct TaskTable(Mutex<Tasks>);
 
@@ -33,7 +33,7 @@ struct Tasks {
     order: VecDeque<String>,
 }
 
-/// A response to an input request, by its name; an error says why there is none.
+/// A response to an input request, by its name; an error is the reason why there is none.
 pub(crate) type InputResponse = (String, Result<Value, String>);
 
 /// A task, and how input reaches its work.

@@ -1,4 +1,4 @@
-//! Compares a live answer with the recorded one, as far as both versions have its fields.
+//! Compares a live answer with the recorded one, in the fields that both versions have.
 
 use rehearsal_core::answer::adapt_reply;
 use rehearsal_core::json::RawJson;
@@ -10,9 +10,9 @@ use rehearsal_core::trace::RecordedCall;
 use rehearsal_core::trace::dialect::is_code_recorded;
 use serde_json::{Value, json};
 
-use super::drift::{ReportedDifference, findings_of};
+use super::difference_report::{ReportedDifference, findings_of};
 use super::plan::reply;
-use super::questions;
+use super::server_requests::RequestPlace;
 use super::verification::Verification;
 use crate::client::{Client, ClientError, Protocol};
 
@@ -20,16 +20,16 @@ use crate::client::{Client, ClientError, Protocol};
 #[derive(Default)]
 pub(super) struct CheckResult {
     pub(super) findings: Vec<Finding>,
-    /// What is to be written in place of recorded answers.
+    /// The replies that replace recorded answers.
     pub(super) replies: Vec<(RecordedCall, Reply)>,
-    pub(super) questions: Vec<(questions::RequestPlace, Value)>,
+    pub(super) server_requests: Vec<(RequestPlace, Value)>,
 }
 
 impl CheckResult {
     /// Builds the outcome of one comparison. Without findings, the recorded answer is kept.
     pub(super) fn of(findings: Vec<Finding>, replies: impl FnOnce() -> Vec<(RecordedCall, Reply)>) -> CheckResult {
         let replies = if findings.is_empty() { Vec::new() } else { replies() };
-        CheckResult { findings, replies, questions: Vec::new() }
+        CheckResult { findings, replies, server_requests: Vec::new() }
     }
 }
 
@@ -37,26 +37,28 @@ impl Verification {
     /// Compares a live answer with the recorded one.
     pub(super) fn check_reply(
         &self,
-        asked: &RecordedCall,
+        sent: &RecordedCall,
         answered: &RecordedCall,
         live: &Reply,
         client: &Client,
     ) -> CheckResult {
-        let spoken = self.version_pair(client.revision());
+        let versions = self.version_pair(client.revision());
         let Some(recorded) = reply(answered) else { return CheckResult::default() };
-        let method = asked.request.message.method().cloned().unwrap_or_else(|| "request".into());
-        let shaped = |reply: &Reply| spoken.to_common_version(reply, &method);
-        let findings = self.compared(asked, answered, &shaped(&recorded), &shaped(live));
+        let method = sent.request.message.method().cloned().unwrap_or_else(|| "request".into());
+        let shaped = |reply: &Reply| versions.to_common_version(reply, &method);
+        let findings = self.compared(sent, answered, &shaped(&recorded), &shaped(live));
         let recorded = Some(recorded);
-        let live = spoken.to_recorded_version(live, recorded.as_ref(), &method, client.server_info());
+        let live = versions.to_recorded_version(live, recorded.as_ref(), &method, client.server_info());
         let live = self.secrets.redact_live(recorded.as_ref(), live);
-        CheckResult::of(findings, || vec![(answered.clone(), self.passed_over.keep_recorded(recorded.as_ref(), live))])
+        CheckResult::of(findings, || {
+            vec![(answered.clone(), self.ignored_paths.keep_recorded(recorded.as_ref(), live))]
+        })
     }
 
     /// The differences between two answers to the same request. `answered` is the call with the recorded answer.
     pub(super) fn compared(
         &self,
-        asked: &RecordedCall,
+        sent: &RecordedCall,
         answered: &RecordedCall,
         before: &Reply,
         after: &Reply,
@@ -65,7 +67,7 @@ impl Verification {
         let has_data = matches!(before, Reply::Error(error) if error.data.is_some());
         // Only the answers are compared: the request is the one that we sent.
         let view = |reply: &Reply| {
-            let mut view = self.stable.view(&self.secrets.redact_call(&with_reply(asked, reply)));
+            let mut view = self.stable.view(&self.secrets.redact_call(&with_reply(sent, reply)));
             view.as_object_mut().map(|view| view.shift_remove("params"));
             if let (false, Some(Value::Object(error))) = (has_code, view.get_mut("error")) {
                 error.shift_remove("code");
@@ -84,16 +86,16 @@ impl Verification {
         };
         let (mut before, mut after) = (view(before), view(after));
         self.secrets.redact_both(&mut before, &mut after);
-        let drifted = self.passed_over.drifted(&before, &after);
-        findings_of(&ReportedDifference::of(drifted, &before, &after), None, Some(&place(asked)))
+        let differences = self.ignored_paths.differences(&before, &after);
+        findings_of(&ReportedDifference::of(differences, &before, &after), None, Some(&place(sent)))
     }
 
     /// The recorded and the live version. With [`Protocol::Auto`] nothing is left out of the comparison: a version that
     /// the server no longer supports is a difference, and so is everything that is missing because of it.
     pub(super) fn version_pair(&self, live: Revision) -> VersionPair {
         match self.protocol {
-            Protocol::Auto => VersionPair { recorded: self.opening.revision().map(|_| live), live },
-            Protocol::Legacy(_) | Protocol::Modern => VersionPair { recorded: self.opening.revision(), live },
+            Protocol::Auto => VersionPair { recorded: self.start.revision().map(|_| live), live },
+            Protocol::Legacy(_) | Protocol::Modern => VersionPair { recorded: self.start.revision(), live },
         }
     }
 }
@@ -102,7 +104,7 @@ pub(super) fn place(call: &RecordedCall) -> Location {
     Location::Message { sequence: call.request.seq }
 }
 
-/// The call, answered with this.
+/// The call with this reply.
 pub(super) fn with_reply(call: &RecordedCall, reply: &Reply) -> RecordedCall {
     let mut call = call.clone();
     let id = call.request.message.as_request().map(|request| request.id.clone());
@@ -135,7 +137,7 @@ impl VersionPair {
         self.recorded.filter(|recorded| *recorded != self.live).map(|recorded| recorded.min(self.live))
     }
 
-    /// Whether nothing is to be left out.
+    /// Whether all fields are compared.
     pub(super) fn is_same(self) -> bool {
         self.older().is_none()
     }
@@ -167,11 +169,11 @@ impl VersionPair {
     /// A live answer in the shape of the recorded one that it replaces; `info` is the `serverInfo`.
     pub(super) fn to_recorded_version(self, live: &Reply, was: Option<&Reply>, method: &Method, info: &Value) -> Reply {
         let Some(recorded) = self.recorded else { return live.clone() };
-        let said = adapt_reply(live, method, Some(self.live), recorded, info);
-        match (&said, was) {
+        let adapted = adapt_reply(live, method, Some(self.live), recorded, info);
+        match (&adapted, was) {
             // The other era has no caching fields, so the recorded ones are kept.
             (Reply::Result(result), Some(Reply::Result(was))) if recorded.era() != self.live.era() => {
-                let Ok(Value::Object(mut fields)) = result.value() else { return said };
+                let Ok(Value::Object(mut fields)) = result.value() else { return adapted };
                 for key in ["ttlMs", "cacheScope"] {
                     if let (Some(field), Some(was)) = (fields.get_mut(key), was.field(key)) {
                         *field = was.value().unwrap_or_default();
@@ -179,7 +181,7 @@ impl VersionPair {
                 }
                 Reply::Result(RawJson::from_value(&Value::Object(fields)))
             }
-            (Reply::Result(_) | Reply::Error(_), _) => said,
+            (Reply::Result(_) | Reply::Error(_), _) => adapted,
         }
     }
 }
@@ -205,21 +207,21 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_version_knows_is_no_difference() {
+    fn a_field_of_only_one_version_is_no_difference() {
         let old = json!({"name": "a", "inputSchema": {"type": "object"}});
         let new = json!({"name": "a", "title": "A", "inputSchema": {"type": "object"}, "icons": []});
         let modern = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
-        let spoken = VersionPair { recorded: Some(Revision::V2024_11_05), live: Revision::V2026_07_28 };
-        let shaped = |reply: Reply| spoken.to_common_version(&reply, &Method::TOOLS_LIST);
+        let versions = VersionPair { recorded: Some(Revision::V2024_11_05), live: Revision::V2026_07_28 };
+        let shaped = |reply: Reply| versions.to_common_version(&reply, &Method::TOOLS_LIST);
         assert_eq!(shaped(tools(old.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
         // The server sends fields that its version does not have.
         assert_eq!(shaped(tools(new.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
         assert_eq!(
-            spoken.to_recorded_version(&tools(new.clone(), modern), None, &Method::TOOLS_LIST, &Value::Null),
+            versions.to_recorded_version(&tools(new.clone(), modern), None, &Method::TOOLS_LIST, &Value::Null),
             tools(old, json!({}))
         );
         let missing = |code| Reply::Error(ErrorReply::new(code, "no such resource"));
-        let read = |code| spoken.to_common_version(&missing(code), &Method::RESOURCES_READ);
+        let read = |code| versions.to_common_version(&missing(code), &Method::RESOURCES_READ);
         assert_eq!(read(code::RESOURCE_NOT_FOUND), read(code::INVALID_PARAMS));
         let same = VersionPair { recorded: Some(Revision::V2024_11_05), live: Revision::V2024_11_05 };
         assert_eq!(

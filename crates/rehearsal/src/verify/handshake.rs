@@ -13,10 +13,10 @@ use super::plan::{input_requests, reply};
 use super::verification::Verification;
 use crate::client::{Client, Protocol};
 
-/// How a session began, as far as that is known.
+/// The recorded start of a session, as far as it is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordedStart {
-    /// What the client had declared.
+    /// The capabilities that the client declared.
     declared: Option<Value>,
     /// The capabilities that the client must have had, because the server sent requests that need them.
     needed: Map<String, Value>,
@@ -29,13 +29,13 @@ pub(super) struct RecordedStart {
 }
 
 impl RecordedStart {
-    /// Takes in what was recorded next; what is known already changes nothing.
+    /// Adds the next call. It does not change what is known already.
     pub(super) fn add(&mut self, call: &RecordedCall) {
         let Some(method) = call.request.message.method() else { return };
         let params_of = call.request.message.params();
         let about = params_of.and_then(|params| params.field("_meta"));
-        let said = reply(call);
-        if let Some(revision) = said.as_ref().filter(|_| *method == Method::INITIALIZE).and_then(agreed) {
+        let reply = reply(call);
+        if let Some(revision) = reply.as_ref().filter(|_| *method == Method::INITIALIZE).and_then(agreed) {
             if self.agreed.is_none() {
                 self.agreed = Some(revision);
                 let declared = params_of.and_then(|params| params.field("capabilities"));
@@ -43,7 +43,7 @@ impl RecordedStart {
             }
             return;
         }
-        let discovered = said.as_ref().filter(|_| *method == Method::DISCOVER).and_then(discovered);
+        let discovered = reply.as_ref().filter(|_| *method == Method::DISCOVER).and_then(discovered);
         if let Some(claimed) = claim(call).or(discovered) {
             self.claimed = self.claimed.or(Some(claimed));
             if self.declared.is_none() {
@@ -52,12 +52,12 @@ impl RecordedStart {
             }
         }
         self.discovered |= discovered.is_some();
-        for question in said.as_ref().and_then(input_requests).unwrap_or_default().values() {
-            need(&mut self.needed, question);
+        for request in reply.as_ref().and_then(input_requests).unwrap_or_default().values() {
+            need(&mut self.needed, request);
         }
     }
 
-    /// What a client declares that is to be treated like the recorded one.
+    /// The capabilities that the verifying client declares, so that the server treats it like the recorded one.
     pub(super) fn capabilities(&self) -> Value {
         self.declared.clone().unwrap_or_else(|| self.needed.clone().into())
     }
@@ -67,7 +67,7 @@ impl RecordedStart {
         self.agreed.or(self.claimed)
     }
 
-    /// The handshake of a client of this session, if `wanted` leaves that open: the recorded one, or, without a
+    /// The handshake of a client of this session, if `wanted` does not decide it: the recorded one, or, without a
     /// recorded handshake, none and the version of the requests.
     pub(super) fn beginning(&self, wanted: Protocol) -> (Protocol, Option<Revision>) {
         match (wanted, self.agreed) {
@@ -101,8 +101,8 @@ fn discovered(reply: &Reply) -> Option<Revision> {
 }
 
 /// Adds the capability that a client needs for this server request.
-fn need(capabilities: &mut Map<String, Value>, question: &Value) {
-    let (method, params) = (question["method"].as_str(), &question["params"]);
+fn need(capabilities: &mut Map<String, Value>, request: &Value) {
+    let (method, params) = (request["method"].as_str(), &request["params"]);
     let (name, part) = match method.unwrap_or_default() {
         "elicitation/create" => ("elicitation", Some(params["mode"].as_str().unwrap_or("form"))),
         "sampling/createMessage" => ("sampling", params.get("tools").map(|_| "tools")),
@@ -118,7 +118,7 @@ fn need(capabilities: &mut Map<String, Value>, question: &Value) {
 impl Verification {
     /// The live answer to a recorded `server/discover` or `initialize`; `None` if the session began with the other one.
     pub(super) fn introduction<'a>(&self, call: &RecordedCall, client: &'a Client) -> Option<&'a Reply> {
-        let is_same = is_modern(call) == speaks_modern(client) || self.protocol != Protocol::Auto;
+        let is_same = is_modern(call) == is_modern_client(client) || self.protocol != Protocol::Auto;
         client.handshake_reply().filter(|_| is_same)
     }
 
@@ -132,38 +132,38 @@ impl Verification {
         let (Value::Object(before), Value::Object(after)) = (before, after) else {
             return self.check_reply(call, call, live, client);
         };
-        let spoken = self.version_pair(client.revision());
-        let after = if spoken.is_same() { after } else { self.with_live_version(call, &before, client) };
-        let view = |said: &Map<String, Value>| Reply::Result(RawJson::from_value(&self.view(call, said, client)));
+        let versions = self.version_pair(client.revision());
+        let after = if versions.is_same() { after } else { self.with_live_version(call, &before, client) };
+        let view = |result: &Map<String, Value>| Reply::Result(RawJson::from_value(&self.view(call, result, client)));
         let updated = Reply::Result(RawJson::from_value(&Value::Object(after.clone())));
         let mut findings = self.compared(call, call, &view(&before), &view(&after));
-        let version = |said: &Map<String, Value>| server_info(said).get("version").map(Value::to_string);
+        let version = |result: &Map<String, Value>| server_info(result).get("version").map(Value::to_string);
         let (was, is) = (version(&before), version(&after));
         if was != is {
-            let (was, is) = (was.as_deref().unwrap_or("not told"), is.as_deref().unwrap_or("no longer told"));
+            let (was, is) = (was.as_deref().unwrap_or("absent"), is.as_deref().unwrap_or("absent"));
             let note = Finding::note(self.secrets.text(&format!("the server's version was {was} and is {is}")));
             findings.push(note.at(place(call)));
         }
         let recorded = reply(call);
         let updated = self.secrets.redact_live(recorded.as_ref(), updated);
-        CheckResult::of(findings, || vec![(call.clone(), self.passed_over.keep_recorded(recorded.as_ref(), updated))])
+        CheckResult::of(findings, || vec![(call.clone(), self.ignored_paths.keep_recorded(recorded.as_ref(), updated))])
     }
 
     /// The part of a handshake that is compared. `_meta` is not, so the server info becomes a separate member.
-    fn view(&self, call: &RecordedCall, said: &Map<String, Value>, client: &Client) -> Value {
-        let spoken = self.version_pair(client.revision());
-        let mut view = said.clone();
-        let mut who = spoken.known("Implementation", server_info(said).clone());
-        if let Some(who) = who.as_object_mut() {
-            who.shift_remove("version");
+    fn view(&self, call: &RecordedCall, result: &Map<String, Value>, client: &Client) -> Value {
+        let versions = self.version_pair(client.revision());
+        let mut view = result.clone();
+        let mut info = versions.known("Implementation", server_info(result).clone());
+        if let Some(info) = info.as_object_mut() {
+            info.shift_remove("version");
         }
-        if !who.is_null() {
-            view.insert("serverInfo".to_owned(), who);
+        if !info.is_null() {
+            view.insert("serverInfo".to_owned(), info);
         }
-        if !spoken.is_same() {
+        if !versions.is_same() {
             view.retain(|key, _| ["serverInfo", "instructions", "capabilities"].contains(&key.as_str()));
-            let can = view.shift_remove("capabilities").filter(|_| is_modern(call) == speaks_modern(client));
-            view.extend(can.map(|can| ("capabilities".to_owned(), spoken.known("ServerCapabilities", can))));
+            let can = view.shift_remove("capabilities").filter(|_| is_modern(call) == is_modern_client(client));
+            view.extend(can.map(|can| ("capabilities".to_owned(), versions.known("ServerCapabilities", can))));
         }
         view.into()
     }
@@ -175,26 +175,26 @@ impl Verification {
         before: &Map<String, Value>,
         client: &Client,
     ) -> Map<String, Value> {
-        let mut said = before.clone();
+        let mut result = before.clone();
         // The capabilities of the two eras differ.
-        if is_modern(call) == speaks_modern(client) {
-            said.insert("capabilities".to_owned(), client.server_capabilities().clone());
+        if is_modern(call) == is_modern_client(client) {
+            result.insert("capabilities".to_owned(), client.server_capabilities().clone());
         }
         match client.instructions() {
-            Some(instructions) => drop(said.insert("instructions".to_owned(), instructions.into())),
-            None => drop(said.shift_remove("instructions")),
+            Some(instructions) => drop(result.insert("instructions".to_owned(), instructions.into())),
+            None => drop(result.shift_remove("instructions")),
         }
         let info = client.server_info().clone();
         // Only before 2026-07-28 is the server info required.
-        if is_modern(call) != speaks_modern(client) && (info.is_null() || server_info(before).is_null()) {
-            return said;
+        if is_modern(call) != is_modern_client(client) && (info.is_null() || server_info(before).is_null()) {
+            return result;
         }
         if !is_modern(call) {
-            said.insert("serverInfo".to_owned(), info);
-        } else if let Value::Object(about) = said.entry("_meta").or_insert_with(|| json!({})) {
+            result.insert("serverInfo".to_owned(), info);
+        } else if let Value::Object(about) = result.entry("_meta").or_insert_with(|| json!({})) {
             about.insert(meta::SERVER_INFO.to_owned(), info);
         }
-        said
+        result
     }
 }
 
@@ -202,14 +202,14 @@ fn is_modern(call: &RecordedCall) -> bool {
     call.request.message.method() == Some(&Method::DISCOVER)
 }
 
-fn speaks_modern(client: &Client) -> bool {
+fn is_modern_client(client: &Client) -> bool {
     client.revision().era() == Era::Modern
 }
 
 /// The server info: in `_meta` since 2026-07-28, and in the body before.
-fn server_info(said: &Map<String, Value>) -> &Value {
-    let about = said.get("_meta").and_then(|about| about.get(meta::SERVER_INFO));
-    about.or_else(|| said.get("serverInfo")).unwrap_or(&Value::Null)
+fn server_info(result: &Map<String, Value>) -> &Value {
+    let about = result.get("_meta").and_then(|about| about.get(meta::SERVER_INFO));
+    about.or_else(|| result.get("serverInfo")).unwrap_or(&Value::Null)
 }
 
 #[cfg(test)]
@@ -234,9 +234,9 @@ mod tests {
     const REFUSED: &str = r#""error":{"code":-32601,"message":"no"}"#;
 
     fn began(calls: &[RecordedCall], wanted: Protocol) -> (Protocol, Option<Revision>) {
-        let mut opening = RecordedStart::default();
-        calls.iter().chain(calls).for_each(|call| opening.add(call));
-        opening.beginning(wanted)
+        let mut start = RecordedStart::default();
+        calls.iter().chain(calls).for_each(|call| start.add(call));
+        start.beginning(wanted)
     }
 
     #[test]
@@ -255,10 +255,10 @@ mod tests {
     }
 
     #[test]
-    fn a_client_declares_what_it_was_asked_for() {
+    fn a_client_declares_the_capabilities_that_recorded_input_requests_need() {
         let asks = r#""result":{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}},"b":{"method":"roots/list"}}}"#;
-        let mut opening = RecordedStart::default();
-        opening.add(&call(2, r#""method":"tools/call","params":{"name":"a"}"#, asks));
-        assert_eq!(opening.capabilities(), json!({"elicitation": {"url": {}}, "roots": {}}));
+        let mut start = RecordedStart::default();
+        start.add(&call(2, r#""method":"tools/call","params":{"name":"a"}"#, asks));
+        assert_eq!(start.capabilities(), json!({"elicitation": {"url": {}}, "roots": {}}));
     }
 }

@@ -1,9 +1,9 @@
 //! Sends recorded requests to a live server, and compares its answers with the recorded ones.
 //!
 //! ```text
-//! Moment, … ──► Plan ──► Step ──► Client ──► live answer ──┐
-//!                          └────── recorded answer ────────┴──► Matcher ──► Case in the Report, Updates of the trace
-//!                          └────── recorded replies to server requests ──► Answers
+//! TimelineItem, … ──► Plan ──► PlannedCheck ──► Client ──► live answer ──┐
+//!                                    ├─────── recorded answer ───────────┴──► Case in the Report, Updates of the trace
+//!                                    └─────── recorded replies to server requests ──► ClientHandlers
 //! ```
 //!
 //! # Why not concurrently, as recorded
@@ -12,13 +12,13 @@
 //! differ from run to run, and a comparison that fails at random is worth nothing.
 
 mod compare;
-mod drift;
+mod difference_report;
 mod handshake;
-mod listed;
-mod passed_over;
+mod ignored_paths;
+mod lists;
 mod plan;
-mod questions;
 mod secrets;
+mod server_requests;
 mod updates;
 mod verification;
 

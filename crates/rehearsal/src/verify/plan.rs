@@ -1,4 +1,4 @@
-//! What is to be sent, from what was recorded.
+//! Plans the requests to send from the recorded calls.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use rehearsal_core::trace::{
 };
 use serde_json::{Map, Value};
 
-use super::questions::{ExpectedRequest, RequestPlace};
+use super::server_requests::{ExpectedRequest, RequestPlace};
 use crate::client::is_discovery;
 
 /// One step of a verification.
@@ -24,7 +24,7 @@ pub(super) enum PlannedCheck {
     },
     /// Compares a list.
     List {
-        /// Which list.
+        /// The method of the list.
         method: Method,
         /// Its pages, in order.
         pages: Vec<RecordedCall>,
@@ -32,19 +32,19 @@ pub(super) enum PlannedCheck {
     /// Compares the answer to a request.
     Request {
         /// The request; of several input rounds, the first.
-        asked: Box<RecordedCall>,
-        /// What was answered in the end.
+        sent: Box<RecordedCall>,
+        /// The call with the final answer.
         answered: Box<RecordedCall>,
         /// The requests of the server in between, with their responses.
-        questions: Vec<ExpectedRequest>,
+        server_requests: Vec<ExpectedRequest>,
         /// The number of retries of the client, if the server still required input without an input request at the end.
         rounds: Option<usize>,
     },
-    /// Nothing, because that cannot be found out.
+    /// Nothing: this call cannot be compared.
     Skipped {
         /// The skipped call.
         call: Box<RecordedCall>,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
 }
@@ -54,12 +54,12 @@ pub(super) enum PlannedCheck {
 pub(super) struct Plan {
     rounds: HashMap<(RequestKey, Option<String>), Vec<OpenRound>>,
     pages: HashMap<Method, Vec<RecordedCall>>,
-    /// Steps after the first request of input rounds that are not over yet.
+    /// Steps after the first request of input rounds that have not ended yet.
     held: Vec<PlannedCheck>,
 }
 
-/// How many steps are held back for rounds that are not over.
-const HELD: usize = 1000;
+/// At most this many steps are held back for input rounds that have not ended.
+const MAX_HELD: usize = 1000;
 
 impl PlannedCheck {
     /// The sequence number of the first request.
@@ -67,18 +67,18 @@ impl PlannedCheck {
         match self {
             PlannedCheck::Handshake { call } | PlannedCheck::Skipped { call, .. } => call.request.seq,
             PlannedCheck::List { pages, .. } => pages.first().map_or(0, |page| page.request.seq),
-            PlannedCheck::Request { asked, .. } => asked.request.seq,
+            PlannedCheck::Request { sent, .. } => sent.request.seq,
         }
     }
 }
 
 #[derive(Debug)]
 struct OpenRound {
-    asked: RecordedCall,
-    questions: Vec<ExpectedRequest>,
+    sent: RecordedCall,
+    server_requests: Vec<ExpectedRequest>,
     /// The input requests of the last answer, by name; the next request has the responses.
     open: Map<String, Value>,
-    /// The last answer, for where no next request comes.
+    /// The last answer, which is compared if no request follows.
     last: RecordedCall,
     /// The number of earlier retries of the client.
     count: usize,
@@ -88,11 +88,11 @@ impl OpenRound {
     /// Stores the responses to the open input requests, if any.
     fn close(&mut self, replies: Option<&Map<String, Value>>) {
         let PlacedMessage { seq, item, .. } = self.last.request;
-        let answered = std::mem::take(&mut self.open).into_iter().filter_map(|(name, question)| {
+        let answered = std::mem::take(&mut self.open).into_iter().filter_map(|(name, request)| {
             let reply = replies.and_then(|replies| replies.get(&name)).cloned();
-            ExpectedRequest::of_round(RequestPlace { seq, item, name: Some(name) }, &question, reply)
+            ExpectedRequest::of_round(RequestPlace { seq, item, name: Some(name) }, &request, reply)
         });
-        self.questions.extend(answered);
+        self.server_requests.extend(answered);
     }
 }
 
@@ -101,8 +101,8 @@ impl Plan {
     pub(super) fn call(&mut self, call: RecordedCall, inside: &[RelatedEvent]) -> Vec<PlannedCheck> {
         let step = self.step(call, inside);
         self.held.extend(step);
-        let open = self.rounds.values().flatten().map(|round| round.asked.request.seq).min();
-        let open = open.filter(|_| self.held.len() <= HELD).unwrap_or(u64::MAX);
+        let open = self.rounds.values().flatten().map(|round| round.sent.request.seq).min();
+        let open = open.filter(|_| self.held.len() <= MAX_HELD).unwrap_or(u64::MAX);
         let (mut ready, held) = std::mem::take(&mut self.held).into_iter().partition(|step| step.seq() < open);
         self.held = held;
         in_order(&mut ready);
@@ -121,7 +121,7 @@ impl Plan {
             return skipped(call, why);
         };
         match kind(&method) {
-            CheckKind::Handshake if !introduces(&method, &reply) => return skipped(call, AGREED_ON_NOTHING),
+            CheckKind::Handshake if !is_handshake_result(&method, &reply) => return skipped(call, AGREED_ON_NOTHING),
             CheckKind::Handshake => return Some(PlannedCheck::Handshake { call: Box::new(call) }),
             CheckKind::List => return self.page(method, call, &reply),
             CheckKind::Skipped(reason) => return skipped(call, reason),
@@ -135,55 +135,56 @@ impl Plan {
             return skipped(call, TASK_REASON);
         }
         if is_redacted(&params) {
-            return skipped(call, REDACTED);
+            return skipped(call, REDACTED_PARAMS);
         }
-        let mut asked: Vec<_> = inside.iter().filter_map(recorded_question).filter(|it| !it.is_unscheduled()).collect();
-        if asked.iter().any(|question| question.reply.as_ref().is_some_and(is_redacted_reply)) {
+        let mut inner: Vec<_> =
+            inside.iter().filter_map(server_request_inside).filter(|it| !it.is_unscheduled()).collect();
+        if inner.iter().any(|request| request.reply.as_ref().is_some_and(is_redacted_reply)) {
             return skipped(call, REDACTED_ANSWER);
         }
         let key = RequestIdentity::default().key(&method, Some(&params));
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
         let before = if returns { self.rounds.get_mut(&(key, state)).and_then(Vec::pop) } else { None };
-        let (first, mut questions, count) = match before {
+        let (first, mut server_requests, count) = match before {
             Some(mut round) => {
                 round.close(params.get("inputResponses").and_then(Value::as_object));
-                (round.asked, round.questions, round.count + 1)
+                (round.sent, round.server_requests, round.count + 1)
             }
             None => (call.clone(), Vec::new(), 0),
         };
-        questions.append(&mut asked);
+        server_requests.append(&mut inner);
         if let Some(open) = input_requests(&reply) {
             // An input request without a response that is sent again counts once: a client that responds at once
             // receives it once.
             let PlacedMessage { seq, item, .. } = call.request;
-            let asked_now: Vec<ExpectedRequest> = open
+            let repeated: Vec<ExpectedRequest> = open
                 .iter()
-                .filter_map(|(name, question)| {
-                    ExpectedRequest::of_round(RequestPlace { seq, item, name: Some(name.clone()) }, question, None)
+                .filter_map(|(name, request)| {
+                    ExpectedRequest::of_round(RequestPlace { seq, item, name: Some(name.clone()) }, request, None)
                 })
                 .collect();
-            questions.retain(|it| it.reply.is_some() || !asked_now.iter().any(|now| now.same_request(it)));
+            server_requests.retain(|it| it.reply.is_some() || !repeated.iter().any(|now| now.same_request(it)));
             let state = match &reply {
                 Reply::Result(result) => result.field("requestState").map(|state| state.as_str().to_owned()),
                 Reply::Error(_) => None,
             };
-            let round = OpenRound { asked: first, questions, open, last: call, count };
+            let round = OpenRound { sent: first, server_requests, open, last: call, count };
             self.rounds.entry((key, state)).or_default().push(round);
             return None;
         }
-        Some(PlannedCheck::Request { asked: Box::new(first), answered: Box::new(call), questions, rounds: None })
+        Some(PlannedCheck::Request { sent: Box::new(first), answered: Box::new(call), server_requests, rounds: None })
     }
 
-    /// What never came together before the session was over.
+    /// The remaining steps at the end of the session.
     pub(super) fn finish(&mut self) -> Vec<PlannedCheck> {
         let rounds = std::mem::take(&mut self.rounds).into_values().flatten();
         let mut steps: Vec<PlannedCheck> = rounds
             .map(|mut round| {
                 let rounds = round.open.is_empty().then_some(round.count);
                 round.close(None);
-                let OpenRound { asked, questions, last, .. } = round;
-                PlannedCheck::Request { asked: Box::new(asked), answered: Box::new(last), questions, rounds }
+                let OpenRound { sent, server_requests, last, .. } = round;
+                PlannedCheck::Request { sent: Box::new(sent), answered: Box::new(last), server_requests, rounds }
             })
             .collect();
         let lists = std::mem::take(&mut self.pages).into_iter().filter(|(_, pages)| !pages.is_empty());
@@ -196,20 +197,20 @@ impl Plan {
     fn page(&mut self, method: Method, call: RecordedCall, reply: &Reply) -> Option<PlannedCheck> {
         let Reply::Result(result) = reply else {
             return Some(PlannedCheck::Request {
-                asked: Box::new(call.clone()),
+                sent: Box::new(call.clone()),
                 answered: Box::new(call),
-                questions: Vec::new(),
+                server_requests: Vec::new(),
                 rounds: None,
             });
         };
-        let goes_on = result.field("nextCursor").is_some_and(|cursor| !cursor.is_null());
+        let has_next = result.field("nextCursor").is_some_and(|cursor| !cursor.is_null());
         let pages = self.pages.entry(method.clone()).or_default();
         // The client started to read the list from the start.
         if params(&call.request.message).get("cursor").is_none_or(Value::is_null) && !pages.is_empty() {
             self.held.push(PlannedCheck::List { method: method.clone(), pages: std::mem::take(pages) });
         }
         pages.push(call);
-        if goes_on { None } else { Some(PlannedCheck::List { method, pages: std::mem::take(pages) }) }
+        if has_next { None } else { Some(PlannedCheck::List { method, pages: std::mem::take(pages) }) }
     }
 }
 
@@ -217,7 +218,7 @@ fn in_order(steps: &mut [PlannedCheck]) {
     steps.sort_by_key(PlannedCheck::seq);
 }
 
-/// What a call was answered with, where that could be understood.
+/// The reply to a call; `None` if it is missing or garbled.
 pub(super) fn reply(call: &RecordedCall) -> Option<Reply> {
     match call.response.as_ref()?.message.body() {
         Body::Response(response) => Some(response.reply.clone()),
@@ -225,12 +226,12 @@ pub(super) fn reply(call: &RecordedCall) -> Option<Reply> {
     }
 }
 
-/// The params of a request; `null` where it has none.
+/// The params of a request; `null` without params.
 pub(super) fn params(message: &Message) -> Value {
     message.params().and_then(|params| params.value().ok()).unwrap_or_default()
 }
 
-/// What a request is called in a report: `tools/call echo`.
+/// The title of a request in a report: `tools/call echo`.
 pub(super) fn request_title(message: &Message) -> String {
     let method = message.method().map_or_else(String::new, ToString::to_string);
     match subject(message) {
@@ -239,18 +240,18 @@ pub(super) fn request_title(message: &Message) -> String {
     }
 }
 
-/// How much of the arguments of a request a report shows, in characters.
-const SHOWN: usize = 200;
+/// Maximum length of the arguments that a report shows, in characters.
+const MAX_SHOWN: usize = 200;
 
 /// The params of a request that are shown in addition to its name. `clean` redacts them before they are cut.
 pub(super) fn arguments_note(message: &Message, clean: impl Fn(&str) -> String) -> Option<String> {
     let params = params(message);
-    let asked = match message.method()?.as_str() {
+    let shown = match message.method()?.as_str() {
         "completion/complete" => params.get("argument")?,
         _ => params.get("arguments").filter(|arguments| arguments.as_object().is_none_or(|all| !all.is_empty()))?,
     };
-    let mut text = clean(&asked.to_string());
-    if let Some((end, _)) = text.char_indices().nth(SHOWN) {
+    let mut text = clean(&shown.to_string());
+    if let Some((end, _)) = text.char_indices().nth(MAX_SHOWN) {
         text.truncate(end);
         text.push('…');
     }
@@ -261,19 +262,19 @@ pub(super) fn arguments_note(message: &Message, clean: impl Fn(&str) -> String) 
 pub(super) fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
     let Reply::Result(result) = reply else { return None };
     result.field("resultType").and_then(|kind| kind.text()).filter(|kind| kind == "input_required")?;
-    let asked = result.field("inputRequests").and_then(|asked| asked.value().ok());
-    Some(asked.and_then(|asked| asked.as_object().cloned()).unwrap_or_default())
+    let requests = result.field("inputRequests").and_then(|requests| requests.value().ok());
+    Some(requests.and_then(|requests| requests.as_object().cloned()).unwrap_or_default())
 }
 
 /// A server request inside a call, before 2026-07-28.
-fn recorded_question(inside: &RelatedEvent) -> Option<ExpectedRequest> {
+fn server_request_inside(inside: &RelatedEvent) -> Option<ExpectedRequest> {
     match inside {
-        RelatedEvent::Call(call) if call.asker == Side::Server => question(call),
+        RelatedEvent::Call(call) if call.asker == Side::Server => server_request(call),
         RelatedEvent::Call(_) | RelatedEvent::Entry(_) => None,
     }
 }
 
-fn question(call: &RecordedCall) -> Option<ExpectedRequest> {
+fn server_request(call: &RecordedCall) -> Option<ExpectedRequest> {
     let method = call.request.message.method()?.clone();
     if method == Method::PING {
         return None;
@@ -284,30 +285,30 @@ fn question(call: &RecordedCall) -> Option<ExpectedRequest> {
 }
 
 /// Server requests that belong to no compared call, so that a server may send them earlier or later.
-pub(super) fn unscheduled_requests(moment: &TimelineItem) -> Vec<ExpectedRequest> {
-    match moment {
-        TimelineItem::Call { call, .. } if call.asker == Side::Server => question(call).into_iter().collect(),
+pub(super) fn unscheduled_requests(item: &TimelineItem) -> Vec<ExpectedRequest> {
+    match item {
+        TimelineItem::Call { call, .. } if call.asker == Side::Server => server_request(call).into_iter().collect(),
         TimelineItem::Call { call, inside } => {
             let compared = call.request.message.method().is_none_or(|method| kind(method) == CheckKind::Compared);
-            let asked = inside.iter().filter_map(recorded_question);
-            asked.filter(|it| !compared || it.is_unscheduled()).collect()
+            let inner = inside.iter().filter_map(server_request_inside);
+            inner.filter(|it| !compared || it.is_unscheduled()).collect()
         }
         TimelineItem::Start(_) | TimelineItem::Entry(_) | TimelineItem::Finish { .. } => Vec::new(),
     }
 }
 
-/// What can be found out by a request.
+/// How a call is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckKind {
     Handshake,
     List,
-    /// Its answer is compared.
+    /// The answer is compared.
     Compared,
-    /// Nothing, and why.
+    /// Not at all, with the reason.
     Skipped(&'static str),
 }
 
-const REDACTED: &str = "a secret was taken out of its params; a recording made with --no-redact has it";
+const REDACTED_PARAMS: &str = "a secret was redacted from its params; a recording made with --no-redact has it";
 
 /// Whether the params contain a pseudonym, so that the server would answer to the pseudonym.
 fn is_redacted(params: &Value) -> bool {
@@ -316,7 +317,7 @@ fn is_redacted(params: &Value) -> bool {
 }
 
 const REDACTED_ANSWER: &str =
-    "a secret was taken out of what its client answered; a recording made with --no-redact has it";
+    "a secret was redacted from its client's input response; a recording made with --no-redact has it";
 
 /// Whether the reply contains a pseudonym, which would be sent to the server.
 fn is_redacted_reply(reply: &Reply) -> bool {
@@ -329,8 +330,8 @@ fn is_redacted_reply(reply: &Reply) -> bool {
 /// Why a `server/discover` or `initialize` is not sent again.
 pub(super) const AGREED_ON_NOTHING: &str = "it agreed on no version";
 
-/// Whether a handshake was answered with what the server is.
-fn introduces(method: &Method, reply: &Reply) -> bool {
+/// Whether the answer to a handshake or a discovery describes the server.
+fn is_handshake_result(method: &Method, reply: &Reply) -> bool {
     match reply {
         Reply::Result(result) => *method != Method::DISCOVER || is_discovery(result),
         Reply::Error(_) => false,
@@ -380,12 +381,12 @@ pub(super) fn resend_params(params: Value, claim: MetaSource) -> (Value, bool) {
 
 /// Why a request cannot be made in this version.
 pub(super) fn unsupported_reason(
-    asked: &RecordedCall,
+    sent: &RecordedCall,
     answered: &RecordedCall,
     revision: Revision,
 ) -> Option<&'static str> {
     let gone = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
-    let method = asked.request.message.method()?;
+    let method = sent.request.message.method()?;
     let is_open = reply(answered).is_some_and(|reply| input_requests(&reply).is_some());
     match revision.era() {
         Era::Modern => gone.contains(&method.as_str()).then_some("2026-07-28 knows no such request"),

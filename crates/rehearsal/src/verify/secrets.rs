@@ -17,7 +17,7 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// With these rules.
+    /// Redacts with these rules.
     pub(super) fn of(redaction: Redaction) -> Secrets {
         Secrets { redaction }
     }
@@ -43,7 +43,7 @@ impl Secrets {
     }
 
     /// The params of a request without their secrets.
-    pub(super) fn clean_params(&self, method: &Method, params: &Value) -> Value {
+    pub(super) fn redact_params(&self, method: &Method, params: &Value) -> Value {
         let message = Message::request(RequestId::Number(0), method.clone(), Some(params)).ok();
         let clean = message.and_then(|message| self.redaction.message(&message)?.params()?.value().ok());
         clean.unwrap_or_else(|| params.clone())
@@ -51,18 +51,18 @@ impl Secrets {
 
     /// Redacts the places of a live value that are redacted in the recorded one, and removes the pseudonyms from both.
     pub(super) fn redact_both(&self, recorded: &mut Value, live: &mut Value) {
-        let stand_ins = self.stand_ins(recorded);
-        if !stand_ins.is_empty() {
+        let pseudonyms = self.pseudonyms(recorded);
+        if !pseudonyms.is_empty() {
             PseudonymMap::redact_same_places(recorded, live);
-            stand_ins.redact(recorded);
-            stand_ins.redact(live);
+            pseudonyms.redact(recorded);
+            pseudonyms.redact(live);
         }
     }
 
     /// Redacts a live answer that replaces a recorded one, at the places that are redacted in the recorded one.
     pub(super) fn redact_live(&self, recorded: Option<&Reply>, live: Reply) -> Reply {
         match (recorded, live) {
-            (Some(Reply::Result(recorded)), Reply::Result(live)) => Reply::Result(self.kept_out_of(recorded, live)),
+            (Some(Reply::Result(recorded)), Reply::Result(live)) => Reply::Result(self.redact_result(recorded, live)),
             (Some(Reply::Error(recorded)), Reply::Error(live)) => {
                 let (mut recorded, mut object) = (Value::Object(recorded.object()), Value::Object(live.object()));
                 self.redact_both(&mut recorded, &mut object);
@@ -75,9 +75,9 @@ impl Secrets {
         }
     }
 
-    fn kept_out_of(&self, recorded: &RawJson, live: RawJson) -> RawJson {
+    fn redact_result(&self, recorded: &RawJson, live: RawJson) -> RawJson {
         match (recorded.value(), live.value()) {
-            (Ok(mut recorded), Ok(mut value)) if !self.stand_ins(&recorded).is_empty() => {
+            (Ok(mut recorded), Ok(mut value)) if !self.pseudonyms(&recorded).is_empty() => {
                 self.redact_both(&mut recorded, &mut value);
                 RawJson::from_value(&value)
             }
@@ -87,7 +87,7 @@ impl Secrets {
 
     /// The pseudonyms in a recorded value. Without redaction there are none, because the recording was not redacted
     /// either.
-    fn stand_ins(&self, recorded: &Value) -> PseudonymMap {
+    fn pseudonyms(&self, recorded: &Value) -> PseudonymMap {
         if self.redaction.is_none() { PseudonymMap::default() } else { PseudonymMap::of(recorded) }
     }
 }

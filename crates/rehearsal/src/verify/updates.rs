@@ -8,23 +8,23 @@ use rehearsal_core::redact::Redaction;
 use rehearsal_core::trace::{Part, RecordedCall};
 use serde_json::Value;
 
-use super::questions::RequestPlace;
+use super::server_requests::RequestPlace;
 
 /// Live answers and server requests, by session and place.
 #[derive(Clone, Debug, Default)]
 pub struct Updates {
     answers: HashMap<Request, Reply>,
     /// The params of server requests; an input request of an `input_required` result has a name.
-    questions: HashMap<Request, Vec<(Option<String>, Value)>>,
+    server_requests: HashMap<Request, Vec<(Option<String>, Value)>>,
 }
 
 /// The number of a session, and the place of a request in it.
 type Request = (usize, u64, Option<u32>);
 
 impl Updates {
-    /// Whether nothing is to be changed.
+    /// Whether nothing changes.
     pub fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.questions.is_empty()
+        self.answers.is_empty() && self.server_requests.is_empty()
     }
 
     /// How many answers there are.
@@ -37,16 +37,16 @@ impl Updates {
     }
 
     /// Stores the live params of a server request.
-    pub(super) fn put_question(&mut self, session: usize, place: RequestPlace, params: Value) {
+    pub(super) fn put_server_request(&mut self, session: usize, place: RequestPlace, params: Value) {
         let RequestPlace { seq, item, name } = place;
-        self.questions.entry((session, seq, item)).or_default().push((name, params));
+        self.server_requests.entry((session, seq, item)).or_default().push((name, params));
     }
 
     /// Puts the live answer or the live server request into a part of a session, redacted; sessions count from 1.
     pub fn apply(&self, session: usize, part: Part, redaction: &Redaction) -> Part {
         let Part::Call(mut call) = part else { return part };
         let place = (session, call.request.seq, call.request.item);
-        if !self.answers.contains_key(&place) && !self.questions.contains_key(&place) {
+        if !self.answers.contains_key(&place) && !self.server_requests.contains_key(&place) {
             return Part::Call(call);
         }
         self.put_into(&mut call, place);
@@ -60,7 +60,7 @@ impl Updates {
         if let (Some(reply), Some(response)) = (self.answers.get(&place), &mut call.response) {
             response.message = Message::reply(id.clone(), reply);
         }
-        for (name, live) in self.questions.get(&place).into_iter().flatten() {
+        for (name, live) in self.server_requests.get(&place).into_iter().flatten() {
             match name {
                 None => {
                     let recorded = call.request.message.params().and_then(|params| params.value().ok());
@@ -80,7 +80,7 @@ impl Updates {
     }
 }
 
-/// The live params, with what of the recorded ones is another one every time.
+/// The live params, with the recorded values of the members that differ every time.
 fn keep_volatile(live: &Value, recorded: Option<&Value>) -> Value {
     let mut params = live.clone();
     for key in ["_meta", "elicitationId", "task"] {
@@ -95,8 +95,8 @@ fn keep_volatile(live: &Value, recorded: Option<&Value>) -> Value {
 fn input_required_with(message: &Message, name: &str, live: &Value) -> Option<Reply> {
     let Reply::Result(result) = &message.as_response()?.reply else { return None };
     let mut result = result.value().ok()?;
-    let question = result.get_mut("inputRequests")?.get_mut(name)?;
-    let params = keep_volatile(live, question.get("params"));
-    question["params"] = params;
+    let request = result.get_mut("inputRequests")?.get_mut(name)?;
+    let params = keep_volatile(live, request.get("params"));
+    request["params"] = params;
     Some(Reply::Result(RawJson::from_value(&result)))
 }

@@ -25,7 +25,7 @@ fn a_file_size_limit_stops_the_recording_but_not_the_session() {
     let sum = expected.lines().nth(2).unwrap();
     assert!(shown.contains(&format!("{sum}\n4\n")), "{shown}");
     assert!(shown.contains("error: RECORDING STOPPED: cannot write full/trace.jsonl."), "{shown}");
-    assert!(shown.contains("the conversation goes on"), "{shown}");
+    assert!(shown.contains("the connection continues"), "{shown}");
     // The recording until then is complete, and is recovered when there is space again.
     let trace = fixture.path().join("full/trace.jsonl");
     let recovered = recover(&trace).unwrap();
@@ -76,7 +76,7 @@ exit: 4
 ----- stdout -----
 hello
 ----- stderr -----
-error: RECORDING STOPPED: cannot write /dev/full: No space left on device (os error 28); the conversation goes on
+error: RECORDING STOPPED: cannot write /dev/full: No space left on device (os error 28); the connection continues
 ");
     assert_eq!(sessions(&fixture.path().join("trace.jsonl"))[0].stream(Side::Server), b"hello\n");
 }
@@ -96,7 +96,7 @@ exit: 4
 ----- stdout -----
 hello
 ----- stderr -----
-error: RECORDING STOPPED: cannot write closed/trace.jsonl: Permission denied (os error 13); the conversation goes on
+error: RECORDING STOPPED: cannot write closed/trace.jsonl: Permission denied (os error 13); the connection continues
 ");
 }
 
@@ -107,14 +107,14 @@ exit: 4
 ----- stdout -----
 hello
 ----- stderr -----
-error: RECORDING STOPPED: cannot write /dev/null: not a regular file; the conversation goes on
+error: RECORDING STOPPED: cannot write /dev/null: not a regular file; the connection continues
 ");
     rehearse!(Fixture::new(), "echo hello | rehearse record -o no/such/directory -- cat", @r"
 exit: 4
 ----- stdout -----
 hello
 ----- stderr -----
-error: RECORDING STOPPED: cannot write no/such/directory: No such file or directory (os error 2); the conversation goes on
+error: RECORDING STOPPED: cannot write no/such/directory: No such file or directory (os error 2); the connection continues
 ");
 }
 

@@ -85,7 +85,7 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
     exit: 1
     ----- stdout -----
     ~ session 6: tools/call get_forecast
-      note: asked with {"city":"Oslo"}
+      note: sent with {"city":"Oslo"}
       error: changed (message 4)
         $.result.content[0].text: expected "Sun", got "Rain"
     ----- stderr -----
@@ -129,9 +129,9 @@ fn a_recording_becomes_a_python_file() {
         pip install "mcp>=2,<3"
         python THIS_FILE        # serves over stdio
 
-    What was recorded is in `MOCK_RESPONSES`. Which answer a request gets is decided by
-    `MockMCPServer._find_matching_response`: override it for another way of matching.
-    What is said and asked before an answer is its `before`.
+    The recording is in `MOCK_RESPONSES`. `MockMCPServer._find_matching_response` decides
+    which answer a request gets: override it to match differently.
+    What is sent before an answer is its `before`.
     """
 
     import asyncio
@@ -154,13 +154,13 @@ fn a_recording_becomes_a_python_file() {
     SERVER_NAME = "weather"
     SERVER_VERSION = "1.0"
 
-    # What the server declares.
+    # The declared capabilities.
     CAPABILITIES: dict[str, Any] = {
         "tools": {"listChanged": True},
         "prompts": {"listChanged": True},
     }
 
-    # What the server lists.
+    # The listed items.
     TOOLS: list[dict[str, Any]] = [
         {
             "name": "get_forecast",
@@ -171,8 +171,8 @@ fn a_recording_becomes_a_python_file() {
 
     PROMPTS: list[dict[str, Any]] = [{"name": "greet"}]
 
-    # What was recorded: for each method the distinct requests, and for each request its
-    # answers in order. The last answer is given again.
+    # The recording: for each method the distinct requests, and for each request its
+    # answers in order. The last answer is repeated.
     MOCK_RESPONSES: dict[str, list[dict[str, Any]]] = {
         "tools/call": [
             {
@@ -240,35 +240,35 @@ fn a_recording_becomes_a_python_file() {
         return (isinstance(value, bool), value)
 
 
-    # The first version without a handshake, in which a result says more about itself.
+    # The first version without a handshake. Its results have additional members.
     STATELESS = "2026-07-28"
 
-    # A result as it goes on the wire.
+    # A result in its wire form.
     Raw = dict[str, Any]
     T = TypeVar("T", bound=types.Result)
 
 
     def typed(kind: type[T], recorded: Raw) -> T | Raw:
-        """A recorded result as a type of the package, or as it is where that type has no
-        place for all of it."""
+        """A recorded result as a type of the package, or unchanged if that type cannot hold
+        all of it."""
         try:
             result = kind.model_validate(recorded)
         except ValidationError:
             return recorded
-        is_held = canonical(raw(result)) == canonical({"resultType": "complete", **recorded})
-        return result if is_held else recorded
+        is_complete = canonical(raw(result)) == canonical({"resultType": "complete", **recorded})
+        return result if is_complete else recorded
 
 
     def raw(result: types.Result | Raw) -> Raw:
-        """A result as it goes on the wire, without what nobody set."""
+        """A result in its wire form, without members that were not set."""
         if isinstance(result, dict):
             return result
         unset = {"is_error", "ttl_ms", "cache_scope"} - result.model_fields_set
         return result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude=unset)
 
 
-    def narrowed(result: Raw) -> Raw:
-        """A result without what is an object before 2026-07-28, and something else here."""
+    def drop_non_object(result: Raw) -> Raw:
+        """A result without values that must be objects before 2026-07-28 and are not."""
 
         def fits(key: str, value: Any) -> bool:
             if key == "outputSchema":
@@ -282,50 +282,50 @@ fn a_recording_becomes_a_python_file() {
         return result
 
 
-    class Exactly(Exception):
-        """Takes a result past the package, which would add to it what was never recorded and
-        refuse what it has no type for."""
+    class VerbatimResult(Exception):
+        """Carries a result around the package, which would add members that were not recorded
+        and refuse values that it has no type for."""
 
         def __init__(self, result: Raw) -> None:
             super().__init__()
             self.result = result
 
 
-    def exactly(handler: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        """A handler whose result is sent as the handler gives it."""
+    def verbatim(handler: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        """A handler whose result is sent unchanged."""
 
         async def handle(context: Any, params: Any) -> Any:
-            raise Exactly(raw(await handler(context, params)))
+            raise VerbatimResult(raw(await handler(context, params)))
 
         return handle
 
 
     class MockMCPServer:
-        """Serves what was recorded."""
+        """Serves the recording."""
 
         def __init__(self) -> None:
-            # What was recorded, by method and params, and how often it was answered.
+            # The recorded requests, by method and params, and how often each was answered.
             self._recorded: dict[Any, dict[str, Any]] = {}
             for method, requests in MOCK_RESPONSES.items():
                 for recorded in requests:
                     self._recorded.setdefault((method, canonical(recorded["params"])), recorded)
-            self._given: dict[int, int] = {}
-            # Clients that were sent away to find something out, by the state that they bring
-            # back: the response that they wait for, and the step to go on with.
+            self._answered: dict[int, int] = {}
+            # The requests that were answered with `input_required`, by `requestState`: the
+            # response, and the step to continue with.
             self._waiting: dict[str, tuple[dict[str, Any], int]] = {}
-            # Since 2026-07-28 clients listen for changes, and hear of those that come before an
-            # answer.
+            # Since 2026-07-28 clients subscribe to changes. They get the notices that precede
+            # an answer.
             self._changes = InMemorySubscriptionBus()
             self.server = Server(
                 SERVER_NAME,
                 version=SERVER_VERSION,
-                on_list_tools=exactly(self.handle_list_tools),
-                on_call_tool=exactly(self.handle_call_tool),
+                on_list_tools=verbatim(self.handle_list_tools),
+                on_call_tool=verbatim(self.handle_call_tool),
                 on_subscriptions_listen=ListenHandler(self._changes),
-                on_list_prompts=exactly(self.handle_list_prompts),
-                on_get_prompt=exactly(self.handle_get_prompt),
+                on_list_prompts=verbatim(self.handle_list_prompts),
+                on_get_prompt=verbatim(self.handle_get_prompt),
             )
-            self.server.middleware.append(self._send_exactly)
+            self.server.middleware.append(self._send_verbatim)
 
         async def handle_list_tools(
             self, context: Any, params: Any
@@ -335,12 +335,12 @@ fn a_recording_becomes_a_python_file() {
         async def handle_call_tool(
             self, context: Any, params: types.CallToolRequestParams
         ) -> types.CallToolResult | types.InputRequiredResult | Raw:
-            asked = {"name": params.name, "arguments": params.arguments or {}}
-            response, step = self._begin("tools/call", asked, params)
+            requested = {"name": params.name, "arguments": params.arguments or {}}
+            response, step = self._begin("tools/call", requested, params)
             if response is None and params.name not in [tool["name"] for tool in TOOLS]:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
-            if sent_away := await self._say_before(context, params, response, step):
-                return sent_away
+            if result := await self._send_preceding(context, params, response, step):
+                return result
             about = f"these arguments of {params.name}"
             return typed(types.CallToolResult, self._result(response, about))
 
@@ -352,10 +352,10 @@ fn a_recording_becomes_a_python_file() {
         async def handle_get_prompt(
             self, context: Any, params: types.GetPromptRequestParams
         ) -> types.GetPromptResult | types.InputRequiredResult | Raw:
-            asked = {"name": params.name, "arguments": params.arguments or {}}
-            response, step = self._begin("prompts/get", asked, params)
-            if sent_away := await self._say_before(context, params, response, step):
-                return sent_away
+            requested = {"name": params.name, "arguments": params.arguments or {}}
+            response, step = self._begin("prompts/get", requested, params)
+            if result := await self._send_preceding(context, params, response, step):
+                return result
             about = f"these arguments of {params.name}"
             return typed(types.GetPromptResult, self._result(response, about))
 
@@ -363,39 +363,39 @@ fn a_recording_becomes_a_python_file() {
             self, method: str, params: dict[str, Any]
         ) -> dict[str, Any] | None:
             """The recorded response to a request: {"result": ...} or {"error": ...}, with
-            what is said and asked first as "before".
+            what is sent first as "before".
 
-            Override it for another way of matching. `None` refuses the request.
+            Override it to match differently. `None` refuses the request.
             """
             recorded = self._recorded.get((method, canonical(params)))
             if recorded is None:
                 return None
-            given = self._given.get(id(recorded), 0)
-            self._given[id(recorded)] = given + 1
-            return recorded["responses"][min(given, len(recorded["responses"]) - 1)]
+            count = self._answered.get(id(recorded), 0)
+            self._answered[id(recorded)] = count + 1
+            return recorded["responses"][min(count, len(recorded["responses"]) - 1)]
 
-        def _result(self, response: dict[str, Any] | None, asked: str) -> dict[str, Any]:
+        def _result(self, response: dict[str, Any] | None, about: str) -> dict[str, Any]:
             """The result of a response; a recorded error is raised."""
             if response is None:
-                raise MCPError(types.INVALID_PARAMS, f"Nothing was recorded for {asked}")
+                raise MCPError(types.INVALID_PARAMS, f"Nothing was recorded for {about}")
             if "error" in response:
                 error = response["error"]
                 raise MCPError(error["code"], error["message"], error.get("data"))
             return response["result"]
 
-        async def _send_exactly(self, context: Any, call_next: Any) -> Any:
-            """Sends what a handler gave and what the server declared, and adds only what the
-            version of the client asks for."""
+        async def _send_verbatim(self, context: Any, call_next: Any) -> Any:
+            """Sends the result of a handler and the declared capabilities, and adds only the members
+            that the version of the client requires."""
             try:
                 sent = await call_next(context)
                 if context.method in ("initialize", "server/discover"):
                     return {**sent, "capabilities": CAPABILITIES}
                 return sent
-            except Exactly as given:
-                result = given.result
+            except VerbatimResult as verbatim_result:
+                result = verbatim_result.result
             if context.protocol_version < STATELESS:
                 newer = ("resultType", "ttlMs", "cacheScope")
-                return narrowed({key: result[key] for key in result if key not in newer})
+                return drop_non_object({key: result[key] for key in result if key not in newer})
             result = {"resultType": "complete", **result}
             is_cached = context.method.endswith("/list") or context.method == "resources/read"
             if is_cached and result["resultType"] == "complete":
@@ -404,69 +404,69 @@ fn a_recording_becomes_a_python_file() {
             return {**result, "_meta": {**stamp, **(result.get("_meta") or {})}}
 
         def _begin(
-            self, method: str, asked: dict[str, Any], params: Any
+            self, method: str, requested: dict[str, Any], params: Any
         ) -> tuple[dict[str, Any] | None, int]:
-            """The response to a request, and the step to begin with: a client that was sent
-            away comes back for the same response."""
+            """The response to a request, and the step to begin with: a repeated request with a
+            state continues its response."""
             if params.request_state is None:
-                return self._find_matching_response(method, asked), 0
+                return self._find_matching_response(method, requested), 0
             if params.request_state not in self._waiting:
-                raise MCPError(types.INVALID_PARAMS, "This state was not given here")
+                raise MCPError(types.INVALID_PARAMS, "This request state is unknown")
             return self._waiting.pop(params.request_state)
 
-        async def _say_before(
+        async def _send_preceding(
             self, context: Any, params: Any, response: dict[str, Any] | None, first: int
         ) -> types.InputRequiredResult | Raw | None:
-            """Says and asks what comes before a response.
+            """Sends what precedes a response.
 
-            Since 2026-07-28 a server asks by sending its client away until it knows: then that
-            result is returned. Whatever the client says, what follows is what was recorded.
+            Since 2026-07-28 a server requests input by an `input_required` result, which is
+            returned then. The responses of the client change nothing: what follows is recorded.
             """
             steps = (response or {}).get("before", [])
             is_stateless = context.protocol_version >= STATELESS
             for number, step in enumerate(steps):
                 if number < first:
                     continue
-                if step == "sendAway":
+                if step == "emptyRound":
                     if is_stateless:
-                        return self._send_away({}, response, number + 1)
+                        return self._input_required({}, response, number + 1)
                 elif "notify" in step:
                     await self._notify(context, is_stateless, step["notify"])
                     if number + 1 == len(steps) or "notify" not in steps[number + 1]:
-                        # Some clients hear the answer first where both come at once.
+                        # Some clients drop a notification that arrives with the answer.
                         await asyncio.sleep(0.05)
                 else:
-                    questions = {
-                        name: self._for_version(context, name, question)
-                        for name, question in step["ask"].items()
-                        if self._can_be_asked(context, question)
+                    requests = {
+                        name: self._for_version(context, name, request)
+                        for name, request in step["requestInput"].items()
+                        if self._is_supported(context, request)
                     }
                     if is_stateless:
-                        brought = getattr(params, "input_responses", None) or {}
-                        # It answers what the client was asked last, and nothing after that.
-                        answers = brought if number == first else {}
-                        wanted = {name: questions[name] for name in questions if name not in answers}
-                        if wanted:
-                            return self._send_away(wanted, response, number)
+                        responses = getattr(params, "input_responses", None) or {}
+                        # They belong to the requests of the first step only.
+                        answers = responses if number == first else {}
+                        open_requests = {key: requests[key] for key in requests if key not in answers}
+                        if open_requests:
+                            return self._input_required(open_requests, response, number)
                     else:
-                        for question in questions.values():
-                            await self._ask(context, question)
+                        for request in requests.values():
+                            await self._request_input(context, request)
             return None
 
-        def _send_away(
-            self, questions: dict[str, Any], response: Any, step: int
+        def _input_required(
+            self, requests: dict[str, Any], response: Any, step: int
         ) -> types.InputRequiredResult | Raw:
             state = secrets.token_hex(8)
             self._waiting[state] = (response, step)
             result: Raw = {"resultType": "input_required", "requestState": state}
-            if questions:
-                result["inputRequests"] = questions
+            if requests:
+                result["inputRequests"] = requests
             return typed(types.InputRequiredResult, result)
 
         async def _notify(
-            self, context: Any, is_stateless: bool, told: dict[str, Any]
+            self, context: Any, is_stateless: bool, notification: dict[str, Any]
         ) -> None:
-            method, params = told["method"], told["params"]
+            method, params = notification["method"], notification["params"]
             if method == "notifications/progress":
                 await context.session.report_progress(
                     params["progress"], params.get("total"), params.get("message")
@@ -476,40 +476,40 @@ fn a_recording_becomes_a_python_file() {
                     params["level"], params["data"], params.get("logger"), context.request_id
                 )
             elif not is_stateless:
-                told = types.Notification[Raw, str](method=method, params=params)
-                await context.session.send_notification(told)
+                message = types.Notification[Raw, str](method=method, params=params)
+                await context.session.send_notification(message)
             elif event := event_from_wire(method, params):
-                # Since 2026-07-28 changes are told to subscribers only.
+                # Since 2026-07-28 only subscribers get change notices.
                 await self._changes.publish(event)
 
-        async def _ask(self, context: Any, question: dict[str, Any]) -> None:
-            request = types.Request[Raw, str](**question)
+        async def _request_input(self, context: Any, request: dict[str, Any]) -> None:
+            message = types.Request[Raw, str](**request)
             try:
-                await context.session.send_request(request, types.Result)
+                await context.session.send_request(message, types.Result)
             except (MCPError, ValidationError):
-                pass  # whatever the client says
+                pass  # the response changes nothing
 
-        def _can_be_asked(self, context: Any, question: dict[str, Any]) -> bool:
-            """Whether the client said that it can be asked this."""
-            capability = question["method"].split("/")[0]
+        def _is_supported(self, context: Any, request: dict[str, Any]) -> bool:
+            """Whether the client declared that it supports a request."""
+            capability = request["method"].split("/")[0]
             declared = getattr(context.session.client_capabilities, capability, None)
             if declared is None or capability != "elicitation":
                 return declared is not None
-            if question["params"].get("mode") == "url":
+            if request["params"].get("mode") == "url":
                 return declared.url is not None
-            # Who names neither forms nor URLs takes forms.
+            # A client that declares neither forms nor URLs supports forms.
             return declared.form is not None or declared.url is None
 
         def _for_version(
-            self, context: Any, name: str, question: dict[str, Any]
+            self, context: Any, name: str, request: dict[str, Any]
         ) -> dict[str, Any]:
-            """A question as the client's version has it: a URL has an id before 2026-07-28."""
-            params = dict(question["params"])
+            """A request in the client's version: a URL has an id before 2026-07-28."""
+            params = dict(request["params"])
             if params.get("mode") == "url":
                 identity = params.pop("elicitationId", name)
                 if context.protocol_version < STATELESS:
                     params["elicitationId"] = identity
-            return {"method": question["method"], "params": params}
+            return {"method": request["method"], "params": params}
 
         async def run(self) -> None:
             async with stdio_server() as (read_stream, write_stream):
@@ -534,10 +534,10 @@ fn a_recording_becomes_a_rust_project() {
     exit: 0
     ----- stdout -----
     project/Cargo.toml
-    project/src/before.rs
     project/src/exact.rs
     project/src/main.rs
     project/src/matching.rs
+    project/src/preceding.rs
     project/src/recorded.json
     project/src/recorded.rs
     [package]

@@ -456,3 +456,132 @@ fn a_server_request_that_the_client_refused_may_be_refused() {
     went on
     ");
 }
+
+/// A session whose client has roots. `messages` come after the handshake.
+fn session_with_roots(messages: Vec<(&'static str, Value)>) -> String {
+    let client = json!({"name": "a", "version": "1"});
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {"roots": {"listChanged": true}}, "clientInfo": client});
+    let server = json!({"name": "old", "version": "1"});
+    let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": server});
+    let handshake = vec![
+        ("client", json!({"type": "request", "id": 0, "method": "initialize", "params": params})),
+        ("server", json!({"type": "response", "id": 0, "result": result})),
+        ("client", json!({"type": "notification", "method": "notifications/initialized"})),
+    ];
+    journal(handshake.into_iter().chain(messages).collect())
+}
+
+/// A call of the tool `a`, without the events between request and response.
+fn call_of_a(id: u64) -> [(&'static str, Value); 2] {
+    let params = json!({"name": "a", "arguments": {}});
+    [
+        ("client", json!({"type": "request", "id": id, "method": "tools/call", "params": params})),
+        ("server", json!({"type": "response", "id": id, "result": text("done")})),
+    ]
+}
+
+fn roots_list(id: &str) -> [(&'static str, Value); 2] {
+    [
+        ("server", json!({"type": "request", "id": id, "method": "roots/list"})),
+        ("client", json!({"type": "response", "id": id, "result": {"roots": []}})),
+    ]
+}
+
+#[test]
+fn a_client_without_roots_can_call_a_tool_during_which_roots_were_requested() {
+    let ([request, response], [roots, answer]) = (call_of_a(1), roots_list("r"));
+    let recorded = session_with_roots(vec![request, roots, answer, response]);
+    let fixture = Fixture::new().file("old.journal", &recorded);
+    rehearse!(fixture, "rehearse generate old.journal --as mock -o new.mock.yaml && grep -A1 steps new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+            steps: [{ try_ask: { question_1: roots } }]
+            text: done
+    ----- stderr -----
+    wrote new.mock.yaml
+    ");
+    rehearse!(fixture, "rehearse call a -- rehearse mock new.mock.yaml && rehearse verify old.journal -- rehearse mock new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    done
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+}
+
+#[test]
+fn a_second_roots_request_belongs_to_the_call_in_flight() {
+    let ([request, response], [first, one], [roots, answer]) = (call_of_a(1), roots_list("r"), roots_list("s"));
+    let recorded = session_with_roots(vec![first, one, request, roots, answer, response]);
+    let fixture = Fixture::new().file("old.journal", &recorded);
+    rehearse!(fixture, "rehearse generate old.journal --as mock | grep steps", @"
+    exit: 0
+    ----- stdout -----
+            steps: [{ ask: { question_1: roots } }]
+    ----- stderr -----
+    left out: 1 server request
+    ");
+}
+
+#[test]
+fn roots_that_a_server_requests_after_each_handshake_are_left_out_of_calls() {
+    let ([request, response], [roots, answer]) = (call_of_a(1), roots_list("r"));
+    let mut other = call_of_a(1).to_vec();
+    other[1].1["result"] = text("other");
+    let outside = session_with_roots([roots_list("r").to_vec(), other].concat());
+    let during = session_with_roots(vec![request, roots, answer, response]);
+    let both = during + &outside.replace(r#""session_id":"s""#, r#""session_id":"t""#);
+    let fixture = Fixture::new().file("old.journal", &both);
+    rehearse!(fixture, "rehearse generate old.journal --as mock | grep -A4 when", @"
+    exit: 0
+    ----- stdout -----
+            when: { exact: {} }
+            in_turn:
+              - text: done
+              - text: other
+          - name: anything else
+    ----- stderr -----
+    left out: 2 server requests
+    ");
+}
+
+#[test]
+fn roots_that_arrive_after_the_result_of_a_call_are_left_out() {
+    let ([request, response], [roots, answer]) = (call_of_a(1), roots_list("r"));
+    let recorded = session_with_roots(vec![request, roots, response, answer]);
+    let fixture = Fixture::new().file("old.journal", &recorded);
+    rehearse!(fixture, "rehearse generate old.journal --as mock | grep -A1 when", @"
+    exit: 0
+    ----- stdout -----
+            when: { exact: {} }
+            text: done
+    ----- stderr -----
+    left out: 1 server request
+    ");
+}
+
+#[test]
+fn a_prompt_that_was_never_listed_has_the_arguments_that_it_was_called_with() {
+    let get = |arguments: Value| {
+        let messages =
+            json!({"messages": [{"role": "user", "content": {"type": "text", "text": arguments.to_string()}}]});
+        ("prompts/get", json!({"name": "greet", "arguments": arguments}), messages)
+    };
+    let calls = vec![get(json!({"who": "Ada"})), get(json!({"who": "Bob", "style": "formal"}))];
+    let fixture = Fixture::new().file("old.journal", &session(json!({"prompts": {"listChanged": true}}), &calls));
+    rehearse!(fixture, "rehearse generate old.journal --as mock -o new.mock.yaml && grep -A1 'name: greet' new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+      - name: greet
+        arguments: [{ name: who }, { name: style }]
+    ----- stderr -----
+    wrote new.mock.yaml
+    ");
+    rehearse!(fixture, "rehearse generate old.journal --as python | grep -A2 '^PROMPTS'", @r#"
+    exit: 0
+    ----- stdout -----
+    PROMPTS: list[dict[str, Any]] = [
+        {"name": "greet", "arguments": [{"name": "who"}, {"name": "style"}]},
+    ]
+    "#);
+}

@@ -119,7 +119,7 @@ fn repeated_requests_get_the_recorded_answers_in_order() {
       "forwarded": 0,
       "failed": 0,
       "unused": 0,
-      "unsaid": 0,
+      "undelivered": 0,
       "unmatched_requests": [
         {
           "method": "prompts/list",

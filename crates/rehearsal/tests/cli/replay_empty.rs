@@ -37,7 +37,7 @@ fn messages_of_a_session_without_calls_are_counted() {
     ----- stderr -----
     the recording has no calls: everything but the handshake and pings is refused
     no recording of tools/call rain, nor of anything like it
-    0 matched, 0 repeated, 1 unmatched, 0 unused, 2 unsaid
+    0 matched, 0 repeated, 1 unmatched, 0 unused, 2 undelivered
       unmatched: tools/call rain
     "#);
 }
@@ -56,7 +56,7 @@ fn a_recording_with_only_refused_handshakes_refuses_every_client() {
     ----- stdout -----
     {"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"go away","data":{"x":1}}}
     ----- stderr -----
-    no recorded client was let in: clients are refused as they were
+    every recorded handshake was refused, so this replay refuses every client with the recorded error
     0 matched, 0 repeated, 0 unmatched, 0 unused
     "#);
 }

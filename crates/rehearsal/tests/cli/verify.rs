@@ -88,7 +88,7 @@ fn each_difference_is_reported_with_its_kind() {
       error: removed: the tool `get_time` is no longer listed (message 2)
       error: added: the tool `get_place` was not listed before (message 2)
     ~ session 2: tools/call book
-      error: changed: what the server asks with elicitation/create
+      error: changed: the params of the server request elicitation/create
         $.params.message: expected "How?", got "How then?"
     = session 3: initialize
       note: the server's version was "1.0" and is "1.1" (message 0)
@@ -114,7 +114,7 @@ fn each_difference_is_reported_with_its_kind() {
       error: removed: the tool `get_time` is no longer listed (message 3)
       error: added: the tool `get_place` was not listed before (message 3)
     ~ session 4: tools/call book
-      error: changed: what the server asks with elicitation/create
+      error: changed: the params of the server request elicitation/create
         $.params.message: expected "How?", got "How then?"
     ----- stderr -----
     4 as recorded, 8 different, 0 skipped
@@ -134,14 +134,14 @@ fn ignored_paths_do_not_count() {
     = session 2: server/discover
       note: the server's version was "1.0" and is "1.1" (message 0)
     ~ session 2: tools/call book
-      error: changed: what the server asks with elicitation/create
+      error: changed: the params of the server request elicitation/create
         $.params.message: expected "How?", got "How then?"
     = session 3: initialize
       note: the server's version was "1.0" and is "1.1" (message 0)
     = session 4: initialize
       note: the server's version was "1.0" and is "1.1" (message 0)
     ~ session 4: tools/call book
-      error: changed: what the server asks with elicitation/create
+      error: changed: the params of the server request elicitation/create
         $.params.message: expected "How?", got "How then?"
     ----- stderr -----
     10 as recorded, 2 different, 0 skipped
@@ -498,7 +498,7 @@ fn the_replacement_of_a_secret_is_not_sent() {
     rehearse!(fixture, "rehearse verify trace.jsonl -- rehearse mock door.mock.yaml", @"
     exit: 0
     ----- stdout -----
-    . tools/call login: skipped, a secret was taken out of its params; a recording made with --no-redact has it
+    . tools/call login: skipped, a secret was redacted from its params; a recording made with --no-redact has it
     ----- stderr -----
     2 as recorded, 0 different, 1 skipped
     ");
@@ -541,7 +541,7 @@ fn a_server_info_that_is_no_object_is_a_difference() {
     ~ initialize
       error: type changed (message 0)
         $.result.serverInfo: expected {"name":"s"}, got []
-      note: the server's version was "1" and is no longer told (message 0)
+      note: the server's version was "1" and is absent (message 0)
     ----- stderr -----
     1 as recorded, 1 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value

@@ -128,7 +128,7 @@ fn a_changed_input_request_text_is_updated_in_both_eras() {
             exit: 0
             ----- stdout -----
             ~ tools/call book
-              error: changed: what the server asks with elicitation/create
+              error: changed: the params of the server request elicitation/create
                 $.params.message: expected "How?", got "How then?"
             ----- stderr -----
             2 as recorded, 1 different, 0 skipped
@@ -164,7 +164,7 @@ fn an_added_or_removed_input_request_must_be_recorded_again() {
     exit: 1
     ----- stdout -----
     ~ tools/call book
-      error: added: the server asks elicitation/create, which was not recorded
+      error: added: the server requests elicitation/create, which was not recorded
         hint: `--answer elicitation/create=JSON` answers what the recording does not
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
@@ -181,7 +181,7 @@ fn an_added_or_removed_input_request_must_be_recorded_again() {
     exit: 1
     ----- stdout -----
     ~ tools/call book
-      error: removed: the server no longer asks elicitation/create
+      error: removed: the server no longer requests elicitation/create
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
     two.jsonl is unchanged
@@ -264,7 +264,7 @@ fn a_tool_that_is_listed_twice_is_reported() {
     ----- stdout -----
     ~ tools/list
       error: added: the tool `a` is listed 2 times (message 3)
-        hint: clients know a tool by its name, and take one of them or refuse both
+        hint: clients identify a tool by its name, and use one of them or refuse both
     ----- stderr -----
     1 as recorded, 1 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value

@@ -19,7 +19,7 @@ fn the_replacement_of_a_secret_number_is_not_sent() {
     rehearse!(fixture, "rehearse verify trace.jsonl -- rehearse mock door.mock.yaml", @"
     exit: 0
     ----- stdout -----
-    . tools/call open: skipped, a secret was taken out of its params; a recording made with --no-redact has it
+    . tools/call open: skipped, a secret was redacted from its params; a recording made with --no-redact has it
     ----- stderr -----
     2 as recorded, 0 different, 1 skipped
     ");
@@ -103,6 +103,6 @@ fn secrets_are_redacted_before_text_is_shortened() {
     fixture.run(&format!("{call} -- rehearse record -q --no-redact -o trace.jsonl -- rehearse mock door.mock.yaml"));
     fixture.run("sed -i s/open/shut/ door.mock.yaml");
     let output = fixture.run("rehearse verify trace.jsonl -- sh noisy.sh rehearse mock door.mock.yaml");
-    assert!(output.contains("asked with"), "{output}");
+    assert!(output.contains("sent with"), "{output}");
     assert!(!output.contains("ghp_0123"), "{output}");
 }

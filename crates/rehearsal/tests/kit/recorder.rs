@@ -88,15 +88,15 @@ fn a_session_that_was_never_started_gives_one_warning_and_writes_nothing() {
         .trace(&trace)
         .on_notice(move |notice| observed.lock().unwrap().push(notice.clone()))
         .build();
-    let tape = recorder.tape();
-    tape.put(call());
-    tape.put(call());
-    tape.end(SessionEnd::Stopped);
+    let session = recorder.session();
+    session.put(call());
+    session.put(call());
+    session.end(SessionEnd::Stopped);
     assert_eq!(*notices.lock().unwrap(), [Notice::NotStarted]);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-    tape.start(Map::new());
-    tape.put(call());
-    drop(tape);
+    session.start(Map::new());
+    session.put(call());
+    drop(session);
     assert_eq!(parts(&trace).len(), 3, "messages before the start are not recorded");
 }
 

@@ -91,8 +91,8 @@ async fn messages_that_cannot_be_replayed_are_counted() {
         )
         .await;
     let ledger = replay.ledger().unwrap();
-    assert_eq!((ledger.unsaid, ledger.unused), (2, 0));
-    assert_eq!(ledger.to_string(), "0 matched, 0 repeated, 0 unmatched, 0 unused, 2 unsaid");
+    assert_eq!((ledger.undelivered, ledger.unused), (2, 0));
+    assert_eq!(ledger.to_string(), "0 matched, 0 repeated, 0 unmatched, 0 unused, 2 undelivered");
 }
 
 #[tokio::test]

@@ -76,7 +76,7 @@ async fn verify_stops_at_the_round_that_the_recorded_client_abandoned() {
     }
     let other_message = ABANDONED.replace("Which hour?", "Which minute?");
     let changed = verified(ABANDONED, &other_message, Protocol::Auto).await;
-    assert_eq!(changed, [(Verdict::Failed, "changed: what the server asks with elicitation/create".to_owned())]);
+    assert_eq!(changed, [(Verdict::Failed, "changed: the params of the server request elicitation/create".to_owned())]);
     let answers = ONLY_STATE
         .replace(r#""resultType":"input_required","requestState":"1""#, r#""resultType":"complete","content":[]"#);
     let [(verdict, _)] = &verified(ONLY_STATE, &answers, Protocol::Auto).await[..] else { panic!("one case") };

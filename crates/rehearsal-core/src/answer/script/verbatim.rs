@@ -7,7 +7,7 @@ use crate::answer::protocol::ListKind;
 use crate::protocol::Revision;
 use crate::script::ScriptError;
 use crate::script::mock::write::{DraftItem, MockDraft};
-use crate::script::mock::{MissingAnswers, parse};
+use crate::script::mock::{MissingAnswers, Validate, parse};
 
 /// Changes a draft so that its mock lists every element byte for byte, and declares these capabilities, to clients of
 /// this version.
@@ -19,14 +19,18 @@ pub fn keep_listed_forms(
     revision: Revision,
 ) -> Result<MockDraft, Vec<ScriptError>> {
     draft.capabilities = capabilities.clone();
-    // If the file of the draft is invalid, every element is written in its wire form.
-    let mock = match compiled(&draft) {
-        Ok(mock) => mock,
-        Err(_) => {
-            lists(&mut draft).into_iter().flat_map(|(_, offers)| offers).for_each(|offer| offer.verbatim = true);
-            compiled(&draft)?
-        }
-    };
+    let mut compiled_mock = compiled(&draft);
+    if compiled_mock.is_err() {
+        // An item that the file's syntax cannot describe is written in its wire form.
+        lists(&mut draft).into_iter().flat_map(|(_, offers)| offers).for_each(|offer| offer.verbatim = true);
+        compiled_mock = compiled(&draft);
+    }
+    if compiled_mock.is_err() {
+        // A result that the protocol does not allow is only reported.
+        draft.validate = Some(Validate::Warn);
+        compiled_mock = compiled(&draft);
+    }
+    let mock = compiled_mock?;
     for (key, offers) in lists(&mut draft) {
         for (offer, listed) in offers.iter_mut().filter(|offer| !offer.hidden).zip(mock.lists().listed(key, revision)) {
             offer.verbatim |= offer.listed.to_string() != listed;

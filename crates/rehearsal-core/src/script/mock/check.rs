@@ -15,7 +15,7 @@ use crate::script::mock::{
     MissingAnswers, MockFile, PromptEntry, RequestEntry, ResourceEntry, Step, ToolEntry, Validate,
 };
 use crate::script::{Located, ParseValue, Parsed, ScriptProblem, Span, When};
-use crate::shape::misspelled_keys;
+use crate::shape::{check_written_result, misspelled_keys};
 use crate::suggest::closest;
 
 /// Another correction for an item without an answer.
@@ -125,6 +125,7 @@ impl Checker {
             self.answers(&request.answers, ResultKind::Request);
         }
         mock.faults.iter().for_each(|fault| self.fault(fault));
+        self.results(mock);
         let own = || mock.requests.iter().map(|request| request.method.value.as_str());
         let tools = mock.tools.iter().flat_map(|tool| &tool.faults);
         tools.chain(&mock.faults).for_each(|fault| self.method_exists(fault, own()));
@@ -584,6 +585,41 @@ impl Checker {
 }
 
 impl Checker {
+    /// Checks every `result` against its method's result in the versions of the file.
+    fn results(&mut self, mock: &MockFile) {
+        let versions = mock.versions.iter().flatten().filter_map(|version| version.parse().ok());
+        let mut revisions: Vec<Revision> = versions.collect();
+        if revisions.is_empty() {
+            revisions.extend(Revision::ALL);
+        }
+        let strict = |of: Option<Validate>| of.or(mock.validate).unwrap_or_default() == Validate::Strict;
+        for tool in mock.tools.iter().filter(|tool| strict(tool.validate)) {
+            tool.answers.iter().for_each(|answer| self.result(answer, "tools/call", &revisions));
+        }
+        if !strict(None) {
+            return;
+        }
+        let prompts = mock.prompts.iter().flat_map(|prompt| &prompt.answers);
+        prompts.for_each(|answer| self.result(answer, "prompts/get", &revisions));
+        let templates = mock.resource_templates.iter().flat_map(|template| &template.answers);
+        let resources = mock.resources.iter().flat_map(|resource| &resource.answers);
+        resources.chain(templates).for_each(|answer| self.result(answer, "resources/read", &revisions));
+        for request in &mock.requests {
+            request.answers.iter().for_each(|answer| self.result(answer, &request.method, &revisions));
+        }
+    }
+
+    fn result(&mut self, answer: &AnswerRule, method: &str, revisions: &[Revision]) {
+        answer.choose.iter().chain(&answer.in_turn).for_each(|answer| self.result(answer, method, revisions));
+        // A fault may be an answer that is wrong on purpose.
+        let Some(result) = answer.result.as_ref().filter(|_| answer.fault.is_none()) else { return };
+        for mismatch in check_written_result(method, result, revisions, is_fixed) {
+            let message = format!("the result of {method} is wrong: {mismatch}");
+            let hint = "correct it, or send it unchanged with `validate: warn`".to_owned();
+            self.inside(result.at, mismatch.path, message, hint);
+        }
+    }
+
     /// Checks a tool's answers and conditions against its schemas.
     pub(super) fn check_schemas(&mut self, tool: &ToolEntry, validate: Validate) {
         let input = tool.input_schema.as_ref().map(|schema| &schema.written);
@@ -690,6 +726,41 @@ mod tests {
     fn check(tool: &str) -> String {
         let file = format!("tools: [{{ name: a, {tool} }}]\n");
         parse("m", &file, MissingAnswers::Refused).map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn a_result_without_a_required_member_is_a_problem_with_its_place() {
+        let answer = |result: &str| format!("answers:\n      - result: {{ {result} }}\n");
+        let read = |result: &str| format!("resources:\n  - uri: a://b\n    {}", answer(result));
+        let tool = |result: &str| format!("tools:\n  - name: a\n    {}", answer(result));
+        let table = [
+            (
+                read("contents: [{ text: x }]"),
+                "m:4:30: the result of resources/read is wrong: $.contents[0].uri: missing",
+            ),
+            (read("contents: [{ uri: \"{{ uri }}\", text: x }]"), ""),
+            (read("contents: \"{{ state.contents }}\""), ""),
+            (
+                tool("content: [{ type: text }]"),
+                "m:4:29: the result of tools/call is wrong: $.content[0].text: missing",
+            ),
+            (tool("content: [{ type: text, text: x, own: 1 }], own: 1"), ""),
+            (tool("content: [{ type: \"{{ arguments.type }}\", text: x }]"), ""),
+            // Only 2026-07-28 allows structured content that is no object.
+            (tool("content: [], structuredContent: [1]"), ""),
+            (format!("validate: warn\n{}", read("contents: [{ text: x }]")), ""),
+            (format!("versions: [2025-11-25]\n{}", tool("content: [], structuredContent: [1]")), "$.structuredContent"),
+            (
+                "requests: [{ method: completion/complete, answers: [{ result: {} }] }]".to_owned(),
+                "$.completion: missing",
+            ),
+            ("requests: [{ method: acme/own, answers: [{ result: {} }] }]".to_owned(), ""),
+        ];
+        for (file, expected) in table {
+            let problems =
+                parse("m", &file, MissingAnswers::Refused).map_or_else(|error| error.to_string(), |_| String::new());
+            assert!(problems.contains(expected) && problems.is_empty() == expected.is_empty(), "{file}: {problems}");
+        }
     }
 
     #[test]

@@ -8,29 +8,29 @@ use rehearsal_core::trace::{EntryBody, Headers};
 use rehearsal_wire::http::sse::{Decoder, SseEvent};
 
 use super::encoding::{Encoding, WantsMore};
-use crate::record::unfinished::{KeptPrefix, PartialPolicy};
+use crate::record::partial_message::{KeptPrefix, PartialPolicy};
 
-/// How much is kept of a body that is neither JSON nor events.
+/// Maximum number of recorded bytes of a body that is neither JSON nor events.
 const OTHER_LIMIT: usize = 64 * 1024;
 
 /// A body that is being parsed into messages.
 #[derive(Debug)]
 pub(super) enum BodyReader {
-    /// One message, or whatever else it is.
+    /// One message, or another kind of content.
     Whole {
         bytes: Vec<u8>,
-        /// How much of it is kept.
+        /// Maximum number of recorded bytes.
         limit: usize,
-        /// Whether there was more.
+        /// Whether the body was longer.
         cut: bool,
-        /// How much of it is on the tape.
+        /// How much of it is recorded.
         kept: KeptPrefix,
     },
-    /// A stream of events, and how much of the one that is not complete is on the tape.
+    /// A stream of events, and how much of the incomplete one is recorded.
     Events(Decoder, KeptPrefix),
-    /// Either of these, compressed.
+    /// A compressed body.
     Compressed { encoding: Encoding, name: String, content: Box<BodyReader> },
-    /// It cannot be read.
+    /// A body that cannot be read.
     Unreadable { why: String },
 }
 
@@ -57,7 +57,7 @@ impl BodyReader {
         BodyReader::content(headers, limit)
     }
 
-    /// What a body is once it is not compressed.
+    /// The reader of the uncompressed body.
     fn content(headers: &Headers, limit: usize) -> BodyReader {
         let kind = headers.get("content-type").unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if kind.eq_ignore_ascii_case("text/event-stream") {
@@ -69,7 +69,7 @@ impl BodyReader {
         BodyReader::Whole { bytes: Vec::new(), limit, cut: false, kept: KeptPrefix::default() }
     }
 
-    /// How much is kept.
+    /// The number of buffered bytes.
     pub(super) fn len(&self) -> usize {
         match self {
             BodyReader::Whole { bytes, .. } => bytes.len(),
@@ -78,8 +78,8 @@ impl BodyReader {
         }
     }
 
-    /// Takes some of it; what it completes is appended.
-    pub(super) fn push(&mut self, data: &[u8], place: BodyOrigin, whats: &mut Vec<EntryBody>) {
+    /// Adds bytes of the body, and appends the entries that they complete.
+    pub(super) fn push(&mut self, data: &[u8], origin: BodyOrigin, entries: &mut Vec<EntryBody>) {
         match self {
             BodyReader::Whole { bytes, limit, cut, kept: _ } => {
                 let room = (*limit - bytes.len()).min(data.len());
@@ -90,29 +90,29 @@ impl BodyReader {
                 let pushed = decoder.push(data);
                 while let Some(event) = decoder.next_event() {
                     *kept = KeptPrefix::default();
-                    event_entry(event, place, whats);
+                    event_entry(event, origin, entries);
                 }
                 if let Err(error) = pushed {
                     let why = format!("{error}; the rest of it was not read");
-                    whats.push(message(
-                        place,
+                    entries.push(message(
+                        origin,
                         Message::garbled(error.data, GarbledReason::TooLong { limit: error.limit }),
                         None,
                     ));
                     *self = BodyReader::Unreadable { why };
                 }
             }
-            // Of the piece before some was left out, so that the rest would look as if it were corrupt.
+            // The content before this was cut, so the rest could not be decompressed.
             BodyReader::Compressed { content, .. } if content.wants_more() == WantsMore::Unwanted => {}
             BodyReader::Compressed { encoding, name, content } => {
                 let decoded = encoding.decode(data, &mut |plain| {
-                    content.push(plain, place, whats);
+                    content.push(plain, origin, entries);
                     content.wants_more()
                 });
                 if let Err(error) = decoded {
-                    let why = format!("the body is not compressed as it says ({name}): {error}");
+                    let why = format!("the body is not compressed as its header states ({name}): {error}");
                     let content = std::mem::replace(&mut **content, BodyReader::Unreadable { why: why.clone() });
-                    content.end(false, place, whats);
+                    content.end(false, origin, entries);
                     *self = BodyReader::Unreadable { why };
                 }
             }
@@ -120,7 +120,7 @@ impl BodyReader {
         }
     }
 
-    /// Whether more of it would be kept.
+    /// Whether more of the body would be recorded.
     fn wants_more(&self) -> WantsMore {
         match self {
             BodyReader::Whole { cut: false, .. } | BodyReader::Events(..) | BodyReader::Compressed { .. } => {
@@ -130,26 +130,28 @@ impl BodyReader {
         }
     }
 
-    /// Nothing more comes. Returns what is wrong with it, where something is.
-    pub(super) fn end(self, is_whole: bool, place: BodyOrigin, whats: &mut Vec<EntryBody>) -> Option<String> {
+    /// Ends the body. Returns why it could not be read, if so.
+    pub(super) fn end(self, is_whole: bool, origin: BodyOrigin, entries: &mut Vec<EntryBody>) -> Option<String> {
         match self {
             BodyReader::Whole { bytes, .. } if bytes.trim_ascii().is_empty() => None,
             BodyReader::Whole { bytes, limit, cut, kept: _ } => {
                 let bytes = Bytes::from(bytes);
-                let said = match (cut, is_whole) {
+                let content_message = match (cut, is_whole) {
                     (true, _) => Message::garbled(bytes, GarbledReason::TooLong { limit }),
                     (false, true) => Message::parse(bytes),
                     (false, false) => Message::garbled(bytes, GarbledReason::PartialLine),
                 };
-                whats.push(message(place, said, None));
+                entries.push(message(origin, content_message, None));
                 None
             }
             BodyReader::Events(decoder, _) => {
-                let half = decoder.finish().map(|event| event.data).filter(|data| !data.is_empty());
-                whats.extend(half.map(|data| message(place, Message::garbled(data, GarbledReason::PartialLine), None)));
+                let partial = decoder.finish().map(|event| event.data).filter(|data| !data.is_empty());
+                entries.extend(
+                    partial.map(|data| message(origin, Message::garbled(data, GarbledReason::PartialLine), None)),
+                );
                 None
             }
-            BodyReader::Compressed { content, .. } => content.end(is_whole, place, whats),
+            BodyReader::Compressed { content, .. } => content.end(is_whole, origin, entries),
             BodyReader::Unreadable { why } => Some(why),
         }
     }
@@ -188,7 +190,7 @@ impl BodyReader {
         }
     }
 
-    /// The whole of it so far.
+    /// The body so far.
     pub(super) fn so_far(&self) -> Bytes {
         match self {
             BodyReader::Whole { bytes, .. } => Bytes::copy_from_slice(bytes),
@@ -202,18 +204,18 @@ fn message(BodyOrigin { from, channel }: BodyOrigin, message: Message, event_id:
     EntryBody::Message { from, channel, message, event_id }
 }
 
-/// An event is a message, or it is kept as it is. One that is both a message and a pause is both.
-fn event_entry(event: SseEvent, place: BodyOrigin, whats: &mut Vec<EntryBody>) {
+/// Adds a message or an SSE event; an event with a message and a `retry` is both.
+fn event_entry(event: SseEvent, origin: BodyOrigin, entries: &mut Vec<EntryBody>) {
     let is_message = event.is_message() && !event.data.is_empty();
     let SseEvent { event: name, data, id, retry } = event;
     let retry = retry.map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX));
     if !is_message || retry.is_some() {
         let data = if is_message { String::new() } else { String::from_utf8_lossy(&data).into_owned() };
         let (name, id) = if is_message { (None, None) } else { (name, id.clone()) };
-        whats.push(EntryBody::Event { channel: place.channel, name, id, data, retry });
+        entries.push(EntryBody::Event { channel: origin.channel, name, id, data, retry });
     }
     if is_message {
-        whats.push(message(place, Message::parse(data), id));
+        entries.push(message(origin, Message::parse(data), id));
     }
 }
 
@@ -221,7 +223,7 @@ fn event_entry(event: SseEvent, place: BodyOrigin, whats: &mut Vec<EntryBody>) {
 mod tests {
     use super::*;
 
-    const PLACE: BodyOrigin = BodyOrigin { from: Side::Server, channel: Channel(7) };
+    const ORIGIN: BodyOrigin = BodyOrigin { from: Side::Server, channel: Channel(7) };
 
     fn read(
         headers: &[(&str, &str)],
@@ -230,18 +232,18 @@ mod tests {
         limit: usize,
     ) -> (Vec<EntryBody>, Option<String>) {
         let mut body = BodyReader::new(&headers.iter().copied().collect(), limit);
-        let mut whats = Vec::new();
-        pieces.iter().for_each(|piece| body.push(piece.as_bytes(), PLACE, &mut whats));
-        let why = body.end(is_whole, PLACE, &mut whats);
-        (whats, why)
+        let mut entries = Vec::new();
+        pieces.iter().for_each(|piece| body.push(piece.as_bytes(), ORIGIN, &mut entries));
+        let why = body.end(is_whole, ORIGIN, &mut entries);
+        (entries, why)
     }
 
     fn one(message: Message) -> (Vec<EntryBody>, Option<String>) {
-        (vec![super::message(PLACE, message, None)], None)
+        (vec![super::message(ORIGIN, message, None)], None)
     }
 
     #[test]
-    fn a_body_is_one_message_whatever_it_says() {
+    fn a_body_that_is_no_stream_is_one_message() {
         let json = [("Content-Type", "application/json; charset=utf-8")];
         let text = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert_eq!(read(&json, &[&text[..5], &text[5..]], true, 100), one(Message::parse(text)));
@@ -257,50 +259,50 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_kept_as_far_as_it_may_be() {
+    fn a_long_body_of_another_type_is_cut() {
         let page = "x".repeat(OTHER_LIMIT + 1);
         let expected = Message::garbled(page[..OTHER_LIMIT].to_owned(), GarbledReason::TooLong { limit: OTHER_LIMIT });
         assert_eq!(read(&[("content-type", "text/html")], &[&page], true, 1 << 20), one(expected));
     }
 
     #[test]
-    fn what_is_compressed_is_read_where_it_can_be() {
+    fn a_compressed_body_is_decompressed_if_its_encoding_is_known() {
         let compressed = |kind: &str, text: &str, limit| {
             let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
             std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
             let headers = [("content-encoding", "gzip"), ("content-type", kind)];
             let mut body = BodyReader::new(&headers.into_iter().collect(), limit);
-            let mut whats = Vec::new();
-            gzip.finish().unwrap().chunks(5).for_each(|piece| body.push(piece, PLACE, &mut whats));
-            let why = body.end(true, PLACE, &mut whats);
-            (whats, why)
+            let mut entries = Vec::new();
+            gzip.finish().unwrap().chunks(5).for_each(|piece| body.push(piece, ORIGIN, &mut entries));
+            let why = body.end(true, ORIGIN, &mut entries);
+            (entries, why)
         };
         let text = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert_eq!(compressed("application/json", text, 100), one(Message::parse(text)));
         assert_eq!(compressed("text/event-stream", &format!("data: {text}\n\n"), 100), one(Message::parse(text)));
         let long = Message::garbled(&b"{\"js"[..], GarbledReason::TooLong { limit: 4 });
         assert_eq!(compressed("application/json", text, 4), one(long));
-        let (whats, why) = read(&[("Content-Encoding", "compress")], &["\u{1f}"], true, 100);
-        assert_eq!((whats, why.as_deref()), (vec![], Some("the body is compressed (compress) and was not read")));
-        let (whats, why) = read(&[("Content-Encoding", "gzip")], &["no gzip at all"], true, 100);
-        assert_eq!(whats, []);
-        assert!(why.unwrap().starts_with("the body is not compressed as it says (gzip): "));
+        let (entries, why) = read(&[("Content-Encoding", "compress")], &["\u{1f}"], true, 100);
+        assert_eq!((entries, why.as_deref()), (vec![], Some("the body is compressed (compress) and was not read")));
+        let (entries, why) = read(&[("Content-Encoding", "gzip")], &["no gzip at all"], true, 100);
+        assert_eq!(entries, []);
+        assert!(why.unwrap().starts_with("the body is not compressed as its header states (gzip): "));
         assert_eq!(read(&[("Content-Encoding", "identity")], &["x"], true, 100).1, None);
     }
 
     #[test]
-    fn what_is_compressed_and_too_long_is_called_nothing_else_when_the_rest_comes() {
+    fn a_compressed_body_beyond_the_limit_is_reported_as_too_long() {
         let text: String = (0..100_u32).map(|number| number.wrapping_mul(2_654_435_761).to_string()).collect();
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
         let data = gzip.finish().unwrap().repeat(50);
         let mut body = BodyReader::new(&[("content-encoding", "gzip")].into_iter().collect(), 100);
-        let mut whats = Vec::new();
-        let pieces = data.chunks(5000).map(|piece| body.push(piece, PLACE, &mut whats)).count();
+        let mut entries = Vec::new();
+        let pieces = data.chunks(5000).map(|piece| body.push(piece, ORIGIN, &mut entries)).count();
         assert!(pieces > 2, "{pieces}");
-        let why = body.end(true, PLACE, &mut whats);
+        let why = body.end(true, ORIGIN, &mut entries);
         let long = Message::garbled(text[..100].to_owned(), GarbledReason::TooLong { limit: 100 });
-        assert_eq!((whats, why), one(long));
+        assert_eq!((entries, why), one(long));
     }
 
     #[test]
@@ -319,21 +321,21 @@ mod tests {
             event(None, Some("0"), "", None),
             event(Some("endpoint"), None, "/m", None),
             event(None, None, "", Some(5)),
-            message(PLACE, Message::parse("{}"), Some("1".to_owned())),
-            message(PLACE, Message::garbled(&b"{\"ha"[..], GarbledReason::PartialLine), None),
+            message(ORIGIN, Message::parse("{}"), Some("1".to_owned())),
+            message(ORIGIN, Message::garbled(&b"{\"ha"[..], GarbledReason::PartialLine), None),
         ];
         assert_eq!(read(&events, &[stream], true, 100), (expected, None));
-        let both = vec![event(None, None, "", Some(9)), message(PLACE, Message::parse("{}"), None)];
+        let both = vec![event(None, None, "", Some(9)), message(ORIGIN, Message::parse("{}"), None)];
         assert_eq!(read(&events, &["retry: 9\ndata: {}\n\n"], true, 100).0, both);
     }
 
     #[test]
-    fn an_event_beyond_the_limit_is_kept_as_far_as_it_may_be_and_ends_the_reading() {
+    fn an_event_beyond_the_limit_is_cut_and_ends_the_stream() {
         let events = [("content-type", "text/event-stream")];
-        let (whats, why) = read(&events, &["data: 0123456789\n\n", "data: {}\n\n"], true, 12);
+        let (entries, why) = read(&events, &["data: 0123456789\n\n", "data: {}\n\n"], true, 12);
         assert_eq!(
-            whats,
-            [message(PLACE, Message::garbled(&b"012345"[..], GarbledReason::TooLong { limit: 12 }), None)]
+            entries,
+            [message(ORIGIN, Message::garbled(&b"012345"[..], GarbledReason::TooLong { limit: 12 }), None)]
         );
         assert!(why.unwrap().ends_with("the rest of it was not read"));
     }

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_compressed_is_what_it_was_however_it_arrives() {
+    fn a_compressed_body_is_decoded_in_pieces_of_any_size() {
         let text = "one and one and one is three, ".repeat(400).into_bytes();
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_there_as_soon_as_it_was_flushed() {
+    fn an_event_is_decoded_when_it_was_flushed() {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
         let mut flushed = |event: &str| {
             gzip.write_all(event.as_bytes()).unwrap();

@@ -1,7 +1,7 @@
 //! Records a server behind a URL by a proxy between its clients and itself.
 //!
 //! ```text
-//! HttpProxy ──► begin: which session? ──► Exchange: heads, bodies ──► messages, events ──► the Tape of that session
+//! HttpProxy ──► begin: which session? ──► ExchangeRecorder: heads, bodies ──► messages, events ──► SessionRecorder
 //! ```
 //!
 //! | request | its session |
@@ -17,7 +17,7 @@
 
 mod body;
 mod encoding;
-mod exchange;
+mod exchange_recorder;
 mod sessions;
 
 pub use sessions::HttpRecording;

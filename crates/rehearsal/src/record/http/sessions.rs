@@ -1,4 +1,4 @@
-//! A server behind a URL, recorded, and the sessions of its clients.
+//! Records a server behind a URL, with a session for each client.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -14,13 +14,13 @@ use rehearsal_wire::http::client::resolve_endpoint;
 use rehearsal_wire::http::proxy::{ExchangeObserver, HttpProxy, HttpProxyOptions, ProxyBindError, ProxyTap};
 use serde_json::{Map, Value};
 
-use super::exchange::ExchangeRecorder;
+use super::exchange_recorder::ExchangeRecorder;
 use crate::record::{Recorder, SessionRecorder};
 
-/// How many sessions are held open. Beyond it the one that was silent for longest ends.
+/// Maximum number of open sessions. Beyond it, the one without a request for the longest time ends.
 const SESSIONS_LIMIT: usize = 256;
 
-/// Every session that has not ended.
+/// All sessions that have not ended.
 pub(super) struct Sessions {
     recorder: Recorder,
     url: Uri,
@@ -29,7 +29,7 @@ pub(super) struct Sessions {
 
 #[derive(Default)]
 struct SessionTable {
-    /// The one of the whole run.
+    /// The session of the whole run.
     run: Option<Arc<ActiveSession>>,
     /// By `Mcp-Session-Id`.
     by_id: HashMap<String, Arc<ActiveSession>>,
@@ -37,9 +37,9 @@ struct SessionTable {
     by_endpoint: HashMap<String, Arc<ActiveSession>>,
     /// The sessions whose handshake named none, by the socket of the handshake.
     unnamed: HashMap<u64, Arc<ActiveSession>>,
-    /// The last of those.
+    /// The last of these sessions.
     last_unnamed: Option<Arc<ActiveSession>>,
-    /// All but the one of the whole run.
+    /// All sessions but that of the whole run.
     all: Vec<Arc<ActiveSession>>,
     /// Counts uses.
     now: u64,
@@ -47,23 +47,23 @@ struct SessionTable {
     folding: Vec<JoinHandle<()>>,
 }
 
-/// One session.
+/// A session that has not ended.
 pub(super) struct ActiveSession {
-    pub(super) tape: SessionRecorder,
+    pub(super) recorder: SessionRecorder,
     channels: AtomicU64,
     state: Mutex<SessionLife>,
 }
 
 #[derive(Default)]
 struct SessionLife {
-    /// Requests that are not over.
+    /// The number of requests that have not ended.
     open: usize,
-    /// How it ends when they are.
+    /// How the session ends when these requests have ended.
     end: Option<SessionEnd>,
     used: u64,
 }
 
-/// What a session is for.
+/// The transport of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transport {
     Streamable,
@@ -83,7 +83,7 @@ impl Sessions {
         run
     }
 
-    /// A new one.
+    /// Starts a session.
     pub(super) fn begin(&self, transport: Transport) -> Arc<ActiveSession> {
         let mut state = self.state();
         self.begin_in(&mut state, transport)
@@ -113,7 +113,7 @@ impl Sessions {
         session
     }
 
-    /// The one that is posted to at this target.
+    /// The session whose clients post to this target.
     pub(super) fn posted_to(&self, target: &str) -> Option<Arc<ActiveSession>> {
         let mut state = self.state();
         let session = state.by_endpoint.get(target).cloned()?;
@@ -121,7 +121,7 @@ impl Sessions {
         Some(session)
     }
 
-    /// The one that was begun by a handshake without a name: on this socket, or the last of all.
+    /// The session of a handshake without `Mcp-Session-Id`: the one on this socket, or the last one.
     pub(super) fn unnamed(&self, socket: u64) -> Option<Arc<ActiveSession>> {
         let mut state = self.state();
         let session = state.unnamed.get(&socket).or(state.last_unnamed.as_ref()).cloned()?;
@@ -129,12 +129,12 @@ impl Sessions {
         Some(session)
     }
 
-    /// The server has named a session.
+    /// Adds the `Mcp-Session-Id` that the server gave a session.
     pub(super) fn name(&self, session: &Arc<ActiveSession>, id: &str) {
         self.state().by_id.insert(id.to_owned(), session.clone());
     }
 
-    /// The server has accepted a handshake without naming a session.
+    /// Adds a session whose handshake the server accepted without an `Mcp-Session-Id`.
     pub(super) fn add_unnamed(&self, session: &Arc<ActiveSession>, socket: u64) {
         let mut state = self.state();
         state.unnamed.insert(socket, session.clone());
@@ -151,7 +151,7 @@ impl Sessions {
         self.state().by_endpoint.insert(target.to_owned(), session.clone());
     }
 
-    /// A request of a session is over; the session may be, too.
+    /// Ends a request of a session, and the session if that was its last request.
     pub(super) fn leave(&self, session: &Arc<ActiveSession>) {
         let end = {
             let mut life = session.life();
@@ -163,7 +163,7 @@ impl Sessions {
         }
     }
 
-    /// Ends all of them, and waits until they are in the trace. This blocks.
+    /// Ends all sessions, and waits until they are in the trace. This blocks.
     pub(super) fn finish(&self, end: &SessionEnd) {
         let folding = {
             let mut state = self.state();
@@ -187,7 +187,7 @@ impl Sessions {
         info.insert("transport".to_owned(), Value::from(transport));
         info.insert("url".to_owned(), Value::from(self.url.to_string()));
         Arc::new(ActiveSession {
-            tape: self.recorder.start(info),
+            recorder: self.recorder.start(info),
             channels: AtomicU64::new(1),
             state: Mutex::default(),
         })
@@ -206,10 +206,10 @@ impl SessionTable {
         life.used = self.now;
     }
 
-    /// Of those in which nothing happens, the one that was silent for longest.
+    /// The session without a pending request that was used least recently.
     fn oldest(&self) -> Option<Arc<ActiveSession>> {
-        let silent = self.all.iter().filter(|session| session.life().open == 0);
-        silent.min_by_key(|session| session.life().used).cloned()
+        let idle = self.all.iter().filter(|session| session.life().open == 0);
+        idle.min_by_key(|session| session.life().used).cloned()
     }
 
     /// Removes a session and appends it to the trace, which may take a moment.
@@ -221,8 +221,8 @@ impl SessionTable {
         self.last_unnamed = self.last_unnamed.take().filter(other);
         self.all.retain(other);
         self.folding.retain(|thread| !thread.is_finished());
-        let tape = session.tape.clone();
-        self.folding.push(std::thread::spawn(move || tape.end(end)));
+        let recorder = session.recorder.clone();
+        self.folding.push(std::thread::spawn(move || recorder.end(end)));
     }
 }
 
@@ -232,7 +232,7 @@ impl ActiveSession {
         Channel(self.channels.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// It ends when all its requests are over.
+    /// Ends the session when all its requests have ended.
     pub(super) fn ends(&self, end: SessionEnd) {
         self.life().end.get_or_insert(end);
     }
@@ -242,15 +242,15 @@ impl ActiveSession {
     }
 }
 
-/// A server that clients talk to through us, and the tapes of their sessions.
+/// A proxy between clients and a server that records the sessions.
 ///
 /// ```no_run
 /// use rehearsal::record::{HttpRecording, Recorder};
-/// use rehearsal::wire::http::proxy::Options;
+/// use rehearsal::wire::http::proxy::HttpProxyOptions;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let recorder = Recorder::builder().trace("trace.jsonl").build();
-/// let options = Options::new("127.0.0.1:0".parse()?, "https://mcp.example/mcp")?;
+/// let options = HttpProxyOptions::new("127.0.0.1:0".parse()?, "https://mcp.example/mcp")?;
 /// let recording = HttpRecording::start(&recorder, options).await?;
 /// println!("listening on {}", recording.url());
 /// tokio::signal::ctrl_c().await?;
@@ -268,7 +268,7 @@ struct HttpTap {
 }
 
 impl HttpRecording {
-    /// Begins to listen, and passes everything on.
+    /// Starts to listen, and forwards all bytes.
     pub async fn start(recorder: &Recorder, options: HttpProxyOptions) -> Result<HttpRecording, ProxyBindError> {
         let sessions = Arc::new(Sessions::new(recorder.clone(), options.upstream.clone()));
         let tap = Arc::new(HttpTap { sessions });
@@ -276,7 +276,7 @@ impl HttpRecording {
         Ok(HttpRecording { proxy, tap })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.proxy.address()
     }

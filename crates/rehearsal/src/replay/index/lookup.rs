@@ -8,7 +8,7 @@ use rehearsal_core::message::Method;
 use rehearsal_core::trace::RequestKey;
 use serde_json::json;
 
-use super::layout::{
+use super::records::{
     EVENT_LENGTH, EXCHANGE, EventRecord, ExchangeRecord, HEAD, HashSlot, IndexHead, MEMBER, SESSION, SLOT,
     SessionFacts, SessionRecord, damaged, sum, verify_checksum,
 };
@@ -16,9 +16,9 @@ use super::layout::{
 /// How many slots are read at once.
 const AT_ONCE: u64 = 8;
 /// At most this many related events of one exchange.
-const THINGS: u32 = 1_000_000;
-/// How long what is known about a session may be.
-const FACTS: u64 = 16 << 20;
+const MAX_EVENTS: u32 = 1_000_000;
+/// Maximum number of bytes of the facts about a session.
+const FACTS_LIMIT: u64 = 16 << 20;
 
 /// An index in its file.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(in crate::replay) struct Index {
     head: IndexHead,
 }
 
-/// Exchanges that are alike.
+/// The exchanges of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replay) struct ExchangeGroup {
     /// Unique to it.
@@ -104,24 +104,24 @@ impl Index {
     }
 
     pub(in crate::replay) fn events(&self, exchange: &ExchangeRecord) -> io::Result<Vec<EventRecord>> {
-        let count = exchange.thing_count.min(THINGS) as usize;
+        let count = exchange.event_count.min(MAX_EVENTS) as usize;
         if count == 0 {
             return Ok(Vec::new());
         }
-        let place = self.head.things_at().saturating_add(exchange.things.saturating_mul(EVENT_LENGTH as u64));
+        let place = self.head.events_at().saturating_add(exchange.events.saturating_mul(EVENT_LENGTH as u64));
         let bytes = self.bytes(place, count * EVENT_LENGTH)?;
         let records = (place..).step_by(EVENT_LENGTH).zip(bytes.chunks_exact(EVENT_LENGTH));
-        records.map(|(place, thing)| verify_checksum(thing, place).map(EventRecord::read)).collect()
+        records.map(|(place, event)| verify_checksum(event, place).map(EventRecord::read)).collect()
     }
 
-    /// What is known about a session.
+    /// The facts about a session.
     pub(in crate::replay) fn facts(&self, session: u32) -> io::Result<SessionFacts> {
         if u64::from(session) >= self.head.sessions {
             return Err(damaged());
         }
         let place = self.head.sessions_at() + u64::from(session) * SESSION as u64;
         let facts = self.record::<SESSION, _>(place, SessionRecord::read)?;
-        let text = self.bytes(facts.at, usize::try_from(facts.length.min(FACTS)).unwrap_or_default())?;
+        let text = self.bytes(facts.at, usize::try_from(facts.length.min(FACTS_LIMIT)).unwrap_or_default())?;
         if sum(&text, facts.at) != facts.sum {
             return Err(damaged());
         }
@@ -143,13 +143,13 @@ impl Index {
         Ok(bytes)
     }
 
-    /// Whether there is that much, so that no damage makes us take memory for it.
+    /// Checks that the file is this long, so that a damaged index does not cause a large allocation.
     fn holds(&self, at: u64, length: usize) -> io::Result<()> {
         if at.saturating_add(length as u64) > self.head.length { Err(damaged()) } else { Ok(()) }
     }
 }
 
-/// All that is about one tool, prompt or resource.
+/// The key of all requests about one tool, prompt or resource.
 pub(in crate::replay) fn subject_key(method: &Method, subject: Option<&str>) -> RequestKey {
     RequestKey::of(&json!({"about": method.as_str(), "subject": subject}))
 }
@@ -159,7 +159,7 @@ pub(in crate::replay) fn refused_key(key: RequestKey) -> RequestKey {
     RequestKey::of(&json!({"refused": key.to_string()}))
 }
 
-/// All of one method.
+/// The key of all requests of one method.
 pub(in crate::replay) fn method_key(method: &str) -> RequestKey {
     RequestKey::of(&json!({"any": method}))
 }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn no_damaged_byte_is_ever_read_as_if_it_were_none() {
+    fn a_damaged_byte_is_always_detected() {
         let folder = tempfile::tempdir().unwrap();
         let trace = folder.path().join("trace.jsonl");
         std::fs::write(&trace, TRACE).unwrap();

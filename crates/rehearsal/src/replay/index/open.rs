@@ -9,11 +9,11 @@ use std::path::Path;
 use rehearsal_core::trace::{Part, ReadError, RequestIdentity, RequestKey, TraceReader};
 use serde_json::json;
 
-use super::collect::IndexBuilder;
-use super::digest::SessionDigests;
-use super::layout::TraceFingerprint;
+use super::builder::IndexBuilder;
+use super::event_digest::SessionDigests;
 use super::lookup::Index;
-use super::write::write;
+use super::records::TraceFingerprint;
+use super::writer::write;
 use crate::replay::options::{IndexProgress, ReplayOptions};
 use crate::replay::sidecar::{SidecarFile, create_temporary, install, remove_stale};
 use crate::store::Recording;
@@ -55,12 +55,12 @@ pub(in crate::replay) fn open(
     beside.iter().for_each(|beside| remove_stale(beside));
     let found = beside.as_deref().filter(|_| existing == Existing::Use);
     if let Some(file) = found.and_then(|beside| File::open(beside).ok())
-        // What cannot be read is as good as not there.
+        // An index that cannot be read is built again.
         && let Some(index) = Index::read(file).ok().flatten().filter(|index| index.head().origin == origin)
     {
         return Ok(index);
     }
-    let see = |bytes| options.on_index.note_task_end(IndexProgress { bytes, of: origin.length });
+    let see = |bytes| options.on_index.report(IndexProgress { bytes, of: origin.length });
     let build = |file: &mut File| -> Result<(), IndexError> {
         let all = collect(recording.trace_reader(), likeness, see)?;
         write(file, all, origin)?;
@@ -120,7 +120,7 @@ fn origin(trace: &File, likeness: &RequestIdentity) -> io::Result<TraceFingerpri
 }
 
 /// Progress is reported after this many parts.
-const TELL: usize = 4096;
+const PROGRESS_INTERVAL: usize = 4096;
 
 /// Builds everything that an index of this trace contains; `see` gets the byte offset of the reader.
 pub(super) fn collect<R: BufRead + Seek>(
@@ -133,7 +133,7 @@ pub(super) fn collect<R: BufRead + Seek>(
     while let Some(part) = reader.next() {
         let span = reader.span();
         parts += 1;
-        if parts.is_multiple_of(TELL) {
+        if parts.is_multiple_of(PROGRESS_INTERVAL) {
             see(span.offset);
         }
         match part? {
@@ -166,7 +166,7 @@ mod tests {
         {"seq":1,"at_ms":1,"type":"notification","from":"server","method":"notifications/progress","params":{"progressToken":7,"progress":1}},
         {"seq":6,"at_ms":6,"type":"notification","from":"server","method":"notifications/tools/list_changed"}]"#;
 
-    /// Counts what is read, and refuses to go back.
+    /// Counts the bytes that are read, and refuses to seek back.
     struct Once {
         input: Cursor<Vec<u8>>,
         read: Rc<Cell<usize>>,
@@ -184,14 +184,14 @@ mod tests {
         fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
             match to {
                 SeekFrom::Current(0) => self.input.stream_position(),
-                _ => Err(io::Error::other("it goes back")),
+                _ => Err(io::Error::other("it seeks back")),
             }
         }
     }
 
-    /// Each exchange by what belongs to it.
-    fn things(all: &IndexBuilder) -> Vec<Vec<u64>> {
-        let of = |number: u32| all.things.iter().filter(move |(of, _)| *of == number).map(|(_, thing)| thing.seq);
+    /// The sequence numbers of the related events of each exchange.
+    fn events(all: &IndexBuilder) -> Vec<Vec<u64>> {
+        let of = |number: u32| all.events.iter().filter(move |(of, _)| *of == number).map(|(_, event)| event.seq);
         (0..all.exchanges.len() as u32).map(|number| of(number).collect()).collect()
     }
 
@@ -208,14 +208,14 @@ mod tests {
         let reader = TraceReader::new(BufReader::with_capacity(16, input));
         let all = collect(reader, &RequestIdentity::default(), |_| {}).unwrap();
         assert_eq!(read.get(), length);
-        assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
+        assert_eq!(events(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
     }
 
     #[test]
-    fn what_else_was_said_may_come_before_the_calls() {
+    fn messages_may_precede_the_calls_of_a_line() {
         let text = trace([HEAD, MESSAGES, CALLS]);
         let all = collect(TraceReader::new(Cursor::new(text)), &RequestIdentity::default(), |_| {}).unwrap();
-        assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
+        assert_eq!(events(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
     }
 
     /// A request on channel 2 that is answered on channel 1, with how its POST was replied to.
@@ -241,12 +241,12 @@ mod tests {
         ] {
             let reader = TraceReader::new(Cursor::new(text.clone().into_bytes()));
             let all = collect(reader, &RequestIdentity::default(), |_| {}).unwrap();
-            assert_eq!(things(&all), [expected.clone(), expected], "{text}");
+            assert_eq!(events(&all), [expected.clone(), expected], "{text}");
         }
     }
 
     #[test]
-    fn what_is_asked_on_the_stream_of_the_answer_belongs_to_the_call() {
+    fn a_server_request_on_the_stream_of_the_answer_belongs_to_the_call() {
         let calls = r#""calls":[
             {"request":{"seq":0,"at_ms":0,"channel":2,"id":1,"method":"tools/call","params":{"name":"a"}},
              "response":{"seq":3,"at_ms":3,"channel":1,"success":true,"result":{}},"duration_ms":3},
@@ -254,6 +254,6 @@ mod tests {
              "response":{"seq":2,"at_ms":2,"channel":3,"success":true,"result":{"roots":[]}},"duration_ms":1}]"#;
         let text = trace([HEAD, calls, r#""messages":[]"#]);
         let all = collect(TraceReader::new(Cursor::new(text)), &RequestIdentity::default(), |_| {}).unwrap();
-        assert_eq!(things(&all), [vec![1], vec![1]]);
+        assert_eq!(events(&all), [vec![1], vec![1]]);
     }
 }

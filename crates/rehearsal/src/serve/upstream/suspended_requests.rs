@@ -20,7 +20,7 @@ use crate::serve::random;
 const MAX_OPEN: usize = 128;
 /// How long a client may take to send its input.
 const STATE_LIFETIME: Duration = Duration::from_secs(15 * 60);
-/// The beginning of our request state, which tells it from that of a recording.
+/// The prefix of our request state, which distinguishes it from that of a recording.
 const STATE_PREFIX: &str = "live-";
 
 /// A server request of the live server, and where its response goes.

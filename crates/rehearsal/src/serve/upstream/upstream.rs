@@ -58,13 +58,13 @@ impl Upstream {
         Upstream { server, recorder, server_info, is_merged, connections, closing, suspended, answered, failed }
     }
 
-    /// The same server; its messages are recorded, under what the recording should say about the server.
+    /// Records the messages of the server; `server_info` describes the server in the recording.
     #[must_use]
     pub fn recorded(self, recorder: Recorder, server_info: Map<String, Value>) -> Upstream {
         Upstream { recorder: Some(recorder), server_info, ..self }
     }
 
-    /// The same server; its capabilities and lists are merged into those of the chain.
+    /// Merges the capabilities and lists of the server into those of the chain.
     #[must_use]
     pub fn merged(self) -> Upstream {
         Upstream { is_merged: true, ..self }
@@ -123,7 +123,7 @@ impl Upstream {
         for connection in unused {
             closing.spawn(async move { connection.close().await });
         }
-        let recorder = self.recorder.as_ref().map(Recorder::tape);
+        let recorder = self.recorder.as_ref().map(Recorder::session);
         let connection = UpstreamConnection::new(client, context, recorder);
         let call = connection.new_call();
         connections.push(connection);

@@ -26,7 +26,7 @@ use crate::client::{Client, ClientBuilder, ClientError, ClientHandlers, HandlerR
 use crate::record::SessionRecorder;
 use crate::serve::ConnectionHandle;
 
-/// How long the live server may take for an answer. Users may be asked meanwhile.
+/// Maximum time for an answer of the live server. It is long because the server may request input from a user.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// How many events are kept for a request whose client must send input first.
@@ -36,7 +36,7 @@ const MAX_KEPT: usize = 64;
 const INPUT_CAPABILITIES: [(&str, Method); 3] =
     [("elicitation", Method::ELICITATION), ("sampling", Method::SAMPLING), ("roots", Method::ROOTS_LIST)];
 
-/// How the live server is reached, and what the recording says about it.
+/// How the live server is reached, and its description in the recording.
 #[derive(Clone, Copy)]
 pub(super) struct UpstreamSpec<'a> {
     pub(super) builder: &'a (dyn Fn() -> ClientBuilder + Send + Sync),
@@ -170,7 +170,7 @@ impl UpstreamConnection {
         self.client.get()?.as_ref().ok()
     }
 
-    /// A server request in the version of the client; `Err` says why the client cannot get it.
+    /// A server request in the version of the client; `Err` is the reason why the client cannot get it.
     pub(super) fn input_request(&self, request: ServerRequest, name: String) -> Result<InputRequest, String> {
         let mut params = request.params;
         // `_meta` belongs to the connection with the live server.

@@ -288,19 +288,20 @@ fn answer(answer: &DraftAnswer, kind: OfferKind, listed: &Value) -> Element {
         let steps: Vec<_> = answer.steps.iter().map(DraftStep::to_value).collect();
         keys.push(YamlKey::new("steps", steps));
     }
-    keys.extend(body_keys(&answer.body, kind, listed).into_iter().map(|key| in_answer(key, listed)));
+    keys.extend(body_keys(&answer.body, kind, listed).into_iter().map(|key| in_answer(key, kind, listed)));
     Element { comment: answer.comment.clone(), node: YamlNode::Keys(keys) }
 }
 
 /// Converts a key with a resource's contents to a key of an answer.
-fn in_answer(key: YamlKey, listed: &Value) -> YamlKey {
+fn in_answer(key: YamlKey, kind: OfferKind, listed: &Value) -> YamlKey {
     let YamlKey { comment, name, node: YamlNode::Value(blob) } = key else { return key };
     if name != "blob" {
         return YamlKey { comment, name, node: YamlNode::Value(blob) };
     }
-    let mut contents = json!({"uri": listed["uri"], "blob": blob});
-    if let Some(kind) = listed.get("mimeType") {
-        contents["mime_type"] = kind.clone();
+    let uri = if kind == OfferKind::ResourceTemplate { json!("{{ uri }}") } else { listed["uri"].clone() };
+    let mut contents = json!({"uri": uri, "blob": blob});
+    if let Some(mime_type) = listed.get("mimeType") {
+        contents["mime_type"] = mime_type.clone();
     }
     YamlKey::new("contents", json!([contents]))
 }

@@ -13,7 +13,8 @@ pub(super) fn result(result: &Value, kind: OfferKind, listed: &Value) -> Map<Str
     let keys = match kind {
         OfferKind::Tool => tool_result(&bare),
         OfferKind::Prompt => prompt_result(&bare, listed),
-        OfferKind::Resource | OfferKind::ResourceTemplate => read_result(&bare, listed),
+        OfferKind::Resource => read_result(&bare, listed, listed.get("uri")),
+        OfferKind::ResourceTemplate => read_result(&bare, listed, Some(&json!("{{ uri }}"))),
         OfferKind::Request => None,
     };
     keys.unwrap_or_else(|| {
@@ -90,13 +91,14 @@ fn prompt_result(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
     Some(Map::from_iter([("messages".to_owned(), messages.into())]))
 }
 
-fn read_result(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
+/// `uri` is the one that contents without a URI get.
+fn read_result(result: &Value, listed: &Value, uri: Option<&Value>) -> Option<Map<String, Value>> {
     let object = result.as_object().filter(|object| object.len() == 1)?;
     let all = object.get("contents")?.as_array()?;
     let own = |one: &Value| {
         one.as_object()
             .is_some_and(|it| it.keys().all(|key| ["uri", "mimeType", "text", "blob"].contains(&key.as_str())))
-            && one.get("uri") == listed.get("uri")
+            && one.get("uri") == uri
             && one.get("mimeType") == listed.get("mimeType")
     };
     if let [only] = &all[..]
@@ -274,6 +276,17 @@ mod tests {
         assert_eq!(keys_of(OfferKind::Resource, listed.clone(), contents("text/plain")), json!({"text": "x"}));
         let other = json!({"contents": [{"uri": "a://b", "mime_type": "text/html", "text": "x"}]});
         assert_eq!(keys_of(OfferKind::Resource, listed, contents("text/html")), other);
+    }
+
+    #[test]
+    fn contents_with_the_requested_uri_are_written_as_text() {
+        let listed = json!({"uriTemplate": "a://{b}", "name": "b", "mimeType": "text/plain"});
+        let contents = |uri: &str| json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": "x"}]});
+        let kind = OfferKind::ResourceTemplate;
+        assert_eq!(keys_of(kind, listed.clone(), contents("{{ uri }}")), json!({"text": "x"}));
+        let name_alone = json!({"uriTemplate": "a://{b}"});
+        let whole = json!({"contents": [{"uri": "{{ uri }}", "mime_type": "text/plain", "text": "x"}]});
+        assert_eq!(keys_of(kind, name_alone, contents("{{ uri }}")), whole);
     }
 
     #[test]

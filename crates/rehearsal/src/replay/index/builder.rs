@@ -11,29 +11,29 @@ use rehearsal_core::trace::{
 };
 use serde_json::Value;
 
-use super::digest::{AnsweredOn, DigestKind, EventDigest, IncomingRequest, SessionDigests, VersionRefusal};
-use super::layout::{EventRecord, ExchangeRecord, Flags, NONE, SessionFacts};
+use super::event_digest::{AnsweredOn, DigestKind, EventDigest, RequestDigest, SessionDigests, VersionRefusal};
 use super::lookup::{method_key, refused_key};
+use super::records::{EventRecord, ExchangeRecord, Flags, NONE, SessionFacts};
 
-/// How many exchanges are kept under a key that only finds what is alike.
-const ALIKE: usize = 1_000;
+/// At most this many exchanges are kept under a key that finds similar requests.
+const MAX_SIMILAR: usize = 1_000;
 
-/// How many tools, prompts or resources are kept under a method.
-const SUBJECTS: usize = 10_000;
+/// At most this many tools, prompts or resources are kept under a method.
+const MAX_SUBJECTS: usize = 10_000;
 
 /// Everything that goes into an index.
 #[derive(Debug, Default)]
 pub(super) struct IndexBuilder {
     pub(super) exchanges: Vec<ExchangeRecord>,
-    pub(super) things: Vec<(u32, EventRecord)>,
+    pub(super) events: Vec<(u32, EventRecord)>,
     pub(super) keys: Vec<(u128, u32)>,
-    pub(super) alike: HashMap<u128, Vec<u32>>,
+    pub(super) similar: HashMap<u128, Vec<u32>>,
     pub(super) sessions: Vec<SessionFacts>,
     /// When each of them began, where that is known.
     pub(super) started: Vec<Option<Timestamp>>,
     /// Of the session that is read.
-    ties: LinkBuilder,
-    /// The key of all of a method, by that of all about one thing.
+    links: LinkBuilder,
+    /// The key of all requests of a method, by the key of all requests about one subject.
     methods: HashMap<u128, u128>,
 }
 
@@ -46,7 +46,7 @@ struct SessionIndexer {
     /// The place of the last request that was never answered.
     unanswered: Option<u64>,
     /// The one that was answered last, and the place of the answer.
-    settled: Option<(u32, u64)>,
+    last_answered: Option<(u32, u64)>,
     /// Server messages that belong to no request, by place, until the active exchanges at that place are known.
     free: BTreeMap<(u64, u64), EventRecord>,
     /// Server messages before the first response, until the next request.
@@ -54,8 +54,8 @@ struct SessionIndexer {
     /// Rounds that wait for the next.
     chains: RoundChains,
     /// The related events of each active exchange.
-    things: HashMap<u32, Vec<EventRecord>>,
-    taken: u64,
+    events: HashMap<u32, Vec<EventRecord>>,
+    count: u64,
 }
 
 /// An exchange that was not answered yet.
@@ -67,12 +67,12 @@ struct PendingExchange {
 }
 
 impl IndexBuilder {
-    /// A session begins.
+    /// Starts a session.
     pub(super) fn start(&mut self, start: SessionStart) {
         let first = u32::try_from(self.exchanges.len()).unwrap_or(NONE);
         let SessionStart { session_id, server_info, metadata, started_at } = start;
         self.started.push(started_at);
-        self.ties = LinkBuilder::default();
+        self.links = LinkBuilder::default();
         self.sessions.push(SessionFacts { id: session_id, server_info, metadata, first, ..SessionFacts::default() });
     }
 
@@ -85,8 +85,8 @@ impl IndexBuilder {
     ) -> Option<EventDigest> {
         let digest = EventDigest::of_call(call, span, likeness)?;
         let request = &call.request.message;
-        if let (DigestKind::IncomingRequest(asked), Some(method)) = (&digest.what, request.method()) {
-            self.methods.entry(asked.about.0).or_insert_with(|| method_key(method.as_str()).0);
+        if let (DigestKind::Request(request), Some(method)) = (&digest.what, request.method()) {
+            self.methods.entry(request.about.0).or_insert_with(|| method_key(method.as_str()).0);
         }
         Some(digest)
     }
@@ -94,41 +94,41 @@ impl IndexBuilder {
     /// Builds the digest of an entry that is not a call.
     pub(super) fn digest_entry(&mut self, entry: &Entry, span: FileSpan) -> Option<EventDigest> {
         self.acknowledge(entry);
-        EventDigest::of_entry(entry, span, &mut self.ties)
+        EventDigest::of_entry(entry, span, &mut self.links)
     }
 
     /// Stores the subscription filter that a server acknowledged.
     fn acknowledge(&mut self, entry: &Entry) {
         let EntryBody::Message { from: Side::Server, message, .. } = &entry.what else { return };
-        let told = message.as_notification().filter(|told| told.method == Method::SUBSCRIPTION_ACKNOWLEDGED);
-        let promised = told.and_then(|told| told.param(&["notifications"])?.value().ok());
-        if let (Some(Value::Object(promised)), Some(facts)) = (promised, self.sessions.last_mut()) {
+        let notification = message.as_notification().filter(|it| it.method == Method::SUBSCRIPTION_ACKNOWLEDGED);
+        let filter = notification.and_then(|it| it.param(&["notifications"])?.value().ok());
+        if let (Some(Value::Object(filter)), Some(facts)) = (filter, self.sessions.last_mut()) {
             let known = facts.acknowledged.get_or_insert_default();
-            for (what, promised) in promised {
-                match (known.get_mut(&what), promised) {
-                    (Some(Value::Array(known)), Value::Array(promised)) => {
-                        let new: Vec<_> = promised.into_iter().filter(|it| !known.contains(it)).collect();
+            for (key, value) in filter {
+                match (known.get_mut(&key), value) {
+                    (Some(Value::Array(known)), Value::Array(values)) => {
+                        let new: Vec<_> = values.into_iter().filter(|it| !known.contains(it)).collect();
                         known.extend(new);
                     }
-                    (_, promised) => drop(known.insert(what, promised)),
+                    (_, value) => drop(known.insert(key, value)),
                 }
             }
         }
     }
 
-    /// The session is over, and this is what was in it.
+    /// Adds the digests of a session that has ended.
     pub(super) fn finish(&mut self, digests: SessionDigests) {
         let mut session = SessionIndexer::default();
-        for OrderedEvent { event: thing, inside } in digests.in_order() {
-            match &thing.what {
-                DigestKind::IncomingRequest(asked) => session.exchange(self, &thing, asked, inside),
-                // What belongs to no exchange.
+        for OrderedEvent { event, inside } in digests.in_order() {
+            match &event.what {
+                DigestKind::Request(request) => session.exchange(self, &event, request, inside),
+                // These belong to no exchange.
                 DigestKind::Event { .. }
                 | DigestKind::Head { .. }
                 | DigestKind::Refused
                 | DigestKind::Retry(_)
                 | DigestKind::Closed => {
-                    thing.said().into_iter().for_each(|record| session.leave(record));
+                    event.event_record().into_iter().for_each(|record| session.leave(record));
                 }
             }
         }
@@ -137,13 +137,13 @@ impl IndexBuilder {
 
     /// Adds an exchange to those about the same subject, and the first one about each subject to those of its method.
     fn similar(&mut self, about: RequestKey, number: u32) {
-        let same = self.alike.entry(about.0).or_default();
-        if same.len() < ALIKE {
+        let same = self.similar.entry(about.0).or_default();
+        if same.len() < MAX_SIMILAR {
             same.push(number);
         }
         if let ([_], Some(method)) = (&same[..], self.methods.get(&about.0)) {
-            let all = self.alike.entry(*method).or_default();
-            if all.len() < SUBJECTS {
+            let all = self.similar.entry(*method).or_default();
+            if all.len() < MAX_SUBJECTS {
                 all.push(number);
             }
         }
@@ -151,139 +151,139 @@ impl IndexBuilder {
 }
 
 impl SessionIndexer {
-    /// Takes a request of the client's with what belongs to it.
+    /// Adds a client request with its related events.
     fn exchange(
         &mut self,
         all: &mut IndexBuilder,
         call: &EventDigest,
-        asked: &IncomingRequest,
+        request: &RequestDigest,
         inside: Vec<EventDigest>,
     ) {
-        let place = call.tie.seq();
+        let place = call.link.seq();
         self.close_until(all, place);
         let number = u32::try_from(all.exchanges.len()).unwrap_or(NONE);
         // Before 2026-07-28, an HTTP refusal never depends on the content of the request.
         let is_refused =
-            asked.claimed.is_none() && inside.iter().any(|thing| matches!(thing.what, DigestKind::Refused));
+            request.claimed.is_none() && inside.iter().any(|event| matches!(event.what, DigestKind::Refused));
         let mut flags = Flags::default();
-        if asked.is_protocol {
+        if request.is_protocol {
             flags.add(Flags::PROTOCOL);
         }
-        if asked.answered == AnsweredOn::Never {
+        if request.answered == AnsweredOn::Never {
             flags.add(Flags::UNANSWERED);
         }
         // An acknowledged subscription may end with an error later, as when its client disconnects.
-        if asked.listens && asked.is_error && !all.ties.is_acknowledged(&call.tie) {
+        if request.listens && request.is_error && !all.links.is_acknowledged(&call.link) {
             flags.add(Flags::LISTEN_REFUSED);
         }
-        let from = asked.rounds.as_ref().and_then(|rounds| rounds.from);
-        let before = from.and_then(|thread| self.chains.link_round(asked.key, thread, number, place));
+        let from = request.rounds.as_ref().and_then(|rounds| rounds.from);
+        let before = from.and_then(|identity| self.chains.link_round(request.key, identity, number, place));
         if before.is_some() {
             flags.add(Flags::ROUND);
-        } else if asked.refused == Some(VersionRefusal::Version) {
+        } else if request.refused == Some(VersionRefusal::Version) {
             flags.add(Flags::PROTOCOL);
-            all.keys.push((refused_key(asked.key).0, number));
-        } else if asked.refused == Some(VersionRefusal::Itself) || is_refused {
+            all.keys.push((refused_key(request.key).0, number));
+        } else if request.refused == Some(VersionRefusal::Itself) || is_refused {
             flags.add(Flags::PROTOCOL);
         } else {
-            all.keys.push((asked.key.0, number));
+            all.keys.push((request.key.0, number));
         }
-        all.similar(asked.about, number);
-        self.revision = asked.agreed.or(self.revision);
-        let revision = asked.claimed.or(self.revision).map_or(u8::MAX, |revision| revision as u8);
+        all.similar(request.about, number);
+        self.revision = request.agreed.or(self.revision);
+        let revision = request.claimed.or(self.revision).map_or(u8::MAX, |revision| revision as u8);
         let session = u32::try_from(all.sessions.len().saturating_sub(1)).unwrap_or(NONE);
         let (span, next) = (call.span, NONE);
-        all.exchanges.push(ExchangeRecord { span, session, things: 0, thing_count: 0, next, revision, flags });
-        if let Some(thread) = asked.rounds.as_ref().and_then(|rounds| rounds.to) {
-            self.chains.wait(asked.key, thread, number, call.tie.completed_at());
+        all.exchanges.push(ExchangeRecord { span, session, events: 0, event_count: 0, next, revision, flags });
+        if let Some(identity) = request.rounds.as_ref().and_then(|rounds| rounds.to) {
+            self.chains.wait(request.key, identity, number, call.link.completed_at());
         }
-        for thing in &inside {
+        for event in &inside {
             if let Some(facts) = all.sessions.last_mut() {
-                transport(facts, &thing.what);
+                transport(facts, &event.what);
             }
         }
-        if asked.answered == AnsweredOn::Never && !asked.listens {
-            // It is refused, so what the server sent for it is never sent again.
+        if request.answered == AnsweredOn::Never && !request.listens {
+            // A replay refuses this request, so its related events are never sent.
             self.unanswered = Some(place);
             return;
         }
-        // What the server sent before the first request is sent as soon as a client may receive it: after the handshake, or with
-        // the first answer.
-        let mut things = if asked.pings { Vec::new() } else { std::mem::take(&mut self.early) };
-        things.iter_mut().for_each(|thing| thing.is_late = asked.is_protocol);
-        let has_stream = inside.iter().any(|thing| thing.opens_stream(call));
-        for thing in inside {
-            match thing.closed_early(call, asked).filter(|_| has_stream).or_else(|| thing.said()) {
-                // What a subscriber is sent belongs to the call that caused it, and no client pings as often as another.
-                Some(record) if asked.listens || asked.pings => self.leave(record),
-                Some(record) => things.push(record),
+        // A replay sends the server messages before the first request as soon as a client may receive them: after the
+        // handshake, or with the first answer.
+        let mut events = if request.pings { Vec::new() } else { std::mem::take(&mut self.early) };
+        events.iter_mut().for_each(|event| event.is_late = request.is_protocol);
+        let has_stream = inside.iter().any(|event| event.opens_stream(call));
+        for event in inside {
+            match event.closed_early(call, request).filter(|_| has_stream).or_else(|| event.event_record()) {
+                // A change notice belongs to the call that caused it, and each client pings at its own times.
+                Some(record) if request.listens || request.pings => self.leave(record),
+                Some(record) => events.push(record),
                 None => {}
             }
         }
-        self.things.entry(number).or_default().append(&mut things);
-        if asked.listens {
+        self.events.entry(number).or_default().append(&mut events);
+        if request.listens {
             // The next notifications are sent because of this subscription.
-            if let Some((before, _)) = self.settled.replace((number, place)) {
+            if let Some((before, _)) = self.last_answered.replace((number, place)) {
                 self.close(all, before);
             }
-        } else if !asked.pings {
-            self.open.push(PendingExchange { number, end: call.tie.completed_at() });
+        } else if !request.pings {
+            self.open.push(PendingExchange { number, end: call.link.completed_at() });
         }
     }
 
-    /// The session is over.
+    /// Ends the session.
     fn finish(mut self, all: &mut IndexBuilder) {
         self.close_until(all, u64::MAX);
         while let Some(PendingExchange { number, .. }) = self.open.pop() {
             self.close(all, number);
         }
-        let left: Vec<u32> = self.things.keys().copied().collect();
+        let left: Vec<u32> = self.events.keys().copied().collect();
         left.into_iter().for_each(|number| self.close(all, number));
         for (number, next) in self.chains.finish() {
             all.exchanges[number as usize].next = next;
         }
         if let Some(facts) = all.sessions.last_mut() {
-            facts.unsaid = self.early.len() as u64;
+            facts.undelivered = self.early.len() as u64;
         }
     }
 
     fn leave(&mut self, record: EventRecord) {
-        self.taken += 1;
-        self.free.insert((record.seq, self.taken), record);
+        self.count += 1;
+        self.free.insert((record.seq, self.count), record);
     }
 
     /// Assigns a related event to an exchange.
     fn attach_to(&mut self, number: u32, record: EventRecord) {
-        self.things.entry(number).or_default().push(record);
+        self.events.entry(number).or_default().push(record);
     }
 
-    /// Everything before this place has happened.
+    /// Assigns the server messages before this place, and closes the exchanges that were answered before it.
     fn close_until(&mut self, all: &mut IndexBuilder, place: u64) {
         while let Some(((seq, _), record)) = self.free.first_key_value().map(|(key, record)| (*key, *record)) {
             if seq >= place {
                 break;
             }
             self.free.pop_first();
-            self.settle_open(all, seq);
+            self.close_answered(all, seq);
             let latest = self.open.iter().max_by_key(|other| other.number);
-            // A request of the server's that comes while only a call without an answer is open can be of no other.
-            let is_of_unanswered = record.is_call && self.unanswered > self.settled.map(|(_, place)| place);
-            match (latest.copied(), self.settled) {
+            // A server request that is sent while only an unanswered call is pending belongs to that call.
+            let is_of_unanswered = record.is_call && self.unanswered > self.last_answered.map(|(_, place)| place);
+            match (latest.copied(), self.last_answered) {
                 (Some(next), _) => self.attach_to(next.number, record),
                 (None, _) if is_of_unanswered => {}
                 (None, Some((number, _))) => self.attach_to(number, EventRecord { is_late: true, ..record }),
                 (None, None) => self.early.push(record),
             }
         }
-        self.settle_open(all, place);
+        self.close_answered(all, place);
     }
 
-    fn settle_open(&mut self, all: &mut IndexBuilder, place: u64) {
+    fn close_answered(&mut self, all: &mut IndexBuilder, place: u64) {
         let (done, open): (Vec<_>, Vec<_>) = self.open.iter().partition(|other| other.end < place);
         self.open = open;
         for PendingExchange { number, end, .. } in done {
-            if self.settled.is_none_or(|(_, last)| last < end) {
-                if let Some((before, _)) = self.settled.replace((number, end)) {
+            if self.last_answered.is_none_or(|(_, last)| last < end) {
+                if let Some((before, _)) = self.last_answered.replace((number, end)) {
                     self.close(all, before);
                 }
             } else {
@@ -292,11 +292,11 @@ impl SessionIndexer {
         }
     }
 
-    /// Nothing more comes to an exchange.
+    /// Stores the related events of an exchange that gets no more of them.
     fn close(&mut self, all: &mut IndexBuilder, number: u32) {
-        let mut things = self.things.remove(&number).unwrap_or_default();
-        things.sort_by_key(|thing| thing.seq);
-        all.things.extend(things.into_iter().map(|thing| (number, thing)));
+        let mut events = self.events.remove(&number).unwrap_or_default();
+        events.sort_by_key(|event| event.seq);
+        all.events.extend(events.into_iter().map(|event| (number, event)));
     }
 }
 
@@ -306,12 +306,12 @@ fn transport(facts: &mut SessionFacts, what: &DigestKind) {
         DigestKind::Head { is_stream: true } => facts.streamed += 1,
         DigestKind::Head { is_stream: false } => facts.plain += 1,
         DigestKind::Retry(retry) => facts.retry = Some(*retry),
-        DigestKind::IncomingRequest(_) | DigestKind::Event { .. } | DigestKind::Refused | DigestKind::Closed => {}
+        DigestKind::Request(_) | DigestKind::Event { .. } | DigestKind::Refused | DigestKind::Closed => {}
     }
 }
 
 /// At most this many exchanges are searched for the one that a request continues.
-const LOOKED_AT: usize = 1000;
+const MAX_SCANNED: usize = 1000;
 
 /// What a round has in common with the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -328,30 +328,30 @@ pub(super) struct RoundIdentity {
 #[derive(Debug, Default)]
 pub(super) struct RoundChains {
     /// Exchanges that no request has continued yet, by request and state.
-    waiting: HashMap<(RequestKey, RequestKey), Vec<SuspendedRequest>>,
+    waiting: HashMap<(RequestKey, RequestKey), Vec<WaitingRound>>,
     links: Vec<RoundLink>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct SuspendedRequest {
+struct WaitingRound {
     number: u32,
     /// The place of the `input_required` result.
     end: u64,
-    thread: RoundIdentity,
+    identity: RoundIdentity,
 }
 
 /// A request that continues one of several equal exchanges.
 #[derive(Debug)]
 struct RoundLink {
     key: RequestKey,
-    before: SuspendedRequest,
+    before: WaitingRound,
     number: u32,
 }
 
 impl RoundChains {
     /// An exchange is left open at a place.
-    pub(super) fn wait(&mut self, key: RequestKey, thread: RoundIdentity, number: u32, end: u64) {
-        self.waiting.entry((key, thread.state)).or_default().push(SuspendedRequest { number, end, thread });
+    pub(super) fn wait(&mut self, key: RequestKey, identity: RoundIdentity, number: u32, end: u64) {
+        self.waiting.entry((key, identity.state)).or_default().push(WaitingRound { number, end, identity });
     }
 
     /// The waiting exchange that a request at a place continues. One of the same client and with the same input
@@ -359,21 +359,21 @@ impl RoundChains {
     pub(super) fn link_round(
         &mut self,
         key: RequestKey,
-        thread: RoundIdentity,
+        identity: RoundIdentity,
         number: u32,
         place: u64,
     ) -> Option<u32> {
-        let waiting = self.waiting.get_mut(&(key, thread.state))?;
-        let from = waiting.len().saturating_sub(LOOKED_AT);
-        let heard = (from..waiting.len()).filter(|at| waiting[*at].end < place);
+        let waiting = self.waiting.get_mut(&(key, identity.state))?;
+        let from = waiting.len().saturating_sub(MAX_SCANNED);
+        let earlier = (from..waiting.len()).filter(|at| waiting[*at].end < place);
         let rank = |at: &usize| {
-            let SuspendedRequest { thread: other, end, .. } = waiting[*at];
-            (other.client == thread.client, other.names == thread.names, end)
+            let WaitingRound { identity: other, end, .. } = waiting[*at];
+            (other.client == identity.client, other.names == identity.names, end)
         };
-        let found = heard.max_by_key(rank)?;
+        let found = earlier.max_by_key(rank)?;
         let before = waiting.remove(found);
         if waiting.is_empty() {
-            self.waiting.remove(&(key, thread.state));
+            self.waiting.remove(&(key, identity.state));
         }
         self.links.push(RoundLink { key, before, number });
         Some(before.number)
@@ -382,9 +382,9 @@ impl RoundChains {
     /// Each continued exchange with its next round. Among equal exchanges, the first that got input requests is the
     /// first that is continued.
     pub(super) fn finish(mut self) -> Vec<(u32, u32)> {
-        self.links.sort_by_key(|RoundLink { key, before, .. }| (*key, before.thread, before.end, before.number));
+        self.links.sort_by_key(|RoundLink { key, before, .. }| (*key, before.identity, before.end, before.number));
         let is_same =
-            |one: &RoundLink, other: &RoundLink| (one.key, one.before.thread) == (other.key, other.before.thread);
+            |one: &RoundLink, other: &RoundLink| (one.key, one.before.identity) == (other.key, other.before.identity);
         let mut linked = Vec::with_capacity(self.links.len());
         for same in self.links.chunk_by(is_same) {
             let mut numbers: Vec<u32> = same.iter().map(|link| link.number).collect();
@@ -419,9 +419,9 @@ impl IndexBuilder {
             exchange.session = sessions.get(exchange.session as usize).copied().unwrap_or(NONE);
             exchange.next = moved(exchange.next);
         }
-        self.things.iter_mut().for_each(|(number, _)| *number = moved(*number));
+        self.events.iter_mut().for_each(|(number, _)| *number = moved(*number));
         self.keys.iter_mut().for_each(|(_, number)| *number = moved(*number));
-        for members in self.alike.values_mut() {
+        for members in self.similar.values_mut() {
             members.iter_mut().for_each(|number| *number = moved(*number));
             members.sort_unstable();
         }
@@ -443,40 +443,40 @@ mod tests {
     const KEY: RequestKey = RequestKey(7);
     const THREAD: RoundIdentity = RoundIdentity { state: RequestKey(1), names: RequestKey(2), client: RequestKey(3) };
 
-    /// Which exchange is continued by which, where `(n, None)` gets `input_required` and `(n, Some(thread))` continues.
-    fn linked(said: &[(u32, Option<RoundIdentity>)]) -> Vec<(u32, u32)> {
+    /// Which exchange is continued by which, where `(n, None)` gets `input_required` and `(n, Some(identity))` continues.
+    fn linked(rounds: &[(u32, Option<RoundIdentity>)]) -> Vec<(u32, u32)> {
         let mut chains = RoundChains::default();
-        for (number, back) in said {
+        for (number, back) in rounds {
             let place = u64::from(*number) * 2;
             match back {
                 None => chains.wait(KEY, THREAD, *number, place + 1),
-                Some(thread) => assert!(chains.link_round(KEY, *thread, *number, place).is_some()),
+                Some(identity) => assert!(chains.link_round(KEY, *identity, *number, place).is_some()),
             }
         }
         chains.finish()
     }
 
     #[test]
-    fn who_was_asked_first_comes_back_first() {
+    fn the_round_that_was_opened_first_is_continued_first() {
         let back = Some(THREAD);
         assert_eq!(linked(&[(0, None), (1, None), (2, back), (3, back)]), [(0, 2), (1, 3)]);
         assert_eq!(linked(&[(0, None), (1, back), (2, None), (3, back)]), [(0, 1), (2, 3)]);
     }
 
     #[test]
-    fn what_was_given_up_stays_so() {
+    fn an_abandoned_round_is_never_continued() {
         let back = Some(THREAD);
         assert_eq!(linked(&[(0, None), (1, None), (2, back)]), [(1, 2)]);
         assert_eq!(linked(&[(0, None), (1, None), (2, None), (3, back), (4, back)]), [(1, 3), (2, 4)]);
     }
 
     #[test]
-    fn other_names_go_on_where_nothing_fits_better_but_another_state_does_not() {
+    fn a_round_with_other_input_names_is_continued_but_not_one_with_another_state() {
         let other = RoundIdentity { names: RequestKey(9), ..THREAD };
         assert_eq!(linked(&[(0, None), (1, Some(other))]), [(0, 1)]);
         let mut chains = RoundChains::default();
         chains.wait(KEY, THREAD, 0, 1);
         assert!(chains.link_round(KEY, RoundIdentity { state: RequestKey(9), ..THREAD }, 1, 2).is_none());
-        assert!(chains.link_round(KEY, THREAD, 1, 0).is_none(), "nobody answers what is not asked yet");
+        assert!(chains.link_round(KEY, THREAD, 1, 0).is_none(), "no request continues what is not open yet");
     }
 }

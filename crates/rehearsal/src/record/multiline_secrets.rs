@@ -6,21 +6,21 @@ use rehearsal_core::message::{GarbledReason, Message};
 use rehearsal_core::redact::{Edge, PRIVATE_KEY, last_edge};
 use rehearsal_core::trace::EntryBody;
 
-/// After this many lines, a key without an end is not a key.
-const LINES: u16 = 200;
-/// How much of a line is kept to read the next one with it.
-const LEAD: usize = 128;
+/// Maximum number of lines of a private key. A longer text without an end is not a key.
+const MAX_KEY_LINES: u16 = 200;
+/// Maximum number of bytes of a line that are redacted together with the next one.
+const LEAD_LIMIT: usize = 128;
 
-/// Whether the lines of one stream are inside of a key, and how many may still be.
+/// Counts how many more lines of a stream may be inside a private key; 0 outside of one.
 #[derive(Debug, Default)]
 pub(super) struct OpenPrivateKey(u16);
 
 impl OpenPrivateKey {
-    /// Takes the next lines; whether they are inside of a key that began before them.
+    /// Adds the next lines. Returns whether they continue a key that began before them.
     pub(super) fn continues(&mut self, lines: &[u8]) -> bool {
         let is_inside = self.is_open();
         self.0 = match last_edge(lines) {
-            Some(Edge::Begins) => LINES,
+            Some(Edge::Begins) => MAX_KEY_LINES,
             Some(Edge::Ends) => 0,
             None => self.0.saturating_sub(1),
         };
@@ -32,16 +32,16 @@ impl OpenPrivateKey {
     }
 }
 
-/// What the lines of one stream leave open.
+/// The state after the lines of one stream.
 #[derive(Debug, Default)]
 struct Stream {
     key: OpenPrivateKey,
-    /// The end of the last line, without its secrets, where that is the name of something: `password:`. Otherwise empty.
+    /// The redacted end of the last line if it is a name, such as `password:`; otherwise empty.
     lead: Vec<u8>,
 }
 
 impl Stream {
-    /// What has to be read before a line to understand it.
+    /// The text that the next line is redacted with.
     fn before(&self) -> Vec<u8> {
         match self.key.is_open() {
             true => PRIVATE_KEY.into(),
@@ -65,12 +65,12 @@ impl Stream {
 
 /// The last characters of a text.
 fn last(text: &[u8]) -> &[u8] {
-    let cut = text.len().saturating_sub(LEAD);
+    let cut = text.len().saturating_sub(LEAD_LIMIT);
     let inside = text[cut..].iter().take_while(|byte| **byte & 0xC0 == 0x80).count();
     &text[cut + inside..]
 }
 
-/// What is open in all the streams of a session.
+/// The state of all streams of a session.
 #[derive(Debug, Default)]
 pub(super) struct MultilineSecrets {
     stderr: Stream,
@@ -96,15 +96,15 @@ impl MultilineSecrets {
         let (what, found) = match before.is_empty() || line.trim_ascii().is_empty() {
             true => redact(what),
             false => {
-                let (judged, found) = redact(changed(what.clone(), |text| [&before, text].concat()));
-                match text(&judged).is_some_and(|text| text.starts_with(&before)) {
-                    true => (changed(judged, |text| text[before.len()..].to_vec()), found),
+                let (redacted, found) = redact(changed(what.clone(), |text| [&before, text].concat()));
+                match text(&redacted).is_some_and(|text| text.starts_with(&before)) {
+                    true => (changed(redacted, |text| text[before.len()..].to_vec()), found),
                     // The text before it became part of a secret and was redacted with it.
-                    false => (judged, found),
+                    false => (redacted, found),
                 }
             }
         };
-        // Pieces are of a line that has not ended.
+        // A partial message is not a whole line.
         if !matches!(what, EntryBody::Piece { .. }) {
             stream.pass(&line, text(&what).unwrap_or_default());
         }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_on_the_line_after_its_name_is_judged_with_it() {
+    fn a_value_on_the_line_after_its_name_is_redacted() {
         let hidden = [
             &["password:", "hunter2"][..],
             &["Enter the API_KEY =", "", "  hunter2"],
@@ -190,7 +190,7 @@ mod tests {
         }
         let open = [
             &["options:", "hunter2"][..],
-            &["password:", "waiting for the client to say it"],
+            &["password:", "waiting for the client to enter it"],
             &["password:", "", "Server is up", "hunter2"],
             &["the password", "hunter2"],
         ];
@@ -200,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn a_key_ends_where_it_says_so_or_after_very_many_lines() {
+    fn a_private_key_ends_at_its_end_line_or_after_the_maximum_of_lines() {
         let end = ["-----BEGIN PRIVATE KEY-----", "MIIE", "-----END PRIVATE KEY-----", "after"];
         let shown = kept(&end);
         assert!(!shown.contains("MIIE") && shown.ends_with("|after"), "{shown}");
         let mut endless = vec!["-----BEGIN PRIVATE KEY-----"];
-        endless.extend(["abcd"; LINES as usize]);
+        endless.extend(["abcd"; MAX_KEY_LINES as usize]);
         endless.push("after");
         let shown = kept(&endless);
         assert!(!shown.contains("abcd") && shown.ends_with("|after"), "{shown}");

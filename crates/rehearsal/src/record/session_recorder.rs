@@ -1,4 +1,4 @@
-//! One session that is being recorded.
+//! The recorder of one session.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,17 +13,17 @@ use rehearsal_core::trace::{
 };
 use serde_json::{Map, Value};
 
-use super::across_lines::MultilineSecrets;
 use super::clock::{Clock, session_id};
 use super::hooks::HookCaller;
 use super::journal::{SessionJournal, SharedJournal, private_file};
+use super::multiline_secrets::MultilineSecrets;
 use super::notice::Notice;
+use super::partial_message::PartialPolicy;
 use super::recorder::Recorder;
-use super::unfinished::PartialPolicy;
 
 /// One session that is recorded. Cheap to clone; every part of the recorder that adds to it holds one.
 ///
-/// When the last one is dropped without [`end`](Tape::end), the session ends as stopped.
+/// When the last one is dropped without [`end`](SessionRecorder::end), the session ends as stopped.
 #[derive(Clone)]
 pub struct SessionRecorder {
     session: Arc<SharedSession>,
@@ -32,14 +32,14 @@ pub struct SessionRecorder {
 struct SharedSession {
     recorder: Recorder,
     state: Mutex<State>,
-    /// Only where there are hooks.
+    /// `None` without hooks.
     caller: Option<HookCaller>,
 }
 
 enum State {
     NotStarted {
         /// Whether the notice about it was sent already.
-        told: bool,
+        was_notified: bool,
     },
     Running(Box<ActiveRecording>),
     Ended,
@@ -48,23 +48,23 @@ enum State {
 struct ActiveRecording {
     session_id: String,
     clock: Clock,
-    /// The place of the next entry.
+    /// The sequence number of the next entry.
     next: u64,
-    spool: Option<SessionJournal>,
-    /// A spool that could no longer be written, and why.
+    journal: Option<SessionJournal>,
+    /// A journal that can no longer be written, and why.
     cut_off: Option<(SessionJournal, String)>,
     log: Option<SharedJournal>,
-    /// Lines for the journal; the buffer is reused.
+    /// The next lines of the journal; the buffer is reused.
     lines: Vec<u8>,
-    /// Lines for the log; the buffer is reused.
+    /// The next lines of the log; the buffer is reused.
     log_lines: Vec<u8>,
-    across: MultilineSecrets,
+    multiline: MultilineSecrets,
 }
 
-/// What is put on a tape.
+/// An input of a session recorder.
 pub(super) enum RecordedInput<'b> {
-    /// Anything.
-    What(EntryBody),
+    /// One entry.
+    Entry(EntryBody),
     /// Whole messages without secrets, each with its line end. They are parsed when a reader needs them.
     Lines { from: Side, channel: Channel, bytes: Cow<'b, [u8]> },
 }
@@ -73,7 +73,7 @@ impl SessionRecorder {
     pub(super) fn new(recorder: Recorder) -> SessionRecorder {
         let hooks = &recorder.settings.hooks;
         let caller = (!hooks.is_empty()).then(|| HookCaller::new(hooks.clone()));
-        let state = Mutex::new(State::NotStarted { told: false });
+        let state = Mutex::new(State::NotStarted { was_notified: false });
         SessionRecorder { session: Arc::new(SharedSession { recorder, state, caller }) }
     }
 
@@ -91,7 +91,7 @@ impl SessionRecorder {
         }
     }
 
-    /// The name of the session, while it runs.
+    /// The id of the session, while it is recorded.
     pub fn session_id(&self) -> Option<String> {
         match &*self.session.state() {
             State::Running(running) => Some(running.session_id.clone()),
@@ -99,7 +99,7 @@ impl SessionRecorder {
         }
     }
 
-    /// What is kept of a line that has not ended when it is passed on.
+    /// Which part of a partial message is recorded when it is forwarded.
     pub(super) fn pieces(&self) -> PartialPolicy {
         match self.session.recorder.settings.redaction.is_none() {
             true => PartialPolicy::Raw,
@@ -111,8 +111,8 @@ impl SessionRecorder {
     /// message that is forwarded after that is recorded even if this process is killed.
     ///
     /// This never fails: if the disk is full, the recording stops, not the connection.
-    pub fn put(&self, whats: impl IntoIterator<Item = EntryBody>) {
-        self.record_lines(whats.into_iter().map(RecordedInput::What));
+    pub fn put(&self, entries: impl IntoIterator<Item = EntryBody>) {
+        self.record_lines(entries.into_iter().map(RecordedInput::Entry));
     }
 
     /// The redaction that decides whether lines may be kept verbatim. `None` if a hook or a log needs each message
@@ -123,29 +123,29 @@ impl SessionRecorder {
     }
 
     /// Adds entries, and lines that are kept verbatim, to the session.
-    pub(super) fn record_lines<'b>(&self, passed: impl IntoIterator<Item = RecordedInput<'b>>) {
+    pub(super) fn record_lines<'b>(&self, inputs: impl IntoIterator<Item = RecordedInput<'b>>) {
         let mut seen = Vec::new();
-        let passed = passed.into_iter().inspect(|passed| match passed {
-            RecordedInput::What(what) if self.session.caller.is_some() => seen.push(what.clone()),
-            RecordedInput::What(_) | RecordedInput::Lines { .. } => {}
+        let inputs = inputs.into_iter().inspect(|input| match input {
+            RecordedInput::Entry(what) if self.session.caller.is_some() => seen.push(what.clone()),
+            RecordedInput::Entry(_) | RecordedInput::Lines { .. } => {}
         });
-        let told = match &mut *self.session.state() {
+        let was_notified = match &mut *self.session.state() {
             State::Running(running) => {
-                running.put(&self.session.recorder, passed);
+                running.put(&self.session.recorder, inputs);
                 true
             }
-            State::NotStarted { told } => std::mem::replace(told, true),
+            State::NotStarted { was_notified } => std::mem::replace(was_notified, true),
             State::Ended => true,
         };
-        if !told {
-            self.session.recorder.tell(&Notice::NotStarted);
+        if !was_notified {
+            self.session.recorder.notify(&Notice::NotStarted);
         }
         if let Some(caller) = &self.session.caller {
             seen.iter().for_each(|what| caller.call(what, self.session.recorder.listener()));
         }
     }
 
-    /// Ends the session and puts it into the trace; a second time it does nothing.
+    /// Ends the session and appends it to the trace; a second call does nothing.
     ///
     /// This reads the journal once, so it takes a moment after a long session, and it blocks.
     pub fn end(&self, end: SessionEnd) {
@@ -163,7 +163,7 @@ impl SharedSession {
             let mut state = self.state();
             match std::mem::replace(&mut *state, State::Ended) {
                 State::Running(running) => Some(running),
-                // It may still be started.
+                // The session may still be started.
                 other @ State::NotStarted { .. } => {
                     *state = other;
                     None
@@ -172,7 +172,7 @@ impl SharedSession {
             }
         };
         if let Some(mut running) = running {
-            running.put(&self.recorder, [RecordedInput::What(EntryBody::Ended(end))]);
+            running.put(&self.recorder, [RecordedInput::Entry(EntryBody::Ended(end))]);
             running.fold(&self.recorder);
             self.recorder.settings.orphans.wait();
         }
@@ -202,32 +202,32 @@ impl ActiveRecording {
         }
         let mut lines = Vec::with_capacity(4096);
         write_start(&mut lines, &start);
-        let spool = settings.trace.as_deref().and_then(|trace| {
-            let spool = check(trace).and_then(|()| SessionJournal::create(trace, &session_id, &lines));
-            spool.map_err(|error| recorder.tell(&stopped(trace, &error))).ok()
+        let journal = settings.trace.as_deref().and_then(|trace| {
+            let journal = check(trace).and_then(|()| SessionJournal::create(trace, &session_id, &lines));
+            journal.map_err(|error| recorder.notify(&stopped(trace, &error))).ok()
         });
         let log = settings.log.as_deref().and_then(|path| {
             let log = SharedJournal::open(path).and_then(|mut log| log.append(&lines).map(|()| log));
-            log.map_err(|error| recorder.tell(&stopped(path, &error))).ok()
+            log.map_err(|error| recorder.notify(&stopped(path, &error))).ok()
         });
-        let (across, log_lines) = Default::default();
-        ActiveRecording { session_id, clock, next: 0, spool, cut_off: None, log, lines, log_lines, across }
+        let (multiline, log_lines) = Default::default();
+        ActiveRecording { session_id, clock, next: 0, journal, cut_off: None, log, lines, log_lines, multiline }
     }
 
-    fn put<'b>(&mut self, recorder: &Recorder, passed: impl IntoIterator<Item = RecordedInput<'b>>) {
+    fn put<'b>(&mut self, recorder: &Recorder, inputs: impl IntoIterator<Item = RecordedInput<'b>>) {
         let at = self.clock.elapsed();
         let mut messages = 0;
         self.lines.clear();
         self.log_lines.clear();
-        for passed in passed {
+        for input in inputs {
             let seq = self.next;
-            let what = match passed {
-                RecordedInput::What(what) => what,
+            let what = match input {
+                RecordedInput::Entry(what) => what,
                 RecordedInput::Lines { from, channel, bytes } => {
                     let count = memchr::memchr_iter(b'\n', &bytes).count() as u64;
                     messages += count;
                     self.next += count;
-                    if self.spool.is_some() {
+                    if self.journal.is_some() {
                         write_lines(&mut self.lines, seq, at, from, channel, &bytes);
                     }
                     continue;
@@ -236,7 +236,7 @@ impl ActiveRecording {
             let redaction = &recorder.settings.redaction;
             let (what, hits) = match redaction.is_none() {
                 true => (what, Vec::new()),
-                false => self.across.redact_entry(what, |what| redacted(redaction, what)),
+                false => self.multiline.redact_entry(what, |what| redacted(redaction, what)),
             };
             let hits = match &what {
                 // The whole line has the same secrets.
@@ -259,12 +259,12 @@ impl ActiveRecording {
                 recorder.count(|summary| summary.redacted.add(hits));
             }
             let entry = Entry::new(seq, at, what);
-            if self.spool.is_some() {
+            if self.journal.is_some() {
                 write_entry(&mut self.lines, &entry, None);
             }
             // The log is for the user, so it has no partial messages, unless it is the only file.
             let is_piece = matches!(entry.what, EntryBody::Piece { .. });
-            if self.log.is_some() && !(is_piece && self.spool.is_some()) {
+            if self.log.is_some() && !(is_piece && self.journal.is_some()) {
                 let session = SharedLog { session_id: &self.session_id, started_at: self.clock.began_at };
                 write_entry(&mut self.log_lines, &entry, Some(&session));
             }
@@ -272,14 +272,14 @@ impl ActiveRecording {
         if messages > 0 {
             recorder.count(|summary| summary.messages += messages);
         }
-        if let Some(Err(error)) = self.spool.as_mut().map(|spool| spool.append(&self.lines)) {
+        if let Some(Err(error)) = self.journal.as_mut().map(|journal| journal.append(&self.lines)) {
             self.stop_recording(recorder, &error);
         }
         if let Some(Err(error)) = self.log.as_mut().map(|log| log.append(&self.log_lines)) {
             let path = self.log.take().map(|log| log.path).unwrap_or_default();
-            recorder.tell(&stopped(&path, &error));
+            recorder.notify(&stopped(&path, &error));
         }
-        // One message of many megabytes must not be paid for until the end.
+        // The memory of a very long message is freed.
         for lines in [&mut self.lines, &mut self.log_lines] {
             if lines.capacity() > 1024 * 1024 {
                 *lines = Vec::new();
@@ -289,28 +289,29 @@ impl ActiveRecording {
 
     /// The journal can no longer be written. Its content is appended to the trace when the session ends.
     fn stop_recording(&mut self, recorder: &Recorder, error: &io::Error) {
-        if let Some(spool) = self.spool.take() {
-            recorder.tell(&stopped(&spool.path, error));
-            self.cut_off = Some((spool, error.to_string()));
+        if let Some(journal) = self.journal.take() {
+            recorder.notify(&stopped(&journal.path, error));
+            self.cut_off = Some((journal, error.to_string()));
         }
     }
 
-    /// Puts the session into the trace.
+    /// Appends the session to the trace.
     fn fold(self, recorder: &Recorder) {
-        let (spool, otherwise) = match (self.spool, self.cut_off) {
-            (Some(spool), _) => (spool, SessionEnd::Stopped),
-            (None, Some((spool, why))) => (spool, SessionEnd::Failed { why: format!("recording stopped: {why}") }),
+        let (journal, otherwise) = match (self.journal, self.cut_off) {
+            (Some(journal), _) => (journal, SessionEnd::Stopped),
+            (None, Some((journal, why))) => (journal, SessionEnd::Failed { why: format!("recording stopped: {why}") }),
             (None, None) => return,
         };
         let Some(trace) = &recorder.settings.trace else { return };
-        let journal = spool.path.clone();
-        if let Err(error) = spool.fold(trace, otherwise) {
-            recorder.tell(&Notice::NotInTrace { trace: trace.clone(), journal, why: error.to_string() });
+        let path = journal.path.clone();
+        if let Err(error) = journal.fold(trace, otherwise) {
+            let (trace, why) = (trace.clone(), error.to_string());
+            recorder.notify(&Notice::NotInTrace { trace, journal: path, why });
         }
     }
 }
 
-/// What happened, without its secrets. The beginning of a message was closed, so that it is judged as a message.
+/// Redacts an entry. The open values of a partial message were closed, so that it is redacted as a message.
 fn redacted(redaction: &Redaction, what: EntryBody) -> (EntryBody, Vec<RedactedSecret>) {
     if let EntryBody::Piece { from, channel, offset: 0, bytes } = &what
         && !redaction.is_none()
@@ -339,6 +340,6 @@ fn stopped(path: &Path, error: &io::Error) -> Notice {
 
 impl fmt::Debug for SessionRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tape").field("session_id", &self.session_id()).finish_non_exhaustive()
+        f.debug_struct("SessionRecorder").field("session_id", &self.session_id()).finish_non_exhaustive()
     }
 }

@@ -2,11 +2,11 @@
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
-use super::collect::IndexBuilder;
-use super::layout::{HashSlot, IndexHead, SessionRecord, TraceFingerprint};
-use super::layout::{append_checksum, sum};
+use super::builder::IndexBuilder;
+use super::records::{HashSlot, IndexHead, SessionRecord, TraceFingerprint};
+use super::records::{append_checksum, sum};
 
-/// Writes everything that was collected.
+/// Writes an index.
 pub(super) fn write(
     out: &mut (impl Write + Seek),
     mut all: IndexBuilder,
@@ -15,13 +15,13 @@ pub(super) fn write(
     // Exchanges of one key stay in order, because the numbers are.
     all.keys.sort_unstable();
     let same = || all.keys.chunk_by(|(one, _), (other, _)| one == other);
-    let mut table = HashTable::of(same().count() + all.alike.len());
+    let mut table = HashTable::of(same().count() + all.similar.len());
     for same in same() {
         if let [(key, _), ..] = same {
             table.put(*key, same.iter().map(|(_, number)| *number));
         }
     }
-    for (key, members) in &all.alike {
+    for (key, members) in &all.similar {
         table.put(*key, members.iter().copied());
     }
     all.keys = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn write(
         slots: slots.len() as u64,
         groups: groups.len() as u64,
         exchanges: all.exchanges.len() as u64,
-        things: all.things.len() as u64,
+        events: all.events.len() as u64,
         sessions: facts.len() as u64,
         length: 0,
     };
@@ -45,7 +45,7 @@ pub(super) fn write(
     slots.iter().try_for_each(|slot| records.put(|record| slot.write(record)))?;
     groups.iter().try_for_each(|number| records.put(|record| record.extend_from_slice(&number.to_le_bytes())))?;
     all.exchanges.iter().try_for_each(|exchange| records.put(|record| exchange.write(record)))?;
-    all.things.iter().try_for_each(|(_, thing)| records.put(|record| thing.write(record)))?;
+    all.events.iter().try_for_each(|(_, event)| records.put(|record| event.write(record)))?;
     let mut at = head.facts_at();
     for fact in &facts {
         let place = SessionRecord { at, length: fact.len() as u64, sum: sum(fact, at) };
@@ -76,7 +76,7 @@ impl<W: Write> RecordWriter<W> {
     }
 }
 
-/// What is found by a key.
+/// The hash table of the keys.
 struct HashTable {
     /// Each slot at the index of its key, or in the next free one after that; at most half of them are used.
     slots: Vec<HashSlot>,
@@ -102,13 +102,13 @@ impl HashTable {
 
 /// Stores in each exchange where its related events are.
 fn assign(all: &mut IndexBuilder) {
-    all.things.sort_by_key(|(number, thing)| (*number, thing.seq));
-    for (at, (number, _)) in all.things.iter().enumerate() {
+    all.events.sort_by_key(|(number, event)| (*number, event.seq));
+    for (at, (number, _)) in all.events.iter().enumerate() {
         if let Some(exchange) = all.exchanges.get_mut(*number as usize) {
-            if exchange.thing_count == 0 {
-                exchange.things = at as u64;
+            if exchange.event_count == 0 {
+                exchange.events = at as u64;
             }
-            exchange.thing_count += 1;
+            exchange.event_count += 1;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The records of an index, byte by byte. Each ends with its [seal], a checksum of the record and its place.
+//! The records of an index, byte by byte. Each ends with a checksum of the record and its place.
 
 use std::io;
 
@@ -12,7 +12,7 @@ pub(super) const MAGIC: [u8; 16] = *b"rehearse index K";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// How long each of them is, with its seal.
+/// The length of each record in bytes, with its checksum.
 pub(super) const HEAD: usize = 120 + CHECKSUM_LENGTH;
 pub(super) const SLOT: usize = 28 + CHECKSUM_LENGTH;
 pub(super) const MEMBER: usize = 4 + CHECKSUM_LENGTH;
@@ -32,7 +32,7 @@ pub(super) struct TraceFingerprint {
     pub(super) likeness: u128,
 }
 
-/// How much there is, and where.
+/// The number of records of each kind, and where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IndexHead {
     pub(super) origin: TraceFingerprint,
@@ -40,7 +40,7 @@ pub(super) struct IndexHead {
     pub(super) slots: u64,
     pub(super) groups: u64,
     pub(super) exchanges: u64,
-    pub(super) things: u64,
+    pub(super) events: u64,
     pub(super) sessions: u64,
     /// How long the whole file is.
     pub(super) length: u64,
@@ -59,19 +59,19 @@ impl IndexHead {
         self.groups_at().saturating_add(self.groups.saturating_mul(MEMBER as u64))
     }
 
-    pub(super) fn things_at(&self) -> u64 {
+    pub(super) fn events_at(&self) -> u64 {
         self.exchanges_at().saturating_add(self.exchanges.saturating_mul(EXCHANGE as u64))
     }
 
     pub(super) fn sessions_at(&self) -> u64 {
-        self.things_at().saturating_add(self.things.saturating_mul(EVENT_LENGTH as u64))
+        self.events_at().saturating_add(self.events.saturating_mul(EVENT_LENGTH as u64))
     }
 
     pub(super) fn facts_at(&self) -> u64 {
         self.sessions_at().saturating_add(self.sessions.saturating_mul(SESSION as u64))
     }
 
-    /// The whole record, with its seal.
+    /// The whole record, with its checksum.
     pub(super) fn write(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEAD);
         out.extend_from_slice(&MAGIC);
@@ -79,26 +79,26 @@ impl IndexHead {
         for number in [self.origin.changed, self.origin.sample, self.origin.likeness] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        for number in [self.slots, self.groups, self.exchanges, self.things, self.sessions, self.length] {
+        for number in [self.slots, self.groups, self.exchanges, self.events, self.sessions, self.length] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         append_checksum(&mut out, 0);
         out
     }
 
-    /// `None` where it is no index, one of another layout, or a damaged one.
+    /// `None` if this is no index, an index of another layout, or a damaged one.
     pub(super) fn read(bytes: &[u8; HEAD]) -> Option<IndexHead> {
         let mut from = Bytes(verify_checksum(bytes, 0).ok()?.strip_prefix(&MAGIC)?);
         let length = from.u64();
         let origin = TraceFingerprint { length, changed: from.u128(), sample: from.u128(), likeness: from.u128() };
         let [slots, groups, exchanges] = [from.u64(), from.u64(), from.u64()];
-        let [things, sessions, length] = [from.u64(), from.u64(), from.u64()];
-        let head = IndexHead { origin, slots, groups, exchanges, things, sessions, length };
+        let [events, sessions, length] = [from.u64(), from.u64(), from.u64()];
+        let head = IndexHead { origin, slots, groups, exchanges, events, sessions, length };
         (slots.is_power_of_two() && head.facts_at() <= length).then_some(head)
     }
 }
 
-/// Where the exchanges of a key are.
+/// The place of the exchanges of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct HashSlot {
     pub(super) key: u128,
@@ -120,17 +120,17 @@ impl HashSlot {
     }
 }
 
-/// What an exchange is.
+/// Properties of an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::replay) struct Flags(pub(super) u8);
 
 impl Flags {
     /// A later round of another exchange.
     pub(super) const ROUND: Flags = Flags(2);
-    /// It belongs to the protocol: it depends on the client if it is sent at all.
+    /// The client library sends it, as with handshakes and lists, so that not every client does.
     pub(super) const PROTOCOL: Flags = Flags(4);
 
-    /// It was never answered.
+    /// The recording has no answer to it.
     pub(super) const UNANSWERED: Flags = Flags(8);
 
     /// A subscription that was refused.
@@ -156,13 +156,13 @@ impl Flags {
     }
 }
 
-/// Where an exchange is.
+/// The place of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replay) struct ExchangeRecord {
     pub(in crate::replay) span: FileSpan,
     pub(in crate::replay) session: u32,
-    pub(super) things: u64,
-    pub(super) thing_count: u32,
+    pub(super) events: u64,
+    pub(super) event_count: u32,
     /// The next round, or [`NONE`].
     pub(super) next: u32,
     pub(super) revision: u8,
@@ -182,8 +182,8 @@ impl ExchangeRecord {
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.span.offset.to_le_bytes());
-        out.extend_from_slice(&self.things.to_le_bytes());
-        for number in [self.span.length, self.session, self.thing_count, self.next] {
+        out.extend_from_slice(&self.events.to_le_bytes());
+        for number in [self.span.length, self.session, self.event_count, self.next] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&[self.span.format, self.revision, self.flags.0, 0]);
@@ -191,22 +191,22 @@ impl ExchangeRecord {
 
     pub(super) fn read(bytes: &[u8]) -> ExchangeRecord {
         let mut from = Bytes(bytes);
-        let (offset, things) = (from.u64(), from.u64());
-        let [length, session, thing_count, next] = [from.u32(), from.u32(), from.u32(), from.u32()];
+        let (offset, events) = (from.u64(), from.u64());
+        let [length, session, event_count, next] = [from.u32(), from.u32(), from.u32(), from.u32()];
         let [format, revision, flags] = from.array();
         let span = FileSpan { offset, length, format };
-        ExchangeRecord { span, session, things, thing_count, next, revision, flags: Flags(flags) }
+        ExchangeRecord { span, session, events, event_count, next, revision, flags: Flags(flags) }
     }
 }
 
-/// Where something that belongs to an exchange is.
+/// The place of a related event of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replay) struct EventRecord {
     pub(in crate::replay) span: FileSpan,
     /// Its place in the session.
     pub(in crate::replay) seq: u64,
     pub(in crate::replay) is_call: bool,
-    /// Whether it comes after the answer.
+    /// Whether it is sent after the answer.
     pub(in crate::replay) is_late: bool,
 }
 
@@ -227,12 +227,12 @@ impl EventRecord {
     }
 }
 
-/// Where what is known about a session is.
+/// The place of the facts about a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SessionRecord {
     pub(super) at: u64,
     pub(super) length: u64,
-    /// The [sum](sum) of what is there.
+    /// The [checksum](sum) of the facts.
     pub(super) sum: u32,
 }
 
@@ -249,7 +249,7 @@ impl SessionRecord {
     }
 }
 
-/// What is known about a session.
+/// The facts about a session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::replay) struct SessionFacts {
     pub(in crate::replay) id: String,
@@ -266,7 +266,8 @@ pub(in crate::replay) struct SessionFacts {
     /// The subscription filter that the server acknowledged, if any.
     pub(in crate::replay) acknowledged: Option<Map<String, Value>>,
     /// How many messages of the server belong to no request, and so are never replayed.
-    pub(in crate::replay) unsaid: u64,
+    #[serde(rename = "unsaid")] // words: allow
+    pub(in crate::replay) undelivered: u64,
 }
 
 /// Reads numbers from the front; 0 after the end.
@@ -295,7 +296,7 @@ impl Bytes<'_> {
     }
 }
 
-/// How much a seal takes.
+/// The length of a checksum in bytes.
 pub(super) const CHECKSUM_LENGTH: usize = 4;
 
 /// Adds the checksum of a record at this offset of the file.
@@ -304,13 +305,13 @@ pub(super) fn append_checksum(record: &mut Vec<u8>, at: u64) {
     record.extend_from_slice(&sum.to_le_bytes());
 }
 
-/// A record from this place of the file, without its seal; `Err` where it is not what was written there.
+/// A record from this place of the file, without its checksum; `Err` if the checksum does not match.
 pub(super) fn verify_checksum(record: &[u8], at: u64) -> io::Result<&[u8]> {
-    let (record, seal) = record.split_last_chunk::<CHECKSUM_LENGTH>().ok_or_else(damaged)?;
-    if sum(record, at) == u32::from_le_bytes(*seal) { Ok(record) } else { Err(damaged()) }
+    let (record, checksum) = record.split_last_chunk::<CHECKSUM_LENGTH>().ok_or_else(damaged)?;
+    if sum(record, at) == u32::from_le_bytes(*checksum) { Ok(record) } else { Err(damaged()) }
 }
 
-/// 32 bits that are others as soon as any four bytes are: each step can be undone, so what differs once differs to the end.
+/// A checksum of 32 bits that changes if any four bytes change. Each step is a bijection, so a difference is never lost.
 pub(super) fn sum(bytes: &[u8], at: u64) -> u32 {
     let step = |sum: u32, word: u32| (sum ^ word).wrapping_mul(0x9e37_79b1).rotate_left(15);
     let [low, high] = [at as u32, (at >> 32) as u32];
@@ -331,20 +332,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_other_byte_breaks_a_seal() {
+    fn any_changed_byte_breaks_the_checksum() {
         for length in [0, 1, 4, 27, 28, 44] {
-            let mut sealed: Vec<u8> = (0..length).map(|at| at ^ 0x55).collect();
-            append_checksum(&mut sealed, 96);
-            assert_eq!(verify_checksum(&sealed, 96).unwrap().len(), usize::from(length));
-            assert!(verify_checksum(&sealed, 97).is_err(), "it has its place");
-            for at in 0..sealed.len() {
+            let mut record: Vec<u8> = (0..length).map(|at| at ^ 0x55).collect();
+            append_checksum(&mut record, 96);
+            assert_eq!(verify_checksum(&record, 96).unwrap().len(), usize::from(length));
+            assert!(verify_checksum(&record, 97).is_err(), "the checksum includes the place");
+            for at in 0..record.len() {
                 for change in 1..=u8::MAX {
-                    let mut damaged = sealed.clone();
+                    let mut damaged = record.clone();
                     damaged[at] ^= change;
                     assert!(verify_checksum(&damaged, 96).is_err(), "byte {at} of {length}, changed by {change}");
                 }
             }
-            assert!(verify_checksum(&sealed[..sealed.len() - 1], 96).is_err());
+            assert!(verify_checksum(&record[..record.len() - 1], 96).is_err());
         }
         assert!(verify_checksum(&[], 0).is_err());
     }

@@ -1,35 +1,35 @@
-//! One request, its response, and the entries in both.
+//! Records one HTTP exchange: its request and its response.
 
 use std::sync::Arc;
 
 use rehearsal_core::exchange::{Channel, Side};
-use rehearsal_core::message::{Body as Said, Message, Method};
+use rehearsal_core::message::{Body, Message, Method};
 use rehearsal_core::protocol::{Revision, header as names, meta};
 use rehearsal_core::trace::{EntryBody, HttpHead, SessionEnd};
 use rehearsal_wire::http::proxy::{ExchangeEnd, ExchangeObserver, Forward, Observed};
 
 use super::body::{BodyOrigin, BodyReader};
 use super::sessions::{ActiveSession, Sessions, Transport};
-use crate::record::tape::RecordedInput;
+use crate::record::session_recorder::RecordedInput;
 
 /// At most this many bytes of a body are buffered until its session is known.
 const SESSION_LOOKUP_LIMIT: usize = 60 * 1024;
 
-/// One request and its response.
+/// Records one request and its response.
 pub(super) struct ExchangeRecorder {
     sessions: Arc<Sessions>,
     socket: u64,
     limit: usize,
     state: State,
-    /// What was seen and is not on the tape yet.
-    passed: Vec<RecordedInput<'static>>,
+    /// Inputs that were not passed to the session recorder yet.
+    inputs: Vec<RecordedInput<'static>>,
     /// The entries of the body that were not recorded yet.
-    whats: Vec<EntryBody>,
+    entries: Vec<EntryBody>,
     request: Option<BodyReader>,
     response: Option<BodyReader>,
-    /// 202: there is no message, and the body of many servers is `Accepted`.
+    /// Whether the status is 202: there is no message, and many servers send the text `Accepted`.
     accepted: bool,
-    /// What could not be read of it.
+    /// Why the body could not be read.
     unread: Option<String>,
 }
 
@@ -47,26 +47,26 @@ enum State {
 /// What a request means to its session.
 enum Role {
     Plain,
-    /// It begins the session, if the server accepts it.
+    /// The request starts the session, if the server accepts it.
     Handshake,
-    /// It ends the session, if the server accepts it.
+    /// The request ends the session, if the server accepts it.
     Delete,
-    /// It is the stream of HTTP+SSE, requested at this target.
+    /// The request opens the stream of HTTP+SSE, at this target.
     Stream(String),
 }
 
 impl ExchangeRecorder {
     pub(super) fn new(sessions: Arc<Sessions>, socket: u64, limit: usize, head: HttpHead) -> ExchangeRecorder {
         let request = Some(BodyReader::new(&head.headers, limit));
-        // Most have a head, a message and an end in one go.
-        let passed = Vec::with_capacity(4);
+        // Most exchanges have a head, a message and an end at once.
+        let inputs = Vec::with_capacity(4);
         let mut exchange = ExchangeRecorder {
             sessions,
             socket,
             limit,
             state: State::Over,
-            passed,
-            whats: Vec::new(),
+            inputs,
+            entries: Vec::new(),
             request,
             response: None,
             accepted: false,
@@ -129,40 +129,40 @@ impl ExchangeRecorder {
         let channel = session.channel();
         let decided = State::Decided { session, channel, role };
         if let State::Undecided(head) = std::mem::replace(&mut self.state, decided) {
-            self.passed.push(RecordedInput::What(EntryBody::Http { from: Side::Client, channel, head }));
+            self.inputs.push(RecordedInput::Entry(EntryBody::Http { from: Side::Client, channel, head }));
         }
     }
 
     /// Appends what the bodies contained to the entries.
     fn pass_on(&mut self) {
-        self.passed.extend(self.whats.drain(..).map(RecordedInput::What));
+        self.inputs.extend(self.entries.drain(..).map(RecordedInput::Entry));
     }
 
     /// Records the end of a body. A whole body that is one message without secrets is kept verbatim.
     fn body_ended(&mut self, body: Option<BodyReader>, is_whole: bool, from: Side) {
         let channel = self.channel();
         let Some(mut body) = body else { return };
-        let tape = match &self.state {
-            State::Decided { session, .. } if is_whole && !self.accepted => session.tape.line_redaction(),
+        let redaction = match &self.state {
+            State::Decided { session, .. } if is_whole && !self.accepted => session.recorder.line_redaction(),
             State::Decided { .. } | State::Undecided(_) | State::Over => None,
         };
-        match tape.and_then(|redaction| body.line(redaction)) {
-            Some(line) => self.passed.push(RecordedInput::Lines { from, channel, bytes: line.into() }),
+        match redaction.and_then(|redaction| body.line(redaction)) {
+            Some(line) => self.inputs.push(RecordedInput::Lines { from, channel, bytes: line.into() }),
             None => {
-                let unread = body.end(is_whole, BodyOrigin { from, channel }, &mut self.whats);
+                let unread = body.end(is_whole, BodyOrigin { from, channel }, &mut self.entries);
                 self.unread = unread.or(self.unread.take());
             }
         }
     }
 
-    /// The channel; a request that nothing more is known about gets its session now.
+    /// The channel. If the session is not decided yet, it is decided now from what has arrived.
     fn channel(&mut self) -> Channel {
         match &self.state {
             State::Decided { channel, .. } => return *channel,
             State::Undecided(_) | State::Over => {}
         }
-        let said = self.request.as_ref().map(BodyReader::so_far).unwrap_or_default();
-        let (session, role) = self.by_message(&Message::parse(said));
+        let body = self.request.as_ref().map(BodyReader::so_far).unwrap_or_default();
+        let (session, role) = self.by_message(&Message::parse(body));
         self.decide(session, role);
         match &self.state {
             State::Decided { channel, .. } => *channel,
@@ -200,16 +200,16 @@ impl ExchangeRecorder {
             self.response = Some(BodyReader::new(&head.headers, self.limit));
             self.accepted = status == 202;
         }
-        self.passed.push(RecordedInput::What(EntryBody::Http { from: Side::Server, channel, head }));
+        self.inputs.push(RecordedInput::Entry(EntryBody::Http { from: Side::Server, channel, head }));
     }
 
-    fn response_says(&mut self, data: &[u8]) {
+    fn response_data(&mut self, data: &[u8]) {
         let place = BodyOrigin { from: Side::Server, channel: self.channel() };
         if let Some(body) = &mut self.response {
-            body.push(data, place, &mut self.whats);
+            body.push(data, place, &mut self.entries);
         }
         if let State::Decided { session, role: Role::Stream(target), .. } = &self.state {
-            for what in &self.whats {
+            for what in &self.entries {
                 if let EntryBody::Event { name: Some(name), data, .. } = what
                     && name == "endpoint"
                 {
@@ -225,8 +225,8 @@ impl ExchangeRecorder {
         self.body_ended(body, is_whole, Side::Server);
         let is_garbled =
             |what: &EntryBody| matches!(what, EntryBody::Message { message, .. } if message.as_garbled().is_some());
-        if self.accepted && self.whats.iter().all(is_garbled) {
-            self.whats.clear();
+        if self.accepted && self.entries.iter().all(is_garbled) {
+            self.entries.clear();
         }
         self.pass_on();
     }
@@ -237,15 +237,17 @@ impl ExchangeRecorder {
         let (why, end) = match over {
             ExchangeEnd::Done => (None, SessionEnd::ServerExited { status: None, signal: None }),
             ExchangeEnd::ClientClosed => {
-                (Some("the client went away".to_owned()), SessionEnd::ClientClosed { status: None })
+                (Some("the client disconnected".to_owned()), SessionEnd::ClientClosed { status: None })
             }
             ExchangeEnd::UpstreamFailed(why) => (Some(why), SessionEnd::ServerExited { status: None, signal: None }),
             ExchangeEnd::Refused(why) => (Some(format!("refused: {why}")), SessionEnd::ClientClosed { status: None }),
-            ExchangeEnd::Upgraded => (Some("both sides went on in another protocol".to_owned()), SessionEnd::Stopped),
+            ExchangeEnd::Upgraded => {
+                (Some("the connection was upgraded to another protocol".to_owned()), SessionEnd::Stopped)
+            }
             ExchangeEnd::Stopped => (Some("the recorder was stopped".to_owned()), SessionEnd::Stopped),
         };
         let channel = self.channel();
-        self.passed.push(RecordedInput::What(EntryBody::ChannelEnded { channel, why: why.or(self.unread.take()) }));
+        self.inputs.push(RecordedInput::Entry(EntryBody::ChannelEnded { channel, why: why.or(self.unread.take()) }));
         self.put();
         if let State::Decided { session, role, .. } = std::mem::replace(&mut self.state, State::Over) {
             if let Role::Stream(_) = role {
@@ -255,21 +257,21 @@ impl ExchangeRecorder {
         }
     }
 
-    /// What is about to be forwarded of messages that have not ended.
+    /// Adds the parts of partial messages that are about to be forwarded.
     fn keep_pieces(&mut self) {
         let State::Decided { session, channel, .. } = &self.state else { return };
         for (from, body) in [(Side::Client, &mut self.request), (Side::Server, &mut self.response)] {
-            if let Some((offset, bytes)) = body.as_mut().and_then(|body| body.piece(session.tape.pieces())) {
-                self.passed.push(RecordedInput::What(EntryBody::Piece { from, channel: *channel, offset, bytes }));
+            if let Some((offset, bytes)) = body.as_mut().and_then(|body| body.piece(session.recorder.pieces())) {
+                self.inputs.push(RecordedInput::Entry(EntryBody::Piece { from, channel: *channel, offset, bytes }));
             }
         }
     }
 
     fn put(&mut self) {
         if let State::Decided { session, .. } = &self.state
-            && !self.passed.is_empty()
+            && !self.inputs.is_empty()
         {
-            session.tape.record_lines(self.passed.drain(..));
+            session.recorder.record_lines(self.inputs.drain(..));
         }
     }
 }
@@ -283,13 +285,13 @@ impl ExchangeObserver for ExchangeRecorder {
                     State::Undecided(_) | State::Over => Channel::MAIN,
                 };
                 if let Some(body) = &mut self.request {
-                    body.push(data, BodyOrigin { from: Side::Client, channel }, &mut self.whats);
+                    body.push(data, BodyOrigin { from: Side::Client, channel }, &mut self.entries);
                 }
                 self.pass_on();
             }
             Observed::RequestEnd => self.request_ended(true),
             Observed::Response(head) => self.response_begins(head),
-            Observed::ResponseData(data) => self.response_says(data),
+            Observed::ResponseData(data) => self.response_data(data),
             Observed::ResponseEnd => self.response_ended(true),
             Observed::Over(over) => self.over(over),
         }
@@ -308,7 +310,7 @@ impl ExchangeObserver for ExchangeRecorder {
     }
 
     fn hold_expired(&mut self) {
-        // Where it belongs has to be guessed from what there is.
+        // The session must be decided from the part that has arrived.
         self.channel();
         self.keep_pieces();
         self.put();
@@ -328,8 +330,8 @@ fn is_claim(message: &Message) -> bool {
 /// Whether the message, or one of a batch, is like this.
 fn any(message: &Message, like: &dyn Fn(&Message) -> bool) -> bool {
     match message.body() {
-        Said::Batch(messages) => messages.iter().any(like),
-        Said::Request(_) | Said::Notification(_) | Said::Response(_) | Said::Garbled(_) => like(message),
+        Body::Batch(messages) => messages.iter().any(like),
+        Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => like(message),
     }
 }
 
@@ -342,18 +344,18 @@ mod tests {
 
     type Headers<'a> = &'a [(&'a str, &'a str)];
 
-    /// A recorder into a log, and the requests that pass it.
-    struct Stage {
+    /// A recorder with a log, and exchanges through it.
+    struct Fixture {
         directory: tempfile::TempDir,
         sessions: Arc<Sessions>,
     }
 
-    impl Stage {
-        fn new() -> Stage {
+    impl Fixture {
+        fn new() -> Fixture {
             let directory = tempfile::tempdir().unwrap();
             let recorder = Recorder::builder().log(directory.path().join("log")).build();
             let url = "http://mcp.example/mcp".parse().unwrap();
-            Stage { directory, sessions: Arc::new(Sessions::new(recorder, url)) }
+            Fixture { directory, sessions: Arc::new(Sessions::new(recorder, url)) }
         }
 
         fn begin(&self, socket: u64, line: &str, headers: Headers) -> ExchangeRecorder {
@@ -368,7 +370,7 @@ mod tests {
         }
 
         /// A whole request.
-        fn ask(&self, socket: u64, line: &str, headers: Headers, body: &str) -> ExchangeRecorder {
+        fn request(&self, socket: u64, line: &str, headers: Headers, body: &str) -> ExchangeRecorder {
             let mut exchange = self.begin(socket, line, headers);
             exchange.observe(Observed::RequestData(body.as_bytes()));
             exchange.observe(Observed::RequestEnd);
@@ -377,19 +379,19 @@ mod tests {
         }
 
         /// A whole request that is answered and over.
-        fn asked(&self, socket: u64, line: &str, headers: Headers, body: &str) {
-            self.ask(socket, line, headers, body).answered(202, &[], "");
+        fn exchange(&self, socket: u64, line: &str, headers: Headers, body: &str) {
+            self.request(socket, line, headers, body).answered(202, &[], "");
         }
 
         /// The methods that were used in each session, in the order in which the sessions began, and which of them ended.
-        fn seen(&self) -> Vec<String> {
+        fn recorded(&self) -> Vec<String> {
             let log = std::fs::read(self.directory.path().join("log")).unwrap();
-            let mut seen: Vec<(String, String)> = Vec::new();
+            let mut recorded: Vec<(String, String)> = Vec::new();
             for line in JournalReader::new(log.as_slice()) {
                 match line.unwrap() {
-                    JournalLine::Start(start) => seen.push((start.session_id, String::new())),
+                    JournalLine::Start(start) => recorded.push((start.session_id, String::new())),
                     JournalLine::Entry { session_id, entry } => {
-                        let session = seen.iter_mut().find(|(id, _)| Some(id) == session_id.as_ref()).unwrap();
+                        let session = recorded.iter_mut().find(|(id, _)| Some(id) == session_id.as_ref()).unwrap();
                         match entry.what {
                             EntryBody::Message { message, .. } => {
                                 session.1.push_str(message.method().map_or("answer", Method::as_str));
@@ -401,7 +403,7 @@ mod tests {
                     }
                 }
             }
-            seen.into_iter().map(|(_, methods)| methods.trim_end().to_owned()).collect()
+            recorded.into_iter().map(|(_, methods)| methods.trim_end().to_owned()).collect()
         }
     }
 
@@ -430,131 +432,140 @@ mod tests {
 
     #[test]
     fn the_word_of_a_server_that_accepts_is_no_message() {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let named: Headers = &[("Mcp-Session-Id", "x")];
-        stage.ask(1, "POST /mcp", named, &request("first")).answered(202, &[], "Accepted");
-        stage.ask(1, "POST /mcp", named, &request("second")).answered(
+        fixture.request(1, "POST /mcp", named, &request("first")).answered(202, &[], "Accepted");
+        fixture.request(1, "POST /mcp", named, &request("second")).answered(
             202,
             &[],
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
         );
-        stage.ask(1, "POST /mcp", named, &request("third")).answered(400, &[], "no");
-        assert_eq!(stage.seen(), ["first second answer third answer"]);
+        fixture.request(1, "POST /mcp", named, &request("third")).answered(400, &[], "no");
+        assert_eq!(fixture.recorded(), ["first second answer third answer"]);
     }
 
     const EVENTS: Headers<'static> = &[("Content-Type", "text/event-stream")];
 
     #[test]
     fn a_session_has_the_name_that_the_server_gave_it_and_ends_when_a_delete_was_answered() {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         for name in ["one", "two"] {
-            stage.ask(1, "POST /mcp", &[], &request("initialize")).answered(200, &[("mcp-session-id", name)], "");
+            fixture.request(1, "POST /mcp", &[], &request("initialize")).answered(200, &[("mcp-session-id", name)], "");
         }
-        stage.asked(2, "POST /mcp", &[("Mcp-Session-Id", "one")], &request("first"));
-        stage.asked(2, "POST /mcp", &[("Mcp-Session-Id", "two")], &request("second"));
-        let stream = stage.ask(3, "GET /mcp", &[("Mcp-Session-Id", "one"), ("Accept", "text/event-stream")], "");
-        stage.asked(2, "DELETE /mcp", &[("Mcp-Session-Id", "one")], "");
-        stage.ask(2, "DELETE /mcp", &[("Mcp-Session-Id", "two")], "").answered(405, &[], "");
-        assert_eq!(stage.seen(), ["initialize first", "initialize second"], "a stream of the first is still open");
+        fixture.exchange(2, "POST /mcp", &[("Mcp-Session-Id", "one")], &request("first"));
+        fixture.exchange(2, "POST /mcp", &[("Mcp-Session-Id", "two")], &request("second"));
+        let stream = fixture.request(3, "GET /mcp", &[("Mcp-Session-Id", "one"), ("Accept", "text/event-stream")], "");
+        fixture.exchange(2, "DELETE /mcp", &[("Mcp-Session-Id", "one")], "");
+        fixture.request(2, "DELETE /mcp", &[("Mcp-Session-Id", "two")], "").answered(405, &[], "");
+        assert_eq!(
+            fixture.recorded(),
+            ["initialize first", "initialize second"],
+            "a stream of the first is still open"
+        );
         stream.answered(200, EVENTS, "");
-        stage.sessions.finish(&SessionEnd::Stopped);
-        assert_eq!(stage.seen(), ["initialize first ended", "initialize second ended"]);
+        fixture.sessions.finish(&SessionEnd::Stopped);
+        assert_eq!(fixture.recorded(), ["initialize first ended", "initialize second ended"]);
     }
 
     #[test]
-    fn a_session_that_nobody_saw_begin_begins_with_its_first_request() {
-        let stage = Stage::new();
-        stage.asked(1, "POST /mcp", &[("Mcp-Session-Id", "old")], &request("first"));
-        stage.asked(2, "POST /mcp", &[("Mcp-Session-Id", "old")], &request("second"));
-        assert_eq!(stage.seen(), ["first second"]);
+    fn an_unknown_session_id_starts_a_session_with_its_first_request() {
+        let fixture = Fixture::new();
+        fixture.exchange(1, "POST /mcp", &[("Mcp-Session-Id", "old")], &request("first"));
+        fixture.exchange(2, "POST /mcp", &[("Mcp-Session-Id", "old")], &request("second"));
+        assert_eq!(fixture.recorded(), ["first second"]);
     }
 
     #[test]
-    fn handshakes_without_a_name_are_told_apart_by_their_sockets() {
-        let stage = Stage::new();
+    fn handshakes_without_a_session_id_are_distinguished_by_their_sockets() {
+        let fixture = Fixture::new();
         for socket in [1, 2] {
-            stage.ask(socket, "POST /mcp", &[], &request("initialize")).answered(200, &[], "");
+            fixture.request(socket, "POST /mcp", &[], &request("initialize")).answered(200, &[], "");
         }
-        stage.asked(1, "POST /mcp", &[], &request("first"));
-        stage.asked(2, "POST /mcp", &[], &request("second"));
-        stage.asked(3, "POST /mcp", &[], &request("last"));
-        stage.asked(1, "GET /mcp", &[("Accept", "text/event-stream")], "");
-        assert_eq!(stage.seen(), ["initialize first", "initialize second last"]);
+        fixture.exchange(1, "POST /mcp", &[], &request("first"));
+        fixture.exchange(2, "POST /mcp", &[], &request("second"));
+        fixture.exchange(3, "POST /mcp", &[], &request("last"));
+        fixture.exchange(1, "GET /mcp", &[("Accept", "text/event-stream")], "");
+        assert_eq!(fixture.recorded(), ["initialize first", "initialize second last"]);
     }
 
     #[test]
-    fn a_handshake_that_was_refused_is_over() {
-        let stage = Stage::new();
-        stage.ask(1, "POST /mcp", &[], &request("initialize")).answered(404, &[], "");
-        stage.asked(1, "POST /mcp", &[], &request("next"));
-        stage.sessions.finish(&SessionEnd::Stopped);
-        assert_eq!(stage.seen(), ["initialize ended", "next ended"]);
+    fn a_refused_handshake_ends_its_session() {
+        let fixture = Fixture::new();
+        fixture.request(1, "POST /mcp", &[], &request("initialize")).answered(404, &[], "");
+        fixture.exchange(1, "POST /mcp", &[], &request("next"));
+        fixture.sessions.finish(&SessionEnd::Stopped);
+        assert_eq!(fixture.recorded(), ["initialize ended", "next ended"]);
     }
 
     #[test]
     fn without_sessions_there_is_one_for_the_whole_run() {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let claim = r#"{"jsonrpc":"2.0","id":1,"method":"claimed","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
-        stage.asked(1, "POST /mcp", &[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Session-Id", "x")], &request("a"));
-        stage.asked(2, "POST /mcp", &[], claim);
-        stage.asked(3, "GET /.well-known/oauth-protected-resource", &[], "");
-        stage.asked(4, "POST /mcp", &[], "not JSON");
-        assert_eq!(stage.seen(), ["a claimed answer"]);
+        fixture.exchange(
+            1,
+            "POST /mcp",
+            &[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Session-Id", "x")],
+            &request("a"),
+        );
+        fixture.exchange(2, "POST /mcp", &[], claim);
+        fixture.exchange(3, "GET /.well-known/oauth-protected-resource", &[], "");
+        fixture.exchange(4, "POST /mcp", &[], "not JSON");
+        assert_eq!(fixture.recorded(), ["a claimed answer"]);
     }
 
     #[test]
-    fn what_is_posted_to_an_endpoint_belongs_to_its_stream() {
-        let stage = Stage::new();
+    fn a_post_to_an_endpoint_belongs_to_its_stream() {
+        let fixture = Fixture::new();
         let accept: Headers = &[("accept", "text/event-stream")];
         let mut streams = Vec::new();
         for (socket, endpoint) in [(1, "messages?s=1"), (2, "http://mcp.example/api/messages?s=2")] {
-            let mut stream = stage.ask(socket, "GET /api/sse", accept, "");
+            let mut stream = fixture.request(socket, "GET /api/sse", accept, "");
             let head = HttpHead { method: None, target: None, status: Some(200), headers: owned(EVENTS) };
             stream.observe(Observed::Response(head));
             stream.observe(Observed::ResponseData(format!("event: endpoint\ndata: {endpoint}\n\n").as_bytes()));
             stream.forwarding();
             streams.push(stream);
         }
-        stage.asked(3, "POST /api/messages?s=2", &[], &request("second"));
-        stage.asked(3, "POST /api/messages?s=1", &[], &request("first"));
-        let late = stage.ask(3, "POST /api/messages?s=1", &[], &request("late"));
+        fixture.exchange(3, "POST /api/messages?s=2", &[], &request("second"));
+        fixture.exchange(3, "POST /api/messages?s=1", &[], &request("first"));
+        let late = fixture.request(3, "POST /api/messages?s=1", &[], &request("late"));
         for mut stream in streams {
             stream.observe(Observed::ResponseData(b"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"));
             stream.observe(Observed::Over(ExchangeEnd::ClientClosed));
         }
         late.answered(202, &[], "");
-        stage.sessions.finish(&SessionEnd::Stopped);
-        assert_eq!(stage.seen(), ["first late answer ended", "second answer ended"]);
+        fixture.sessions.finish(&SessionEnd::Stopped);
+        assert_eq!(fixture.recorded(), ["first late answer ended", "second answer ended"]);
     }
 
     #[test]
-    fn a_request_waits_until_it_says_where_it_belongs_but_not_for_ever() {
-        let stage = Stage::new();
-        let mut initialize = stage.begin(1, "POST /mcp", &[]);
+    fn a_request_is_held_until_its_session_is_known_or_the_hold_expires() {
+        let fixture = Fixture::new();
+        let mut initialize = fixture.begin(1, "POST /mcp", &[]);
         assert_eq!(initialize.forwarding(), Forward::Wait);
         initialize.observe(Observed::RequestData(b"{"));
         assert_eq!(initialize.forwarding(), Forward::Wait);
         initialize.observe(Observed::RequestData(&[b' '; SESSION_LOOKUP_LIMIT]));
         assert_eq!(initialize.forwarding(), Forward::Now);
-        let mut slow = stage.begin(1, "POST /mcp", &[]);
+        let mut slow = fixture.begin(1, "POST /mcp", &[]);
         slow.observe(Observed::RequestData(b"{\"jsonrpc"));
         assert_eq!(slow.forwarding(), Forward::Wait);
         slow.hold_expired();
         assert_eq!(slow.forwarding(), Forward::Now);
-        assert!(std::fs::read_to_string(stage.directory.path().join("log")).unwrap().contains("POST"));
-        assert_eq!(stage.begin(1, "POST /mcp", &[("Expect", "100-continue")]).forwarding(), Forward::Now);
-        assert_eq!(stage.begin(1, "POST /mcp", &[("Mcp-Session-Id", "x")]).forwarding(), Forward::Now);
+        assert!(std::fs::read_to_string(fixture.directory.path().join("log")).unwrap().contains("POST"));
+        assert_eq!(fixture.begin(1, "POST /mcp", &[("Expect", "100-continue")]).forwarding(), Forward::Now);
+        assert_eq!(fixture.begin(1, "POST /mcp", &[("Mcp-Session-Id", "x")]).forwarding(), Forward::Now);
     }
 
     #[test]
-    fn only_so_many_sessions_are_held_open() {
-        let stage = Stage::new();
+    fn the_number_of_open_sessions_is_limited() {
+        let fixture = Fixture::new();
         for number in 0..260 {
             let name = number.to_string();
-            stage.asked(1, "POST /mcp", &[("Mcp-Session-Id", name.as_str())], &request("ping"));
+            fixture.exchange(1, "POST /mcp", &[("Mcp-Session-Id", name.as_str())], &request("ping"));
         }
-        stage.sessions.finish(&SessionEnd::Stopped);
-        let seen = stage.seen();
-        assert_eq!((seen.len(), seen.iter().filter(|methods| *methods == "ping ended").count()), (260, 260));
+        fixture.sessions.finish(&SessionEnd::Stopped);
+        let recorded = fixture.recorded();
+        assert_eq!((recorded.len(), recorded.iter().filter(|methods| *methods == "ping ended").count()), (260, 260));
     }
 }

@@ -1,30 +1,30 @@
-//! A message that has only half arrived.
+//! The recorded part of a partial message.
 
 use bytes::Bytes;
 
-/// How much of a message that has not ended is kept while it is redacted.
+/// Maximum number of bytes of a partial message that are recorded if they are redacted.
 const PARTIAL_LIMIT: usize = 64 * 1024;
 
-/// What is kept of a message that has not ended when it is passed on.
+/// Which part of a partial message is recorded when it is forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartialPolicy {
-    /// Every byte of it.
+    /// Every byte.
     Raw,
     /// Up to the last whole value: a partial secret is not recognized as one.
     Redacted,
 }
 
-/// How much of a message that has not ended is kept already.
+/// How much of a partial message is recorded already.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KeptPrefix {
-    /// How much of it had come.
+    /// The number of bytes that had arrived.
     length: usize,
-    /// How much of that was whole.
+    /// The number of these that were whole values.
     whole: usize,
 }
 
 impl KeptPrefix {
-    /// The part of a message of `length` bytes so far that is to be kept, with its offset. `some` returns the bytes
+    /// The next part to record of a message that has `length` bytes so far, with its offset. `some` returns the bytes
     /// from an offset, at most the given number.
     pub(super) fn piece(
         &mut self,
@@ -48,16 +48,16 @@ impl KeptPrefix {
     }
 }
 
-/// How much of a message is whole: up to the last value that has ended. What is not JSON is whole up to its last white
+/// The length of a message up to the last value that has ended. Text that is not JSON is whole up to its last white
 /// space.
-fn complete_length(half: &[u8]) -> usize {
-    match is_json(half) {
-        true => scan(half).end,
-        false => half.iter().rposition(u8::is_ascii_whitespace).unwrap_or_default(),
+fn complete_length(partial: &[u8]) -> usize {
+    match is_json(partial) {
+        true => scan(partial).end,
+        false => partial.iter().rposition(u8::is_ascii_whitespace).unwrap_or_default(),
     }
 }
 
-/// The part of a message that is whole, with what is still open closed.
+/// Closes the objects and arrays that are open at the end of the whole part of a message.
 ///
 /// ```text
 /// {"method":"x","params":{"a":1,"password":"hun   ──►   {"method":"x","params":{"a":1}}
@@ -72,9 +72,9 @@ fn is_json(text: &[u8]) -> bool {
 }
 
 struct Scanned {
-    /// Where the last value that has ended ends.
+    /// The end of the last value that has ended.
     end: usize,
-    /// What would close all that is open, outermost first.
+    /// The closing brackets of all open objects and arrays, outermost first.
     open: Vec<u8>,
 }
 
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_value_is_left_out_and_what_is_open_is_closed() {
+    fn a_partial_value_is_dropped_and_open_objects_are_closed() {
         let table = [
             (r#"{"a":1,"b":"sec"#, r#"{"a":1}"#),
             (r#"{"a":1,"b":"sec","#, r#"{"a":1,"b":"sec"}"#),
@@ -129,9 +129,9 @@ mod tests {
             ("abc", ""),
             ("", ""),
         ];
-        for (half, expected) in table {
-            let half = half.as_bytes();
-            let found = close_open_values(&half[..complete_length(half)]);
+        for (partial, expected) in table {
+            let partial = partial.as_bytes();
+            let found = close_open_values(&partial[..complete_length(partial)]);
             assert_eq!(String::from_utf8_lossy(&found), expected);
             if expected.starts_with('{') {
                 serde_json::from_slice::<serde_json::Value>(&found).unwrap();

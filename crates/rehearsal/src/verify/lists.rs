@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::compare::VersionPair;
 use super::compare::{CheckResult, place, reply_of, with_reply};
-use super::drift::{ReportedDifference, findings_of, only_ignored_left};
+use super::difference_report::{ReportedDifference, findings_of, only_ignored_left};
 use super::plan::{params, reply};
 use super::verification::Verification;
 use crate::client::{Client, ClientError};
@@ -75,8 +75,8 @@ impl ListFormat {
         item.get(self.key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What it is called in a finding: ``the tool `a` ``.
-    fn called(self, name: &str) -> String {
+    /// The title of an item in a finding: ``the tool `a` ``.
+    fn title(self, name: &str) -> String {
         match name {
             "" => format!("a {} without a {}", self.what, self.key),
             name => format!("the {} `{name}`", self.what),
@@ -100,22 +100,22 @@ impl ListFormat {
 
     /// The differences inside one element of a page, with paths relative to that element. With `None`: the differences
     /// outside of all elements.
-    pub(super) fn within(self, told: &[ReportedDifference], element: Option<usize>) -> Vec<ReportedDifference> {
+    pub(super) fn within(self, found: &[ReportedDifference], element: Option<usize>) -> Vec<ReportedDifference> {
         let index = |path: &Path| match path.segments() {
             [Segment::Key(_), Segment::Key(list), Segment::Index(index), ..] if list == self.list => Some(*index),
             _ => None,
         };
-        let of = told.iter().filter(|it| index(&it.drifted.mismatch.path) == element).cloned();
-        let told = of.map(|it| {
+        let of = found.iter().filter(|it| index(&it.difference.mismatch.path) == element).cloned();
+        let relative = of.map(|it| {
             let mut inner = Path::root();
-            it.drifted.mismatch.path.segments().iter().skip(3).for_each(|segment| inner.push(segment.clone()));
+            it.difference.mismatch.path.segments().iter().skip(3).for_each(|segment| inner.push(segment.clone()));
             if element.is_some() { it.within(inner) } else { it }
         });
-        told.collect()
+        relative.collect()
     }
 
     /// The page, in which recorded elements replace those of the same name.
-    pub(super) fn as_recorded(self, recorded: &[Value], page: &Reply) -> Reply {
+    pub(super) fn with_recorded_items(self, recorded: &[Value], page: &Reply) -> Reply {
         let Reply::Result(result) = page else { return page.clone() };
         let mut result = result.value().unwrap_or_default();
         for item in result.get_mut(self.list).and_then(Value::as_array_mut).into_iter().flatten() {
@@ -147,14 +147,14 @@ impl ListFormat {
             let nth = earlier(&before[..at], name);
             match (like(after, name, nth), nth + 1) {
                 (Some(other), _) => {
-                    findings.extend(findings_of(&drift(item, &other), Some(&self.called(name)), Some(place)));
+                    findings.extend(findings_of(&drift(item, &other), Some(&self.title(name)), Some(place)));
                 }
                 (None, 1) => {
-                    let finding = Finding::error(format!("removed: {} is no longer listed", self.called(name)));
+                    let finding = Finding::error(format!("removed: {} is no longer listed", self.title(name)));
                     findings.push(finding.of_kind(DifferenceKind::Removed).at(place.clone()));
                 }
                 (None, times) => {
-                    let finding = format!("removed: {} is no longer listed {times} times", self.called(name));
+                    let finding = format!("removed: {} is no longer listed {times} times", self.title(name));
                     findings.push(Finding::error(finding).of_kind(DifferenceKind::Removed).at(place.clone()));
                 }
             }
@@ -164,9 +164,9 @@ impl ListFormat {
             let nth = earlier(&after[..at], name);
             let finding = match (like(before, name, nth), nth + 1) {
                 (Some(_), _) => continue,
-                (None, 1) => Finding::error(format!("added: {} was not listed before", self.called(name))),
-                (None, times) => Finding::error(format!("added: {} is listed {times} times", self.called(name)))
-                    .hint(format!("clients know a {what} by its {}, and take one of them or refuse both", self.key)),
+                (None, 1) => Finding::error(format!("added: {} was not listed before", self.title(name))),
+                (None, times) => Finding::error(format!("added: {} is listed {times} times", self.title(name)))
+                    .hint(format!("clients identify a {what} by its {}, and use one of them or refuse both", self.key)),
             };
             findings.push(finding.of_kind(DifferenceKind::Added).at(place.clone()));
         }
@@ -175,7 +175,7 @@ impl ListFormat {
 }
 
 /// At most this many pages of a list are requested.
-const PAGES: usize = 1000;
+const MAX_PAGES: usize = 1000;
 
 impl Verification {
     /// Compares all pages of a list, element by element. The other members are those of the first page.
@@ -194,13 +194,13 @@ impl Verification {
         };
         let recorded: Vec<Value> = pages.iter().filter_map(result).collect();
         if let Some(odd) = listing.odd(&live).or_else(|| live.first().filter(|_| listing.odd(&recorded).is_some())) {
-            // Where there are no elements, there is nothing to compare by name.
+            // Pages without a list cannot be compared by name.
             return Ok(self.check_reply(first, first, &written(odd), client));
         }
-        let spoken = self.version_pair(client.revision());
+        let versions = self.version_pair(client.revision());
         let rest = |pages: &[Value]| {
             let page = pages.first().map(|page| listing.without_elements(page)).unwrap_or_default();
-            spoken.to_common_version(&written(&page), method)
+            versions.to_common_version(&written(&page), method)
         };
         let mut findings = self.compared(first, first, &rest(&recorded), &rest(&live));
         let (was, mut is) = (listing.elements(&recorded), listing.elements(&live));
@@ -210,15 +210,15 @@ impl Verification {
             // The content of the pages that were not requested is unknown, so only the recorded elements are compared.
             is.retain(|item| listing.contains_name(&was, item));
         }
-        let viewed = |compare: &CallComparison, items: &[Value]| self.viewed(compare, listing, items, first, spoken);
+        let viewed = |compare: &CallComparison, items: &[Value]| self.viewed(compare, listing, items, first, versions);
         let whole = (viewed(&self.stable, &was), viewed(&self.stable, &is));
         // Recorded elements in live order, because the order is ignored.
         let known: Vec<&Value> = whole.1.iter().map(|item| listing.like(&whole.0, item)).collect();
         let page = |items: Value| json!({"result": {listing.list: items}});
         let (mut known, mut now) = (page(json!(known)), page(json!(whole.1)));
         self.secrets.redact_both(&mut known, &mut now);
-        let unfit = ReportedDifference::of(self.passed_over.unfit(&known, &now), &known, &now);
-        findings.extend(findings_of(&listing.within(&unfit, None), None, Some(&place(first))));
+        let mismatches = ReportedDifference::of(self.ignored_paths.mismatches(&known, &now), &known, &now);
+        findings.extend(findings_of(&listing.within(&mismatches, None), None, Some(&place(first))));
         let drift = |before: &Value, after: &Value| {
             let at = listing.position(&whole.1, after);
             let whole = (listing.like(&whole.0, before), listing.like(&whole.1, after));
@@ -226,8 +226,8 @@ impl Verification {
             self.secrets.redact_both(&mut before, &mut after);
             let mut found = differences(&before, &after);
             found.retain(|it| !only_ignored_left(it, (whole.0, &before), (whole.1, &after)));
-            let unfit = at.map(|at| listing.within(&unfit, Some(at))).unwrap_or_default();
-            ReportedDifference::of(found, &before, &after).into_iter().chain(unfit).collect()
+            let mismatches = at.map(|at| listing.within(&mismatches, Some(at))).unwrap_or_default();
+            ReportedDifference::of(found, &before, &after).into_iter().chain(mismatches).collect()
         };
         let (before, after) = (viewed(&self.compare, &was), viewed(&self.compare, &is));
         findings.extend(listing.differences(&before, &after, drift, &place(first)));
@@ -242,19 +242,20 @@ impl Verification {
                 page.extend(cursor.map(|cursor| ("nextCursor".to_owned(), cursor)));
             }
             let recorded = pages.get(at).and_then(reply);
-            let page = spoken.to_recorded_version(&written(&updated), recorded.as_ref(), method, client.server_info());
-            let was = listing.as_recorded(&was, &page);
-            self.passed_over.keep_recorded(Some(&was), self.secrets.redact_live(Some(&was), page))
+            let page =
+                versions.to_recorded_version(&written(&updated), recorded.as_ref(), method, client.server_info());
+            let was = listing.with_recorded_items(&was, &page);
+            self.ignored_paths.keep_recorded(Some(&was), self.secrets.redact_live(Some(&was), page))
         };
         Ok(CheckResult::of(findings, || {
             pages.iter().enumerate().map(|(at, page)| (page.clone(), page_of(at))).collect()
         }))
     }
 
-    /// All pages that the server has now; `Err` is its refusal.
+    /// All pages of the live list; `Err` is the refusal of the server.
     async fn pages(&self, method: &Method, client: &Client) -> Result<Result<Vec<Value>, Reply>, ClientError> {
         let (mut pages, mut cursor) = (Vec::new(), None);
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
             let page = match reply_of(&client.request(method.clone(), params).await?)? {
                 Reply::Result(page) => page.value().unwrap_or_default(),
@@ -276,10 +277,10 @@ impl Verification {
         listing: ListFormat,
         items: &[Value],
         first: &RecordedCall,
-        spoken: VersionPair,
+        versions: VersionPair,
     ) -> Vec<Value> {
         let method = first.request.message.method().cloned().unwrap_or(Method::TOOLS_LIST);
-        let all = spoken.to_common_version(&written(&json!({listing.list: items})), &method);
+        let all = versions.to_common_version(&written(&json!({listing.list: items})), &method);
         let view = compare.view(&self.secrets.redact_call(&with_reply(first, &all)));
         view["result"][listing.list].as_array().cloned().unwrap_or_default()
     }
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_a_list_does_not_count_but_what_is_in_it_does() {
+    fn the_order_of_a_list_is_ignored_and_its_items_are_compared() {
         let before = [json!({"name": "a", "description": "x"}), json!({"name": "b"}), json!({"name": "c"})];
         let after = [json!({"name": "c"}), json!({"name": "a", "description": "y"}), json!({"name": "d"})];
         let listing = ListFormat::of(&Method::TOOLS_LIST).unwrap();
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_twice_is_told_unless_it_was() {
+    fn a_duplicate_item_is_reported_unless_it_wwith_recorded_items() {
         let (once, twice) = ([json!({"name": "a"})], [json!({"name": "a"}), json!({"name": "a", "title": "A"})]);
         let listing = ListFormat::of(&Method::TOOLS_LIST).unwrap();
         let messages = |before: &[Value], after: &[Value]| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Puts a session into a trace, whole or not at all.
+//! Appends a session to a trace, whole or not at all.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -7,9 +7,9 @@ use std::path::Path;
 
 use super::journal::{SessionJournal, is_torn, private_file};
 
-/// How many bytes of a line are read to find its session.
+/// Number of bytes of a line that are read to find its session.
 const HEAD: u64 = 4096;
-/// How much is read at once to find where the last line begins.
+/// Number of bytes that are read at once to find the beginning of the last line.
 const BLOCK: u64 = 64 * 1024;
 
 /// Appends the one line in `session` to a trace under its lock. If that fails, the trace is restored.
@@ -26,7 +26,7 @@ pub(super) fn append(trace: &Path, session: &mut File) -> io::Result<()> {
 
 /// Removes a line that a killed recorder did not finish. Returns whether there was one.
 pub(super) fn repair_trace(trace: &Path) -> io::Result<bool> {
-    // Most have nothing to cut off, and need not be written then.
+    // Most traces need no repair, and are not opened for writing.
     match is_torn(trace) {
         true => repair(trace, &mut locked(trace)?),
         false => Ok(false),
@@ -54,7 +54,7 @@ fn locked(trace: &Path) -> io::Result<File> {
     loop {
         let file = private_file().read(true).append(true).create(true).open(trace)?;
         file.lock()?;
-        // It may have been replaced by another file while we waited.
+        // Another process may have replaced the file while we waited for the lock.
         let (ours, theirs) = (file.metadata()?, std::fs::metadata(trace));
         if theirs.is_ok_and(|theirs| (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino())) {
             return Ok(file);
@@ -115,7 +115,7 @@ pub(crate) fn last_line(file: &File, length: u64) -> io::Result<u64> {
     Ok(0)
 }
 
-/// Skips the rest of a line; whether it has an end.
+/// Skips the rest of a line. Returns whether it has a line end.
 fn skip_line(lines: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let chunk = lines.fill_buf()?;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_goes_after_what_is_there_whatever_that_ends_with() {
+    fn a_session_is_appended_after_whole_torn_and_unterminated_lines() {
         let directory = tempfile::tempdir().unwrap();
         let trace = directory.path().join("trace.jsonl");
         let ours = "{\"format\":1,\"session_id\":\"b\"}\n";
@@ -158,9 +158,9 @@ mod tests {
         let table = [
             ("", ours.to_owned()),
             ("{\"x\":1}\n", format!("{{\"x\":1}}\n{ours}")),
-            // Without a line end, but whole: an editor's work.
+            // Without a line end, but whole: written by an editor.
             ("{\"x\":1}", format!("{{\"x\":1}}\n{ours}")),
-            // Torn, and its journal is there.
+            // Torn, and its journal exists.
             ("{}\n{\"format\":1,\"session_id\":\"a\",\"calls\":[{", format!("{{}}\n{ours}")),
             ("{}\n{\"form", format!("{{}}\n{ours}")),
             // Unfinished, but no journal has it.

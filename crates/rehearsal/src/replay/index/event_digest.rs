@@ -1,4 +1,4 @@
-//! What is kept of a session while it is read: the place of each message, without its content.
+//! The digest of a session while it is indexed: the place of each message, without its content.
 
 use std::iter;
 
@@ -11,26 +11,26 @@ use rehearsal_core::trace::{
 };
 use serde_json::{Value, json};
 
-use super::collect::RoundIdentity;
-use super::layout::EventRecord;
+use super::builder::RoundIdentity;
 use super::lookup::subject_key;
+use super::records::EventRecord;
 
-/// How many digests are kept together, and let go together.
+/// The number of digests whose memory is freed together.
 const CHUNK: usize = 4096;
 
-/// What is kept of one call or entry.
+/// The digest of one call or entry.
 #[derive(Debug)]
 pub(super) struct EventDigest {
-    pub(super) tie: EventLink,
+    pub(super) link: EventLink,
     pub(super) span: FileSpan,
     pub(super) what: DigestKind,
 }
 
-/// What it is to a replay.
+/// What a replay does with a call or entry.
 #[derive(Debug)]
 pub(super) enum DigestKind {
-    /// A request of the client's.
-    IncomingRequest(IncomingRequest),
+    /// A client request.
+    Request(RequestDigest),
     /// A notification or a request of the server.
     Event { is_call: bool },
     /// The head of an answer over HTTP.
@@ -43,26 +43,26 @@ pub(super) enum DigestKind {
     Closed,
 }
 
-/// A request of the client's.
+/// The digest of a client request.
 #[derive(Debug)]
-pub(super) struct IncomingRequest {
+pub(super) struct RequestDigest {
     pub(super) key: RequestKey,
     /// The key of all requests about the same tool, prompt or resource.
     pub(super) about: RequestKey,
     pub(super) answered: AnsweredOn,
     /// Whether the answer was an error.
     pub(super) is_error: bool,
-    /// What only an exchange of several rounds has.
+    /// The links to other input rounds, if there are any.
     pub(super) rounds: Option<Box<RoundLinks>>,
-    /// The version that it claims, since 2026-07-28.
+    /// The version in its `_meta`, since 2026-07-28.
     pub(super) claimed: Option<Revision>,
-    /// The version that was agreed on by it, before.
+    /// The version that an `initialize` agreed on, before 2026-07-28.
     pub(super) agreed: Option<Revision>,
     /// Whether it was refused for what its client claimed or sent as headers.
     pub(super) refused: Option<VersionRefusal>,
-    /// Whether it depends on the client if this is sent at all, as for a handshake or a list.
+    /// Whether the client library sends it, as with handshakes and lists, and not the application.
     pub(super) is_protocol: bool,
-    /// Whether it listens for the whole session.
+    /// Whether it is a `subscriptions/listen`.
     pub(super) listens: bool,
     /// Whether it is a ping, which each client sends at its own times.
     pub(super) pings: bool,
@@ -77,7 +77,7 @@ pub(super) enum VersionRefusal {
     Version,
 }
 
-/// Where the answer to a request came.
+/// The stream on which a request was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnsweredOn {
     Never,
@@ -89,9 +89,9 @@ pub(super) enum AnsweredOn {
 /// How a request continues an exchange, or its response leaves it open.
 #[derive(Debug)]
 pub(super) struct RoundLinks {
-    /// What it brings back.
+    /// The identity of the round that it continues.
     pub(super) from: Option<RoundIdentity>,
-    /// What the next round brings back.
+    /// The identity of the next round.
     pub(super) to: Option<RoundIdentity>,
 }
 
@@ -99,17 +99,19 @@ impl EventDigest {
     /// Builds the digest of a call; `None` for one that cannot be sent again.
     pub(super) fn of_call(call: &RecordedCall, span: FileSpan, likeness: &RequestIdentity) -> Option<EventDigest> {
         let what = match call.asker {
-            Side::Client => DigestKind::IncomingRequest(IncomingRequest::new(call, likeness)?),
+            Side::Client => DigestKind::Request(RequestDigest::new(call, likeness)?),
             Side::Server => DigestKind::Event { is_call: true },
         };
-        Some(EventDigest { tie: EventLink::of_call(call), span, what })
+        Some(EventDigest { link: EventLink::of_call(call), span, what })
     }
 
     /// Builds the digest of an entry; `None` for an entry that a replay does not need.
-    pub(super) fn of_entry(entry: &Entry, span: FileSpan, ties: &mut LinkBuilder) -> Option<EventDigest> {
-        let tie = ties.of_entry(entry);
+    pub(super) fn of_entry(entry: &Entry, span: FileSpan, links: &mut LinkBuilder) -> Option<EventDigest> {
+        let link = links.of_entry(entry);
         let what = match &entry.what {
-            EntryBody::Message { from, message, .. } if is_said(*from, message) => DigestKind::Event { is_call: false },
+            EntryBody::Message { from, message, .. } if is_replayed(*from, message) => {
+                DigestKind::Event { is_call: false }
+            }
             EntryBody::Http { from: Side::Server, head, .. } if head.status == Some(200) => {
                 let kind = head.headers.get("content-type")?;
                 DigestKind::Head { is_stream: kind.starts_with("text/event-stream") }
@@ -126,11 +128,11 @@ impl EventDigest {
             | EntryBody::Piece { .. }
             | EntryBody::Ended(_) => return None,
         };
-        Some(EventDigest { tie, span, what })
+        Some(EventDigest { link, span, what })
     }
 
     /// The record of a message that the server sent and a replay sends again.
-    pub(super) fn said(&self) -> Option<EventRecord> {
+    pub(super) fn event_record(&self) -> Option<EventRecord> {
         let DigestKind::Event { is_call } = self.what else { return None };
         Some(self.record(is_call))
     }
@@ -138,30 +140,30 @@ impl EventDigest {
     /// Whether the request is answered by a stream of its own. Over HTTP+SSE it never is: what ends there early is only the
     /// reply to the POST.
     pub(super) fn opens_stream(&self, call: &EventDigest) -> bool {
-        matches!(self.what, DigestKind::Head { is_stream: true }) && self.tie.channel() == call.tie.channel()
+        matches!(self.what, DigestKind::Head { is_stream: true }) && self.link.channel() == call.link.channel()
     }
 
     /// The end of the stream of a request that was answered elsewhere.
-    pub(super) fn closed_early(&self, call: &EventDigest, asked: &IncomingRequest) -> Option<EventRecord> {
-        let is_its_own = matches!(self.what, DigestKind::Closed) && self.tie.channel() == call.tie.channel();
-        let is_early = asked.answered == AnsweredOn::Elsewhere && self.tie.seq() < call.tie.completed_at();
+    pub(super) fn closed_early(&self, call: &EventDigest, request: &RequestDigest) -> Option<EventRecord> {
+        let is_its_own = matches!(self.what, DigestKind::Closed) && self.link.channel() == call.link.channel();
+        let is_early = request.answered == AnsweredOn::Elsewhere && self.link.seq() < call.link.completed_at();
         (is_its_own && is_early).then(|| self.record(false))
     }
 
     fn record(&self, is_call: bool) -> EventRecord {
-        let (span, seq) = (self.span, self.tie.seq());
+        let (span, seq) = (self.span, self.link.seq());
         EventRecord { span, seq, is_call, is_late: false }
     }
 }
 
-impl IncomingRequest {
-    fn new(call: &RecordedCall, likeness: &RequestIdentity) -> Option<IncomingRequest> {
+impl RequestDigest {
+    fn new(call: &RecordedCall, likeness: &RequestIdentity) -> Option<RequestDigest> {
         let message = &call.request.message;
         let method = message.method()?;
         let params = message.params().and_then(|params| params.value().ok());
         let params = params.as_ref();
         let agreed = (*method == Method::INITIALIZE).then(|| answered(call, "protocolVersion")).flatten();
-        Some(IncomingRequest {
+        Some(RequestDigest {
             key: likeness.key(method, params),
             about: subject_key(method, subject(message).as_deref()),
             answered: match &call.response {
@@ -185,27 +187,27 @@ impl RoundLinks {
     fn of(call: &RecordedCall, params: Option<&Value>) -> Option<RoundLinks> {
         let param = |key: &str| params.and_then(|params| params.get(key));
         let (state, answers) = (param("requestState"), param("inputResponses"));
-        let (goes_on, is_open) =
+        let (continues, is_open) =
             (state.is_some() || answers.is_some(), CallStatus::of(call) == CallStatus::InputRequired);
-        if !goes_on && !is_open {
+        if !continues && !is_open {
             return None;
         }
         let client = RequestKey::of(&json!(claims(params).and_then(|claims| claims.get(meta::CLIENT_INFO))));
-        let thread = |state: Option<&Value>, named: Option<&Value>| {
+        let identity = |state: Option<&Value>, named: Option<&Value>| {
             let named = named.and_then(Value::as_object).into_iter().flatten();
             let mut names: Vec<&String> = named.map(|(name, _)| name).collect();
             names.sort_unstable();
             RoundIdentity { state: RequestKey::of(&json!(state)), names: RequestKey::of(&json!(names)), client }
         };
-        let asked = |key: &str| answered(call, key);
+        let member = |key: &str| answered(call, key);
         Some(RoundLinks {
-            from: goes_on.then(|| thread(state, answers)),
-            to: is_open.then(|| thread(asked("requestState").as_ref(), asked("inputRequests").as_ref())),
+            from: continues.then(|| identity(state, answers)),
+            to: is_open.then(|| identity(member("requestState").as_ref(), member("inputRequests").as_ref())),
         })
     }
 }
 
-/// What a request was answered.
+/// The recorded reply to a request.
 fn reply(call: &RecordedCall) -> Option<&Reply> {
     Some(&call.response.as_ref()?.message.as_response()?.reply)
 }
@@ -220,7 +222,7 @@ fn claims(params: Option<&Value>) -> Option<&Value> {
     params?.get("_meta")
 }
 
-/// The version that a request claims, where it is one that there is.
+/// The version in the `_meta` of a request, if it is a known one.
 fn claimed(params: Option<&Value>) -> Option<Revision> {
     claims(params)?.get(meta::PROTOCOL_VERSION)?.as_str()?.parse().ok()
 }
@@ -245,7 +247,7 @@ impl VersionRefusal {
     }
 }
 
-/// Whether it depends on the version and the habits of a client if this method is requested.
+/// Whether the client library sends this method, so that it depends on the version and the client whether it is sent.
 fn is_protocol(method: &Method) -> bool {
     let name = method.as_str();
     matches!(
@@ -266,8 +268,8 @@ fn is_protocol(method: &Method) -> bool {
     )
 }
 
-fn is_said(from: Side, message: &Message) -> bool {
-    // A subscription is acknowledged to each client with what it named.
+fn is_replayed(from: Side, message: &Message) -> bool {
+    // A replay acknowledges a subscription with the filter of its own client.
     let is_sent = |notification: &Notification| notification.method != Method::SUBSCRIPTION_ACKNOWLEDGED;
     from == Side::Server && message.as_notification().is_some_and(is_sent)
 }
@@ -279,27 +281,27 @@ pub(super) struct SessionDigests {
     pub(super) entries: DigestQueue,
 }
 
-/// Digests in their order. Their memory is freed while they are taken.
+/// Digests in their order. Their memory is freed while they are read.
 #[derive(Debug, Default)]
 pub(super) struct DigestQueue(Vec<Vec<EventDigest>>);
 
 impl SessionDigests {
-    /// All of them in the order in which they began, each under what it belongs to.
+    /// The digests in recorded order, each related event inside its call.
     pub(super) fn in_order(self) -> impl Iterator<Item = OrderedEvent<EventDigest>> {
         let mut calls = self.calls.0.into_iter().flatten().peekable();
         let mut entries = self.entries.0.into_iter().flatten().peekable();
-        let mut weave = TimelineBuilder::default();
+        let mut timeline = TimelineBuilder::default();
         iter::from_fn(move || {
-            while !weave.is_full() {
+            while !timeline.is_full() {
                 let is_call = match (calls.peek(), entries.peek()) {
-                    (Some(call), Some(entry)) => call.tie.completed_at() < entry.tie.completed_at(),
+                    (Some(call), Some(entry)) => call.link.completed_at() < entry.link.completed_at(),
                     (call, _) => call.is_some(),
                 };
                 let Some(next) = (if is_call { calls.next() } else { entries.next() }) else { break };
-                let tie = next.tie;
-                weave.push(next, tie, 0);
+                let link = next.link;
+                timeline.push(next, link, 0);
             }
-            weave.pop()
+            timeline.pop()
         })
     }
 }

@@ -1,28 +1,29 @@
-//! One direction of a stdio conversation, cut into what a tape keeps.
+//! Splits one direction of a stdio connection into entries.
 
 use bytes::Bytes;
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{GarbledReason, Message};
 use rehearsal_core::trace::EntryBody;
 
-use super::across_lines::OpenPrivateKey;
-use super::unfinished::{KeptPrefix, PartialPolicy};
+use super::multiline_secrets::OpenPrivateKey;
+use super::partial_message::{KeptPrefix, PartialPolicy};
 
-/// How much of a line that is too long is kept.
-const KEPT: usize = 64 * 1024;
-/// Cuts bytes into lines; memory is bounded by the limit, whatever comes.
+/// Number of bytes that are recorded of a line that is too long.
+const TOO_LONG_PREFIX: usize = 64 * 1024;
+
+/// Splits bytes into lines; memory is bounded by the limit.
 #[derive(Debug)]
 pub(super) struct LineSplitter {
     pub(super) from: Side,
     pub(super) limit: usize,
     pieces: PartialPolicy,
-    /// What has come of a line that has not ended.
+    /// The beginning of a line that has not ended.
     rest: Vec<u8>,
-    /// How much of it is kept.
+    /// How much of it is recorded already.
     kept: KeptPrefix,
-    /// Whether the line was too long, and the rest of it is not kept.
+    /// Whether the rest of a line that is too long is being skipped.
     skipping: bool,
-    /// Whether what comes next may be inside of a private key.
+    /// Whether the next line may be inside a private key.
     pub(super) key: OpenPrivateKey,
 }
 
@@ -44,8 +45,8 @@ impl LineSplitter {
         self.rest.is_empty() && !self.skipping
     }
 
-    /// Takes what was read, all of which is passed on after this.
-    pub(super) fn split(&mut self, chunk: &[u8], whats: &mut Vec<EntryBody>) {
+    /// Adds bytes that are about to be forwarded.
+    pub(super) fn split(&mut self, chunk: &[u8], entries: &mut Vec<EntryBody>) {
         // One copy for all lines that end here; the messages are slices of it.
         let (lines, rest) = match memchr::memrchr(b'\n', chunk) {
             Some(end) => (Bytes::copy_from_slice(&chunk[..=end]), &chunk[end + 1..]),
@@ -53,24 +54,24 @@ impl LineSplitter {
         };
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', &lines) {
-            self.line(lines.slice(start..end), whats);
+            self.line(lines.slice(start..end), entries);
             start = end + 1;
         }
         if !rest.is_empty() {
-            self.more(rest, whats);
+            self.more(rest, entries);
         }
     }
 
-    /// Nothing more comes.
-    pub(super) fn end(&mut self, whats: &mut Vec<EntryBody>) {
+    /// Ends the stream.
+    pub(super) fn end(&mut self, entries: &mut Vec<EntryBody>) {
         let rest = std::mem::take(&mut self.rest);
         if !rest.is_empty() {
-            whats.push(self.said(Message::unterminated(rest)));
+            entries.push(self.message_entry(Message::unterminated(rest)));
         }
     }
 
-    /// The end of a line, and all of it where nothing came before.
-    fn line(&mut self, end: Bytes, whats: &mut Vec<EntryBody>) {
+    /// Completes a line; `end` is its last part.
+    fn line(&mut self, end: Bytes, entries: &mut Vec<EntryBody>) {
         if std::mem::take(&mut self.skipping) {
             return;
         }
@@ -84,10 +85,10 @@ impl LineSplitter {
             }
         };
         let message = if line.len() > self.limit { too_long(&line, self.limit) } else { Message::parse(line) };
-        whats.push(self.said(message));
+        entries.push(self.message_entry(message));
     }
 
-    fn more(&mut self, rest: &[u8], whats: &mut Vec<EntryBody>) {
+    fn more(&mut self, rest: &[u8], entries: &mut Vec<EntryBody>) {
         if self.skipping {
             return;
         }
@@ -95,7 +96,7 @@ impl LineSplitter {
         if self.rest.len() > self.limit {
             let line = std::mem::take(&mut self.rest);
             (self.kept, self.skipping) = (KeptPrefix::default(), true);
-            whats.push(self.said(too_long(&line, self.limit)));
+            entries.push(self.message_entry(too_long(&line, self.limit)));
             return;
         }
         let so_far = &self.rest;
@@ -103,16 +104,16 @@ impl LineSplitter {
             |from: usize, limit: usize| Bytes::copy_from_slice(&so_far[from..][..limit.min(so_far.len() - from)]);
         let piece = self.kept.piece(self.pieces, so_far.len(), some);
         let (from, channel) = (self.from, Channel::MAIN);
-        whats.extend(piece.map(|(offset, bytes)| EntryBody::Piece { from, channel, offset, bytes }));
+        entries.extend(piece.map(|(offset, bytes)| EntryBody::Piece { from, channel, offset, bytes }));
     }
 
-    fn said(&self, message: Message) -> EntryBody {
+    fn message_entry(&self, message: Message) -> EntryBody {
         EntryBody::Message { from: self.from, channel: Channel::MAIN, message, event_id: None }
     }
 }
 
 fn too_long(line: &[u8], limit: usize) -> Message {
-    Message::garbled(Bytes::copy_from_slice(&line[..line.len().min(KEPT)]), GarbledReason::TooLong { limit })
+    Message::garbled(Bytes::copy_from_slice(&line[..line.len().min(TOO_LONG_PREFIX)]), GarbledReason::TooLong { limit })
 }
 
 #[cfg(test)]
@@ -123,15 +124,15 @@ mod tests {
 
     fn cut(chunks: &[&[u8]], limit: usize, pieces: PartialPolicy) -> Vec<String> {
         let mut lines = LineSplitter::new(Side::Client, limit, pieces);
-        let mut whats = Vec::new();
-        chunks.iter().for_each(|chunk| lines.split(chunk, &mut whats));
-        lines.end(&mut whats);
+        let mut entries = Vec::new();
+        chunks.iter().for_each(|chunk| lines.split(chunk, &mut entries));
+        lines.end(&mut entries);
         let shown = |what: &EntryBody| match what {
             EntryBody::Message { message, .. } => format!("{message:?}"),
             EntryBody::Piece { offset, bytes, .. } => format!("{offset}+{}", String::from_utf8_lossy(bytes)),
             other => panic!("{other:?}"),
         };
-        whats.iter().map(shown).collect()
+        entries.iter().map(shown).collect()
     }
 
     #[test]
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_passed_on_before_a_line_ends_is_kept_as_pieces() {
+    fn the_forwarded_part_of_a_line_is_recorded_before_the_line_ends() {
         let found = cut(&[b"{\"a\":\"b", b"c\"", b"}\n{"], 1000, PartialPolicy::Raw);
         assert_eq!(found[..2], ["0+{\"a\":\"b", "7+c\""]);
         assert!(found[2].contains("{\"a\":\"bc\"}"), "{found:?}");
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_kept_in_part_and_the_next_one_is_whole() {
+    fn a_line_that_is_too_long_is_cut_and_the_next_one_is_whole() {
         for size in [1, 7, 1000] {
             let bytes = [&[b'x'; 500][..], b"\n", PING, b"\n"].concat();
             let chunks: Vec<&[u8]> = bytes.chunks(size).collect();

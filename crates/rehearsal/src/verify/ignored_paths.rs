@@ -5,19 +5,19 @@ use rehearsal_core::matcher::{Difference, DifferenceKind, Matcher, Mismatch, dif
 use rehearsal_core::message::{ErrorReply, Reply};
 use serde_json::{Value, json};
 
-use super::drift::{is_within, only_ignored_left};
+use super::difference_report::{is_within, only_ignored_left};
 
 /// The ignored paths of answers, which begin at `result` or `error`, and of server requests, which begin at `params`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IgnoredPaths {
-    /// All of them.
+    /// The ignored paths and those with matchers.
     places: PathSet,
     /// The paths at which any value is accepted.
     ignored: PathSet,
     matched: Vec<MatchedPaths>,
 }
 
-/// Places at which whatever fits a matcher is as good as what was recorded.
+/// Paths at which a matcher accepts values other than the recorded one.
 #[derive(Clone, Debug)]
 struct MatchedPaths {
     places: PathSet,
@@ -25,9 +25,9 @@ struct MatchedPaths {
 }
 
 impl MatchedPaths {
-    /// What of a live answer does not fit, and what is not there any more. An element of an array that went is counted with
-    /// its array, unless it is such a place itself.
-    fn unfit(&self, before: &Value, after: &Value) -> Vec<Difference> {
+    /// The live values that do not match, and the recorded ones that were removed. A removed array element counts with its
+    /// array, unless the path names the element itself.
+    fn mismatches(&self, before: &Value, after: &Value) -> Vec<Difference> {
         let (was, is) = (self.places.find_all(before), self.places.find_all(after));
         let gone = was.iter().filter(|path| !is.contains(path) && !self.matcher.matches_optional(None));
         let gone = gone.filter(|path| lacks(after, path)).map(|path| {
@@ -45,7 +45,7 @@ impl MatchedPaths {
     }
 }
 
-/// Whether it is a place itself that is missing, or a member on the way to it.
+/// Whether the value at the path, or an object member on the way to it, is missing.
 fn lacks(value: &Value, path: &Path) -> bool {
     let mut way = Path::root();
     for segment in path.segments() {
@@ -74,8 +74,8 @@ impl IgnoredPaths {
         !self.places.unmatched().any(|unmet| unmet == path)
     }
 
-    /// What differs between two answers elsewhere, and what does not fit here.
-    pub(super) fn drifted(&self, before: &Value, after: &Value) -> Vec<Difference> {
+    /// The differences between two answers outside of these paths, and the values at them that do not match.
+    pub(super) fn differences(&self, before: &Value, after: &Value) -> Vec<Difference> {
         if self.places.is_empty() {
             return differences(before, after);
         }
@@ -86,24 +86,24 @@ impl IgnoredPaths {
         self.places.remove_members_from(&mut left.1);
         let mut found = differences(&left.0, &left.1);
         found.retain(|it| !is_within(it, &was, &is) && !only_ignored_left(it, (before, &left.0), (after, &left.1)));
-        let told: Vec<Path> = found.iter().filter_map(|it| it.was.clone()).collect();
-        found.extend(self.unfit(before, after).into_iter().filter(|it| !is_within(it, &told, &[])));
+        let known: Vec<Path> = found.iter().filter_map(|it| it.was.clone()).collect();
+        found.extend(self.mismatches(before, after).into_iter().filter(|it| !is_within(it, &known, &[])));
         found
     }
 
-    /// What of an answer does not fit a matcher.
-    pub(super) fn unfit(&self, before: &Value, after: &Value) -> Vec<Difference> {
-        self.matched.iter().flat_map(|matched| matched.unfit(before, after)).collect()
+    /// The values of an answer that do not match their matcher.
+    pub(super) fn mismatches(&self, before: &Value, after: &Value) -> Vec<Difference> {
+        self.matched.iter().flat_map(|matched| matched.mismatches(before, after)).collect()
     }
 
-    /// Makes a live answer have what was recorded, where anything may be or what it has fits.
+    /// Copies the recorded values into a live answer: at ignored paths, and where the live value matches.
     fn carry_over(&self, recorded: &Value, live: &mut Value) {
-        let fits = |matched: &&MatchedPaths| matched.unfit(recorded, live).is_empty();
+        let fits = |matched: &&MatchedPaths| matched.mismatches(recorded, live).is_empty();
         let fitting: Vec<&PathSet> = self.matched.iter().filter(fits).map(|matched| &matched.places).collect();
         fitting.into_iter().chain([&self.ignored]).for_each(|places| places.copy_values(recorded, live));
     }
 
-    /// A live answer with what was recorded at these places.
+    /// A live answer with the recorded values at these paths.
     pub(super) fn keep_recorded(&self, recorded: Option<&Reply>, live: Reply) -> Reply {
         match (recorded, live) {
             (Some(Reply::Result(recorded)), Reply::Result(live)) if !self.places.is_empty() => {
@@ -119,7 +119,7 @@ impl IgnoredPaths {
         }
     }
 
-    /// A live result with what was recorded at these places.
+    /// A live result with the recorded values at these paths.
     pub(super) fn result(&self, recorded: Value, live: Value) -> Value {
         let mut live = json!({"result": live});
         self.carry_over(&json!({"result": recorded}), &mut live);
@@ -148,16 +148,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_nothing_but_what_is_passed_over_may_be_missing() {
-        let passed_over = IgnoredPaths::default().and("$..n").unwrap();
+    fn an_object_with_only_ignored_values_may_be_missing() {
+        let ignored_paths = IgnoredPaths::default().and("$..n").unwrap();
         let shown = |before: Value, after: Value| -> Vec<String> {
-            passed_over.drifted(&before, &after).iter().map(|it| it.mismatch.to_string()).collect()
+            ignored_paths.differences(&before, &after).iter().map(|it| it.mismatch.to_string()).collect()
         };
         let emptied = json!({"result": {"a": {"n": 1, "b": {"n": 2}}}});
         assert!(shown(emptied.clone(), json!({"result": {}})).is_empty());
         assert!(shown(json!({"result": {}}), emptied.clone()).is_empty());
         assert!(shown(emptied, json!({"result": {"a": {"n": 3}}})).is_empty());
-        // What was empty from the start is something, and so is an element of an array.
+        // A value that was empty in the recording counts, and so does an element of an array.
         let empty = json!({"result": {"a": {"n": 1, "b": {}}}});
         assert_eq!(shown(empty, json!({"result": {}})), ["$.result.a: missing, expected {\"b\":{}}"]);
         let listed = json!({"result": [{"n": 1}]});
@@ -165,20 +165,20 @@ mod tests {
     }
 
     #[test]
-    fn an_error_keeps_what_is_passed_over() {
-        let passed_over = IgnoredPaths::default().and("$.error.data.at").unwrap();
+    fn an_error_keeps_the_recorded_values_at_ignored_paths() {
+        let ignored_paths = IgnoredPaths::default().and("$.error.data.at").unwrap();
         let error = |code, at: u8| Reply::Error(ErrorReply::new(code, "no").with_data(&json!({"at": at, "x": at})));
-        let kept = passed_over.keep_recorded(Some(&error(-1, 1)), error(-2, 2));
+        let kept = ignored_paths.keep_recorded(Some(&error(-1, 1)), error(-2, 2));
         assert_eq!(kept, Reply::Error(ErrorReply::new(-2, "no").with_data(&json!({"at": 1, "x": 2}))));
         assert!(IgnoredPaths::default().and("at").is_err());
     }
 
     #[test]
-    fn what_is_matched_must_fit_and_stays_as_it_was_where_it_does() {
+    fn a_matched_value_must_match_and_then_the_recorded_one_is_kept() {
         let matcher = |written: Value| Matcher::parse(&written).unwrap();
         let at = IgnoredPaths::default().and_matched("$.result..at", matcher(json!({"matches": "^T"}))).unwrap();
         let shown = |before: Value, after: Value| -> Vec<String> {
-            at.drifted(&before, &after).iter().map(|it| format!("{}: {}", it.drift.word(), it.mismatch)).collect()
+            at.differences(&before, &after).iter().map(|it| format!("{}: {}", it.drift.word(), it.mismatch)).collect()
         };
         let was = json!({"result": {"at": "T1", "list": [{"at": "T2"}, {"at": "T3"}]}});
         assert!(shown(was.clone(), json!({"result": {"at": "T4", "list": [{"at": "T5"}, {"at": "T6"}]}})).is_empty());

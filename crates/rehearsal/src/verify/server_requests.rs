@@ -9,21 +9,21 @@ use rehearsal_core::protocol::code;
 use rehearsal_core::report::Finding;
 use serde_json::{Value, json};
 
-use super::passed_over::IgnoredPaths;
+use super::ignored_paths::IgnoredPaths;
 use super::secrets::Secrets;
 use crate::client::{ClientHandlers, HandlerResult, ServerRequest};
 
-const ADDED: &str = "added: the server asks";
-const REMOVED: &str = "removed: the server no longer asks";
+const ADDED: &str = "added: the server requests";
+const REMOVED: &str = "removed: the server no longer requests";
 
 /// The place of a server request or an input request in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RequestPlace {
     /// The sequence number of the request that it is, or that was answered with it.
     pub(super) seq: u64,
-    /// Which of a batch.
+    /// The index in a batch.
     pub(super) item: Option<u32>,
-    /// What it is called among `inputRequests`; `None` where it is a request of its own.
+    /// The key in `inputRequests`; `None` for a server request.
     pub(super) name: Option<String>,
 }
 
@@ -32,9 +32,9 @@ pub(super) struct RequestPlace {
 pub(super) struct ExpectedRequest {
     /// Its place in the session.
     pub(super) place: RequestPlace,
-    /// Which.
+    /// The method.
     pub(super) method: Method,
-    /// With what.
+    /// The params.
     pub(super) params: Value,
     /// The reply of the recorded client, if any.
     pub(super) reply: Option<Reply>,
@@ -52,10 +52,10 @@ impl ExpectedRequest {
     }
 
     /// Builds an input request of 2026-07-28 with its response, which came with the next request.
-    pub(super) fn of_round(place: RequestPlace, question: &Value, reply: Option<Value>) -> Option<ExpectedRequest> {
-        let method = question.get("method")?.as_str()?.into();
+    pub(super) fn of_round(place: RequestPlace, request: &Value, reply: Option<Value>) -> Option<ExpectedRequest> {
+        let method = request.get("method")?.as_str()?.into();
         let reply = reply.map(|reply| Reply::Result(RawJson::from_value(&reply)));
-        Some(ExpectedRequest { place, method, params: question.get("params").cloned().unwrap_or_default(), reply })
+        Some(ExpectedRequest { place, method, params: request.get("params").cloned().unwrap_or_default(), reply })
     }
 }
 
@@ -64,7 +64,7 @@ impl ExpectedRequest {
 pub(super) struct ServerRequestChecker {
     state: Arc<Mutex<State>>,
     secrets: Secrets,
-    passed_over: IgnoredPaths,
+    ignored_paths: IgnoredPaths,
 }
 
 #[derive(Debug, Default)]
@@ -78,24 +78,24 @@ struct State {
 }
 
 impl ServerRequestChecker {
-    /// These, compared without secrets.
+    /// Sets the redaction of the compared params.
     pub(super) fn without(self, secrets: Secrets) -> ServerRequestChecker {
         ServerRequestChecker { secrets, ..self }
     }
 
     /// Ignores these paths, which begin at `params`.
-    pub(super) fn passing_over(self, passed_over: IgnoredPaths) -> ServerRequestChecker {
-        ServerRequestChecker { passed_over, ..self }
+    pub(super) fn ignoring(self, ignored_paths: IgnoredPaths) -> ServerRequestChecker {
+        ServerRequestChecker { ignored_paths, ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers from the recording first, and otherwise as was given.
-    pub(super) fn before(&self, given: ClientHandlers) -> ClientHandlers {
-        let questions = self.clone();
-        given.on_any(move |asked| questions.answer(asked))
+    /// Adds handlers that answer from the recording, before those of the user.
+    pub(super) fn with_recorded_answers(&self, handlers: ClientHandlers) -> ClientHandlers {
+        let checker = self.clone();
+        handlers.on_any(move |request| checker.answer(request))
     }
 
     /// Begins a session in which these requests may arrive at any time.
@@ -125,44 +125,44 @@ impl ServerRequestChecker {
         finding.message.starts_with(ADDED) || finding.message.starts_with(REMOVED)
     }
 
-    fn answer(&self, asked: &ServerRequest) -> Option<HandlerResult> {
+    fn answer(&self, request: &ServerRequest) -> Option<HandlerResult> {
         let mut state = self.state();
-        let clean = |params: &Value| stable(&self.secrets.clean_params(&asked.method, params));
-        let live = clean(&asked.params);
+        let clean = |params: &Value| stable(&self.secrets.redact_params(&request.method, params));
+        let live = clean(&request.params);
         let without_secrets = |it: &ExpectedRequest| {
             let (mut recorded, mut live) = (clean(&it.params), live.clone());
             self.secrets.redact_both(&mut recorded, &mut live);
             (recorded, live)
         };
-        let drifted = |it: &ExpectedRequest| {
+        let differences = |it: &ExpectedRequest| {
             let (recorded, live) = without_secrets(it);
-            self.passed_over.drifted(&json!({"params": recorded}), &json!({"params": live}))
+            self.ignored_paths.differences(&json!({"params": recorded}), &json!({"params": live}))
         };
-        let same = |it: &ExpectedRequest| it.method == asked.method && drifted(it).is_empty();
-        let like = |it: &ExpectedRequest| it.method == asked.method;
+        let same = |it: &ExpectedRequest| it.method == request.method && differences(it).is_empty();
+        let like = |it: &ExpectedRequest| it.method == request.method;
         let at = state.expected.iter().position(same).or_else(|| state.expected.iter().position(like));
         let Some(recorded) = at.and_then(|at| state.expected.remove(at)) else {
             // A request that may arrive at any time is no difference, whether it is repeated, earlier or later.
             if let Some(known) = next(&mut state.any_time, same) {
                 return Some(recorded_reply(&known));
             }
-            let surprise = format!("{ADDED} {}, which was not recorded", asked.method);
-            let hint = format!("`--answer {}=JSON` answers what the recording does not", asked.method);
-            state.findings.push(Finding::error(surprise).hint(hint));
+            let message = format!("{ADDED} {}, which was not recorded", request.method);
+            let hint = format!("`--answer {}=JSON` answers what the recording does not", request.method);
+            state.findings.push(Finding::error(message).hint(hint));
             return None;
         };
-        let mismatches: Vec<_> = drifted(&recorded).into_iter().map(|drifted| drifted.mismatch).collect();
+        let mismatches: Vec<_> = differences(&recorded).into_iter().map(|difference| difference.mismatch).collect();
         if !mismatches.is_empty() {
-            let finding = Finding::error(format!("changed: what the server asks with {}", asked.method));
+            let finding = Finding::error(format!("changed: the params of the server request {}", request.method));
             state.findings.push(finding.because(mismatches));
             let (before, live) = without_secrets(&recorded);
-            state.changed.push((recorded.place.clone(), self.passed_over.params(before, live)));
+            state.changed.push((recorded.place.clone(), self.ignored_paths.params(before, live)));
         }
         Some(recorded_reply(&recorded))
     }
 }
 
-/// The next of these. The last one stays, for a server that sends more requests than were recorded.
+/// The next matching request. The last one stays, for a server that sends more requests than were recorded.
 fn next(recorded: &mut Vec<ExpectedRequest>, wanted: impl Fn(&ExpectedRequest) -> bool) -> Option<ExpectedRequest> {
     let mut such = recorded.iter().enumerate().filter(|(_, it)| wanted(it)).map(|(at, _)| at);
     let at = such.next()?;
@@ -181,16 +181,16 @@ fn recorded_reply(recorded: &ExpectedRequest) -> HandlerResult {
     }
 }
 
-/// Params without what is another one every time.
+/// Params without the members that differ every time.
 fn stable(params: &Value) -> Value {
     match params {
         Value::Object(fields) => {
             let volatile = ["_meta", "elicitationId", "task"];
             // An elicitation without `mode` is a form, and before 2025-11-25 it has no `mode`.
-            let goes_without_saying = |key: &str, value: &Value| key == "mode" && value == "form";
+            let is_default = |key: &str, value: &Value| key == "mode" && value == "form";
             fields
                 .iter()
-                .filter(|(key, value)| !volatile.contains(&key.as_str()) && !goes_without_saying(key, value))
+                .filter(|(key, value)| !volatile.contains(&key.as_str()) && !is_default(key, value))
                 .map(|(k, v)| (k.clone(), v.clone()))
                 .collect()
         }

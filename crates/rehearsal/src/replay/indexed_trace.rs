@@ -17,12 +17,12 @@ use super::options::ReplayOptions;
 use super::sidecar::converted;
 use crate::store::Recording;
 
-/// How many exchanges are kept in memory.
-const KEPT: usize = 4096;
-/// How long an exchange may be that is kept.
+/// At most this many exchanges are kept in memory.
+const CACHE_CAPACITY: usize = 4096;
+/// Maximum number of bytes of an exchange that is kept in memory.
 const CACHE_ITEM_LIMIT: u32 = 16 << 10;
-/// How many rounds an exchange may have.
-const ROUNDS: usize = 1000;
+/// Maximum number of input rounds of an exchange.
+const MAX_ROUNDS: usize = 1000;
 
 /// An exchange that was read, and the number of its next round.
 type ReadExchange = (Arc<RecordedExchange>, Option<u32>);
@@ -70,7 +70,7 @@ impl IndexedTrace {
     pub(super) fn rounds(&self, first: u32) -> io::Result<Vec<Arc<RecordedExchange>>> {
         let (first, mut next) = self.read(first)?;
         let mut rounds = vec![first];
-        while let Some(number) = next.filter(|_| rounds.len() < ROUNDS) {
+        while let Some(number) = next.filter(|_| rounds.len() < MAX_ROUNDS) {
             let (round, after) = self.read(number)?;
             rounds.push(round);
             next = after;
@@ -90,7 +90,7 @@ impl IndexedTrace {
         }
         let only = self.index.member(group, 0)?;
         let mut found = found();
-        if found.len() >= KEPT {
+        if found.len() >= CACHE_CAPACITY {
             found.clear();
         }
         found.insert(key, (group, only));
@@ -109,16 +109,16 @@ impl IndexedTrace {
         }
         let exchange = self.index.exchange(number)?;
         let call = self.call(exchange.span)?;
-        let things = self.index.events(&exchange)?.into_iter().map(|thing| {
-            let text = self.text(thing.span)?;
-            let what = match thing.is_call {
-                true => thing.span.call(text).map(|call| RelatedEvent::Call(Box::new(call))),
-                false => thing.span.entry(text).map(RelatedEvent::Entry),
+        let events = self.index.events(&exchange)?.into_iter().map(|event| {
+            let text = self.text(event.span)?;
+            let what = match event.is_call {
+                true => event.span.call(text).map(|call| RelatedEvent::Call(Box::new(call))),
+                false => event.span.entry(text).map(RelatedEvent::Entry),
             };
-            let phase = if thing.is_late { EventPhase::After } else { EventPhase::Before };
+            let phase = if event.is_late { EventPhase::After } else { EventPhase::Before };
             Ok(ReplayEvent { event: what.ok_or_else(changed)?, phase })
         });
-        let things = things.collect::<io::Result<Vec<_>>>()?;
+        let events = events.collect::<io::Result<Vec<_>>>()?;
         let facts = self.facts(exchange.session)?;
         let place = format!("session {}, call {}", facts.id, number.saturating_sub(facts.first) + 1);
         let recorded = Arc::new(RecordedExchange {
@@ -126,14 +126,14 @@ impl IndexedTrace {
             session: exchange.session,
             place: place.into(),
             call,
-            events: things,
+            events,
             revision: exchange.revision(),
             adapted: Arc::default(),
         });
         let read = (recorded, exchange.next_round());
         if exchange.span.length <= CACHE_ITEM_LIMIT {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() >= KEPT {
+            if kept.len() >= CACHE_CAPACITY {
                 kept.clear();
             }
             kept.insert(number, read.clone());
@@ -141,7 +141,7 @@ impl IndexedTrace {
         Ok(read)
     }
 
-    /// A call without what belongs to it.
+    /// A call without its related events.
     pub(super) fn call(&self, span: FileSpan) -> io::Result<RecordedCall> {
         span.call(self.text(span)?).ok_or_else(changed)
     }
@@ -186,14 +186,14 @@ impl IndexedTrace {
         within.rev().take(limit).map(|at| self.index.member(group, at)).collect()
     }
 
-    /// What is known about a session.
+    /// The facts about a session.
     pub(super) fn facts(&self, session: u32) -> io::Result<Arc<SessionFacts>> {
         if let Some(known) = self.facts.lock().unwrap_or_else(PoisonError::into_inner).get(&session) {
             return Ok(Arc::clone(known));
         }
         let facts = Arc::new(self.index.facts(session)?);
         let mut known = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KEPT {
+        if known.len() >= CACHE_CAPACITY {
             known.clear();
         }
         known.insert(session, Arc::clone(&facts));
