@@ -71,7 +71,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
 
 /// A client of this program in another role.
 pub(crate) async fn over_stdio(words: &[&Path]) -> Result<Client, Box<dyn Error>> {
-    let client = Client::command(std::env::current_exe()?).arguments(words);
+    let client = Client::command(std::env::current_exe()?).args(words);
     let client = client.protocol(Protocol::Legacy(Revision::LATEST_LEGACY)).connect().await?;
     checked(client).await
 }

@@ -48,7 +48,7 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime, folder: &Folder) -> 
                 command.args(["serve", "--ordering", "none"]).arg(&cassette).stderr(Stdio::null());
                 command
             };
-            let client = Client::command(&program).arguments(["serve", "--ordering", "none"]).arguments([&cassette]);
+            let client = Client::command(&program).args(["serve", "--ordering", "none"]).args([&cassette]);
             let client = client.timeout(START_TIMEOUT).protocol(Protocol::Legacy(Revision::LATEST_LEGACY));
             let theirs = runtime.block_on(client.connect())?;
             contest(table, runtime, size, [&call, &start], &ours, &theirs, "mcp-cassette 0.4 on stdio", || {

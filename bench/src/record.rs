@@ -205,7 +205,7 @@ fn pass(mut from: File, mut to: File) -> io::Result<()> {
 /// Records a server behind it, as `rehearse record -- …` does.
 pub(crate) fn record(trace: &str) -> Result<(), Box<dyn Error>> {
     let recorder = Recorder::builder().trace(trace).build();
-    let server = ServerCommand::new(std::env::current_exe()?).arguments([echo::ARGUMENT]);
+    let server = ServerCommand::new(std::env::current_exe()?).args([echo::ARGUMENT]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let recording = StdioRecording::start(&recorder, &server, ClientStreams::own()?).await?;

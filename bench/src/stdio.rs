@@ -62,7 +62,7 @@ pub(crate) fn arguments() -> Arguments {
 /// A client, and the bytes of one of its calls.
 async fn connect(protocol: Protocol) -> Result<(Client, Vec<u8>), Box<dyn Error>> {
     let program = std::env::current_exe()?;
-    let client = Client::command(program).arguments([echo::ARGUMENT]).protocol(protocol).connect().await?;
+    let client = Client::command(program).args([echo::ARGUMENT]).protocol(protocol).connect().await?;
     let response = client.call_tool("echo", arguments()).await?;
     if response.content() != "hello" {
         return Err("the server that the benchmark talks to is not its own".into());

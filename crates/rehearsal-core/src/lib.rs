@@ -6,9 +6,21 @@
 //! ```
 //!
 //! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
-//! before it: json, message, protocol, exchange, matcher, schema, trace, redact, report, shape,
-//! script, answer.
+//! before it: json, duration, suggest, message, protocol, exchange, transport_fault, matcher, schema, trace, redact,
+//! report, shape, script, answer.
+//!
+//! # Features
+//!
+//! - `traces`: `trace`, `redact`, `report` and `shape`.
+//! - `mocks`: `script` and `answer`; needs `traces` and `json-schema`.
+//! - `json-schema`: the matcher operator `schema`.
 
+#![cfg_attr(
+    not(feature = "mocks"),
+    allow(dead_code, unused_imports, reason = "the modules of the features use what is private to the crate")
+)]
+
+#[cfg(feature = "mocks")]
 pub mod answer;
 pub mod duration;
 pub mod exchange;
@@ -16,10 +28,16 @@ pub mod json;
 pub mod matcher;
 pub mod message;
 pub mod protocol;
+#[cfg(feature = "traces")]
 pub mod redact;
+#[cfg(feature = "traces")]
 pub mod report;
 pub mod schema;
+#[cfg(feature = "mocks")]
 pub mod script;
+#[cfg(feature = "traces")]
 pub mod shape;
 pub mod suggest;
+#[cfg(feature = "traces")]
 pub mod trace;
+pub mod transport_fault;

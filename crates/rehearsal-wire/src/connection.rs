@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use rehearsal_core::answer::fault::{AfterFault, TransportFault};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Message;
+use rehearsal_core::transport_fault::{AfterFault, TransportFault};
 
 /// A boxed future, so that the traits of the transports are object-safe.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -9,6 +9,7 @@
 
 mod connection;
 pub mod container;
+#[cfg(feature = "http")]
 pub mod http;
 pub mod memory;
 pub mod stdio;

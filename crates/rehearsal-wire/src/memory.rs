@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use rehearsal_core::answer::fault::{AfterFault, DisconnectAt, TransportFault, first_half};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Message;
+use rehearsal_core::transport_fault::{AfterFault, DisconnectAt, TransportFault, first_half};
 use tokio::sync::mpsc;
 
 use crate::{BoxFuture, Connection, ConnectionEnd, Event, Outgoing, Receiver, SendError, Sender, StopOutcome};

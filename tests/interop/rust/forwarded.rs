@@ -27,7 +27,7 @@ fn reference() -> Vec<PathBuf> {
 async fn record_lists(server: &[PathBuf]) -> TraceFile {
     let trace_file = TraceFile::new();
     let words = trace_file.recording(server.iter().map(|word| word.to_str().unwrap()));
-    let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
+    let client = Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT);
     let client = client.handlers(answers()).connect().await.unwrap();
     client.list_tools().await.unwrap();
     client.list_resources().await.unwrap();
@@ -90,7 +90,7 @@ fn arguments(tool: &str) -> Value {
 #[tokio::test]
 async fn forwarded_calls_of_the_reference_server_are_recorded_with_their_server_requests() {
     let server = reference();
-    let direct = Client::command(&server[0]).arguments(&server[1..]).timeout(TIMEOUT).handlers(answers());
+    let direct = Client::command(&server[0]).args(&server[1..]).timeout(TIMEOUT).handlers(answers());
     let direct = direct.connect().await.unwrap();
     // It offers the tools that need the client after it has read the client's capabilities.
     direct.notification("notifications/tools/list_changed").await.unwrap();
@@ -106,14 +106,14 @@ async fn forwarded_calls_of_the_reference_server_are_recorded_with_their_server_
         };
         let trace_file = record_lists(&server).await;
         let words = forwarding(&trace_file, &server);
-        let client = with(Client::command(&words[0]).arguments(&words[1..])).connect().await.unwrap();
+        let client = with(Client::command(&words[0]).args(&words[1..])).connect().await.unwrap();
         for (tool, expected) in CALLS.iter().zip(&expected) {
             assert_eq!(&call_with_progress(&client, tool, arguments(tool)).await, expected, "{revision}, {tool}");
         }
         client.close().await;
         trace_file.wait_until_written().await;
         // And without the server.
-        let replay = with(Client::command(rehearse()).arguments(["replay", "-q"]).arguments([trace_file.path()]));
+        let replay = with(Client::command(rehearse()).args(["replay", "-q"]).args([trace_file.path()]));
         let client = replay.connect().await.unwrap();
         for (tool, expected) in CALLS.iter().zip(&expected) {
             assert_eq!(
@@ -131,7 +131,7 @@ async fn capabilities_that_the_client_lacks_are_not_declared_to_the_upstream() {
     let server = reference();
     let trace_file = record_lists(&server).await;
     let words = forwarding(&trace_file, &server);
-    let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
+    let client = Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
     let response = client.call_tool("trigger-sampling-request", json!({"prompt": "hi"})).await.unwrap();
     // The server has no such tool for it.
     assert!(response.result()["isError"] == true, "{response:?}");

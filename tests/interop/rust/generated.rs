@@ -56,7 +56,7 @@ impl Trace {
 
     fn client(&self, server: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
         let words = self.recorder(server);
-        Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT)
+        Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT)
     }
 
     /// The recorded client requests with their responses; only methods that the SDKs have functions for.

@@ -66,7 +66,7 @@ async fn a_mock_of_an_http_server_has_its_name_and_contents() {
         let path = file.path().to_str().unwrap();
         tokio::task::block_in_place(|| printed(&[&["init", "--force", "-o", path], &url[..]].concat()));
         let real = Client::url(&server.url).timeout(TIMEOUT).connect().await.unwrap();
-        let mock = Client::command(rehearse()).arguments(["mock", path]).timeout(TIMEOUT).connect().await.unwrap();
+        let mock = Client::command(rehearse()).args(["mock", path]).timeout(TIMEOUT).connect().await.unwrap();
         assert_eq!(real.revision().as_str(), version);
         assert_eq!(mock.revision(), real.revision());
         assert_eq!(mock.server_info().to_string(), real.server_info().to_string());

@@ -41,7 +41,7 @@ pub(crate) fn python(program: &str) -> PathBuf {
 
 /// One of the servers in `servers/`, over stdio.
 pub(crate) fn script(name: &str) -> ClientBuilder {
-    Client::command(python("python")).arguments([folder().join("servers").join(name)]).timeout(TIMEOUT)
+    Client::command(python("python")).args([folder().join("servers").join(name)]).timeout(TIMEOUT)
 }
 
 /// Long enough for a busy machine, short enough to notice a hang.

@@ -66,7 +66,7 @@ async fn messages_between_calls_are_replayed_in_their_order() {
     let trace_file = TraceFile::new();
     let (node, script) = (node(), npm_server("server-everything"));
     let words = trace_file.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
-    let recorder = Client::command(&words[0]).arguments(&words[1..]).legacy(Revision::V2025_11_25);
+    let recorder = Client::command(&words[0]).args(&words[1..]).legacy(Revision::V2025_11_25);
     let (builder, recorded) = listening(recorder);
     let client = builder.connect().await.unwrap();
     converse(&client).await;
@@ -76,7 +76,7 @@ async fn messages_between_calls_are_replayed_in_their_order() {
     let position =
         |what: &str| recorded.iter().position(|message| message[1] == what).unwrap_or_else(|| panic!("{what}"));
     assert!(position("roots/list") < position("notifications/resources/updated"));
-    let stdio = || Client::command(rehearse()).arguments(["replay", "-q"]).arguments([trace_file.path()]);
+    let stdio = || Client::command(rehearse()).args(["replay", "-q"]).args([trace_file.path()]);
     for revision in [Revision::V2025_11_25, Revision::V2025_06_18] {
         let (builder, received) = listening(stdio().legacy(revision));
         let client = builder.connect().await.unwrap();

@@ -67,7 +67,7 @@ impl Recorded {
 
     fn client(&self, server: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
         let words = watched(&self.path("trace.jsonl"), server);
-        Client::command(&words[0]).arguments(&words[1..]).working_dir(self.folder.path()).timeout(TIMEOUT)
+        Client::command(&words[0]).args(&words[1..]).current_dir(self.folder.path()).timeout(TIMEOUT)
     }
 
     /// The trace, after all programs have ended.

@@ -183,7 +183,7 @@ async fn change_notices_of_the_rust_sdk_are_replayed_in_their_era() {
     for (protocol, era) in [(Protocol::Legacy(Revision::V2025_11_25), Era::Legacy), (Protocol::Modern, Era::Modern)] {
         let trace_file = TraceFile::new();
         let words = trace_file.recording([env!("CARGO_BIN_EXE_tiny")]);
-        let client = Client::command(&words[0]).arguments(&words[1..]).protocol(protocol).timeout(TIMEOUT);
+        let client = Client::command(&words[0]).args(&words[1..]).protocol(protocol).timeout(TIMEOUT);
         let client = client.connect().await.unwrap();
         client.subscribe(RESOURCE).await.unwrap();
         client.notification(Method::RESOURCE_UPDATED).await.unwrap();
@@ -209,14 +209,14 @@ async fn server_everything_replays_in_every_version_on_every_transport() {
     let trace_file = TraceFile::new();
     let (node, script) = (node(), npm_server("server-everything"));
     let words = trace_file.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
-    let recorded = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
+    let recorded = Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT);
     let client = recorded.handlers(answers()).connect().await.unwrap();
     let expected = tour(&client).await;
     client.close().await;
     trace_file.wait_until_written().await;
     assert_eq!(expected.as_array().unwrap().last().unwrap(), &json!(["get-sum", "trigger-long-running-operation"]));
     let server = trace_file.over_http().await;
-    let stdio = || Client::command(rehearse()).arguments(["replay", "-q"]).arguments([trace_file.path()]);
+    let stdio = || Client::command(rehearse()).args(["replay", "-q"]).args([trace_file.path()]);
     let http = || Client::url(server.url.as_str());
     let with = |builder: ClientBuilder| builder.handlers(answers()).timeout(TIMEOUT);
     for revision in [Revision::V2025_11_25, Revision::V2025_06_18] {
@@ -242,7 +242,7 @@ async fn python_servers_replay_in_the_other_era() {
     for modern in [true, false] {
         let trace_file = TraceFile::new();
         let words = trace_file.recording([time.to_str().unwrap()]);
-        let builder = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
+        let builder = Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT);
         let builder = if modern { builder.modern() } else { builder.legacy(Revision::LATEST_LEGACY) };
         let client = builder.connect().await.unwrap();
         let expected = call_with_progress(&client, "convert_time", arguments.clone()).await;
@@ -250,7 +250,7 @@ async fn python_servers_replay_in_the_other_era() {
         client.close().await;
         trace_file.wait_until_written().await;
         for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
-            let builder = Client::command(rehearse()).arguments(["replay", "-q"]).arguments([trace_file.path()]);
+            let builder = Client::command(rehearse()).args(["replay", "-q"]).args([trace_file.path()]);
             let builder = if revision.has_handshake() { builder.legacy(revision) } else { builder.modern() };
             let client = builder.timeout(TIMEOUT).connect().await.unwrap();
             assert_eq!(client.server_info()["name"], "mcp-time");
@@ -261,7 +261,7 @@ async fn python_servers_replay_in_the_other_era() {
     }
     let trace_file = TraceFile::new();
     let words = trace_file.recording([interpreter.to_str().unwrap(), fastmcp.to_str().unwrap(), "stdio"]);
-    let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
+    let client = Client::command(&words[0]).args(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
     let tools: Vec<String> = client.list_tools().await.unwrap().iter().map(|tool| tool.name.clone()).collect();
     client.close().await;
     trace_file.wait_until_written().await;

@@ -20,7 +20,7 @@ pub(crate) fn answers() -> ClientHandlers {
 
 fn stdio() -> ClientBuilder {
     let arguments = [npm_server("server-everything").into_os_string(), "stdio".into()];
-    Client::command(node()).arguments(arguments).timeout(TIMEOUT).handlers(answers())
+    Client::command(node()).args(arguments).timeout(TIMEOUT).handlers(answers())
 }
 
 pub(crate) async fn http(transport: &str) -> HttpServer {

@@ -27,7 +27,7 @@ pub(crate) fn in_both_eras(builder: impl Fn() -> ClientBuilder) -> [(ClientBuild
 async fn filesystem_reads_its_folder_and_refuses_other_paths() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("note.txt"), "a note").unwrap();
-    let command = Client::command(node()).arguments([npm_server("server-filesystem").as_path(), folder.path()]);
+    let command = Client::command(node()).args([npm_server("server-filesystem").as_path(), folder.path()]);
     let client = command.timeout(TIMEOUT).connect().await.unwrap();
     assert_eq!(client.list_tools().await.unwrap().len(), 14);
     let path = folder.path().join("note.txt");
@@ -41,7 +41,7 @@ async fn filesystem_reads_its_folder_and_refuses_other_paths() {
 #[tokio::test]
 async fn memory_remembers() {
     let folder = tempfile::tempdir().unwrap();
-    let command = Client::command(node()).arguments([npm_server("server-memory")]);
+    let command = Client::command(node()).args([npm_server("server-memory")]);
     let command = command.env("MEMORY_FILE_PATH", folder.path().join("memory.jsonl")).timeout(TIMEOUT);
     let client = command.connect().await.unwrap();
     let ada = json!({"name": "Ada", "entityType": "person", "observations": ["writes programs"]});
@@ -82,7 +82,7 @@ async fn git_returns_its_log_in_both_eras() {
     git(folder.path(), &["commit", "--quiet", "-m", "the first commit"]);
     let command = || {
         let arguments = ["--repository".into(), folder.path().as_os_str().to_owned()];
-        Client::command(python("mcp-server-git")).arguments(arguments).timeout(TIMEOUT)
+        Client::command(python("mcp-server-git")).args(arguments).timeout(TIMEOUT)
     };
     for (builder, era) in in_both_eras(command) {
         let client = builder.connect().await.unwrap();
@@ -100,7 +100,7 @@ async fn fastmcp_over_every_transport_and_era() {
     }
     let sse = sdk_server(&python("python"), "fastmcp_server.py", "sse").await;
     sdk_tour(Client::url(&sse.url).legacy(Revision::V2024_11_05), Era::Legacy, "isError").await;
-    for (builder, era) in in_both_eras(|| script("fastmcp_server.py").arguments(["stdio"])) {
+    for (builder, era) in in_both_eras(|| script("fastmcp_server.py").args(["stdio"])) {
         sdk_tour(builder, era, "isError").await;
     }
 }
@@ -112,7 +112,7 @@ async fn typescript_over_every_transport_and_era() {
         sdk_tour(builder, era, "-32602").await;
     }
     let path = folder().join("servers/typescript_server.mjs").into_os_string();
-    let stdio = || Client::command(node()).arguments([path.clone(), "stdio".into()]);
+    let stdio = || Client::command(node()).args([path.clone(), "stdio".into()]);
     for (builder, era) in in_both_eras(stdio) {
         sdk_tour(builder, era, "-32602").await;
     }
@@ -135,7 +135,7 @@ async fn a_server_of_one_era_is_used_in_that_era() {
     let program = env!("CARGO_BIN_EXE_tiny");
     for (eras, era) in [("legacy", Era::Legacy), ("modern", Era::Modern)] {
         let http = listening(Command::new(program).args(["--http", "--only", eras])).await;
-        for builder in [Client::url(&http.url), Client::command(program).arguments(["--only", eras])] {
+        for builder in [Client::url(&http.url), Client::command(program).args(["--only", eras])] {
             sdk_tour(builder, era, "-32602").await;
         }
     }
@@ -146,7 +146,7 @@ async fn the_error_code_of_a_server_of_the_other_era_is_reported() {
     let program = env!("CARGO_BIN_EXE_tiny");
     for (eras, method) in [("legacy", "server/discover"), ("modern", "initialize")] {
         let http = listening(Command::new(program).args(["--http", "--only", eras])).await;
-        for builder in [Client::url(&http.url), Client::command(program).arguments(["--only", eras])] {
+        for builder in [Client::url(&http.url), Client::command(program).args(["--only", eras])] {
             let builder = if eras == "legacy" { builder.modern() } else { builder.legacy(Revision::LATEST_LEGACY) };
             let error = builder.timeout(TIMEOUT).connect().await.unwrap_err().to_string();
             assert!(error.starts_with(&format!("{method} was refused")) && error.contains("-32022"), "{error}");

@@ -41,13 +41,13 @@ async fn compare(server: &[PathBuf], scripted: &str, calls: &[(&str, Value)], ne
     listener.arg("mock").arg(&file).args(["--listen", "0", "--upstream", "--"]).args(server);
     let served = listening(&mut listener).await;
     for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
-        let direct = connect(Client::command(&server[0]).arguments(&server[1..]), revision.min(newest)).await;
+        let direct = connect(Client::command(&server[0]).args(&server[1..]), revision.min(newest)).await;
         let mut expected = tools(&direct).await;
         expected.push(("invented".to_owned(), json!({"name": "invented", "inputSchema": {"type": "object"}})));
         expected.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut words: Vec<PathBuf> = vec!["mock".into(), file.clone(), "--upstream".into(), "--".into()];
         words.extend(server.iter().cloned());
-        let stdio = connect(Client::command(rehearse()).arguments(&words), revision).await;
+        let stdio = connect(Client::command(rehearse()).args(&words), revision).await;
         let http = connect(Client::url(&served.url), revision).await;
         for (client, transport) in [(&stdio, "stdio"), (&http, "http")] {
             let mut tools = tools(client).await;
@@ -93,7 +93,7 @@ async fn a_spy_on_the_reference_server_overrides_one_tool() {
 #[tokio::test]
 async fn a_spy_on_a_server_of_both_eras_overrides_one_tool() {
     let server = [python("python"), folder().join("servers/fastmcp_server.py"), "stdio".into()];
-    let direct = connect(Client::command(&server[0]).arguments(&server[1..]), Revision::V2026_07_28).await;
+    let direct = connect(Client::command(&server[0]).args(&server[1..]), Revision::V2026_07_28).await;
     let scripted = tools(&direct).await.swap_remove(0).0;
     direct.close().await;
     compare(&server, &scripted, &[], Revision::V2026_07_28).await;

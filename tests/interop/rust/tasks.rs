@@ -77,8 +77,8 @@ async fn in_2026(builder: ClientBuilder, params: &Value) -> String {
 async fn replayed(trace_file: &TraceFile, era: Era, params: &Value, expected: &str) {
     let ledger = trace_file.path().with_file_name("ledger.json");
     let replay = || {
-        let builder = Client::command(rehearse()).arguments(["replay", "-q"]).arguments([trace_file.path()]);
-        builder.arguments(["--ledger"]).arguments([&ledger])
+        let builder = Client::command(rehearse()).args(["replay", "-q"]).args([trace_file.path()]);
+        builder.args(["--ledger"]).args([&ledger])
     };
     let text = match era {
         Era::Legacy => in_2025(replay(), params).await,
@@ -101,7 +101,7 @@ async fn a_task_of_the_reference_server_is_a_task_again() {
     let (node, script) = (node(), npm_server("server-everything"));
     let words = trace_file.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
     let params = json!({"name": "simulate-research-query", "arguments": {"topic": "rain"}});
-    let expected = in_2025(Client::command(&words[0]).arguments(&words[1..]), &params).await;
+    let expected = in_2025(Client::command(&words[0]).args(&words[1..]), &params).await;
     trace_file.wait_until_written().await;
     replayed(&trace_file, Era::Legacy, &params, &expected).await;
 }
@@ -113,7 +113,7 @@ async fn a_task_of_2026_is_a_task_again() {
     std::fs::write(&file, MOCK).unwrap();
     let words = trace_file.recording([rehearse().to_str().unwrap(), "mock", file.to_str().unwrap()]);
     let params = json!({"name": "dig", "arguments": {"what": "gold"}});
-    let expected = in_2026(Client::command(&words[0]).arguments(&words[1..]), &params).await;
+    let expected = in_2026(Client::command(&words[0]).args(&words[1..]), &params).await;
     assert_eq!(expected, "found gold");
     trace_file.wait_until_written().await;
     replayed(&trace_file, Era::Modern, &params, &expected).await;

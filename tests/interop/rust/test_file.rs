@@ -24,7 +24,7 @@ fn project() -> Project {
 
 fn server(folder: &Path) -> rehearsal::client::ClientBuilder {
     Client::command(python("python"))
-        .arguments([crate::installation::folder().join("servers/fourteen_tools.py")])
+        .args([crate::installation::folder().join("servers/fourteen_tools.py")])
         .env("KNOWLEDGE_PATH", folder.join(".pongogo/instructions"))
         .timeout(TIMEOUT)
 }

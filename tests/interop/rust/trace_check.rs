@@ -83,8 +83,7 @@ async fn servers_of_the_reference_on_pipes() {
     for revision in Revision::ALL.into_iter().filter(|revision| revision.has_handshake()) {
         let observed = ObservedMessages::default();
         let arguments = [npm_server("server-everything").into_os_string(), "stdio".into()];
-        let builder =
-            Client::command(node()).arguments(arguments).legacy(revision).handlers(server_everything::answers());
+        let builder = Client::command(node()).args(arguments).legacy(revision).handlers(server_everything::answers());
         let client = observed.observe(builder).connect().await.unwrap();
         client.list_tools().await.unwrap();
         client.list_resources().await.unwrap();
@@ -109,7 +108,7 @@ async fn servers_of_the_reference_on_pipes() {
         (python("mcp-server-git"), vec![], "git_status", json!({"repo_path": folder.path()})),
     ];
     for (program, arguments, tool, given) in servers {
-        for (builder, era) in in_both_eras(|| Client::command(&program).arguments(arguments.clone())) {
+        for (builder, era) in in_both_eras(|| Client::command(&program).args(arguments.clone())) {
             let observed = ObservedMessages::default();
             let client = observed.observe(builder).connect().await.unwrap();
             client.list_tools().await.unwrap();

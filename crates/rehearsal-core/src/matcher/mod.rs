@@ -24,6 +24,10 @@ mod pattern;
 mod range;
 #[cfg(test)]
 mod reference_tests;
+#[cfg(feature = "json-schema")]
+mod schema;
+#[cfg(not(feature = "json-schema"))]
+#[path = "no_schema.rs"]
 mod schema;
 mod to_value;
 

@@ -1,11 +1,11 @@
 //! The levels of log messages.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 /// The eight levels of syslog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[cfg_attr(feature = "mocks", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of syslog")]
 pub enum LogLevel {

@@ -78,21 +78,21 @@ pub async fn spawn(container: &Container) -> Result<Connection, EngineError> {
         ContainerTarget::Image(_) => {
             let guard = ContainerGuard::new(engine, unique_name());
             let arguments = ["run", "--interactive", "--rm", "--name", guard.name(), "--label", &owner_label()];
-            let command = command.arguments(arguments);
+            let command = command.args(arguments);
             (ContainerProcess::Container(guard), command)
         }
         ContainerTarget::Running(name) => {
             let exec = ExecProcess::new(engine, name, &container.options);
-            let command = command.arguments(["exec", "--interactive", "--env", &exec.environment_variable()]);
+            let command = command.args(["exec", "--interactive", "--env", &exec.environment_variable()]);
             (ContainerProcess::Exec(exec), command)
         }
     };
     for variable in container.environment.keys() {
         // By name only: other users of the host can read a value on the command line.
-        command = command.arguments([OsStr::new("--env"), variable]);
+        command = command.args([OsStr::new("--env"), variable]);
     }
     let (ContainerTarget::Image(target) | ContainerTarget::Running(target)) = &container.target;
-    let command = command.arguments(&container.options).arguments([target]).arguments(&container.arguments);
+    let command = command.args(&container.options).args([target]).args(&container.arguments);
     connect(&command, Arc::new(process)).await
 }
 

@@ -78,7 +78,7 @@ impl ServerCommand {
     }
 
     /// Adds arguments.
-    pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ServerCommand {
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ServerCommand {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }

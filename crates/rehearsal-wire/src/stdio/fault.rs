@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use rehearsal_core::answer::fault::{AfterFault, DisconnectAt, TransportFault, first_half};
+use rehearsal_core::transport_fault::{AfterFault, DisconnectAt, TransportFault, first_half};
 
 use super::line_writer::LineWriter;
 use crate::SendError;
@@ -79,7 +79,7 @@ fn flood(to: &mut impl Write, mut bytes: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearsal_core::answer::fault::HttpRefusal;
+    use rehearsal_core::transport_fault::HttpRefusal;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use rehearsal_core::answer::fault::{AfterFault, TransportFault};
 use rehearsal_core::exchange::Channel;
+use rehearsal_core::transport_fault::{AfterFault, TransportFault};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 

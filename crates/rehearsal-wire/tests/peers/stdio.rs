@@ -10,7 +10,7 @@ use rehearsal_wire::stdio::{ServerCommand, SpawnError, spawn};
 use rehearsal_wire::{Connection, ConnectionEnd, Event, Outgoing, SendError, StopOutcome};
 
 fn shell(script: &str) -> ServerCommand {
-    ServerCommand { grace: Duration::from_millis(300), ..ServerCommand::new("sh").arguments(["-c", script]) }
+    ServerCommand { grace: Duration::from_millis(300), ..ServerCommand::new("sh").args(["-c", script]) }
 }
 
 async fn started(script: &str) -> Connection {

@@ -262,7 +262,7 @@ fn address(word: &str) -> Result<SocketAddr, Failure> {
 
 /// Records a server on stdin, stdout and stderr of this program. Returns the exit status.
 fn record_stdio(recorder: &Recorder, program: &OsString, arguments: &[OsString]) -> Result<u8, Failure> {
-    let server = ServerCommand::new(program).arguments(arguments);
+    let server = ServerCommand::new(program).args(arguments);
     let runtime = runtime()?;
     let code = runtime.block_on(async {
         let mut signals = Signals::listen()?;

@@ -95,7 +95,7 @@ pub(super) fn live_server(url: Option<&str>, command: &[OsString]) -> Option<(Co
     info.insert("command".to_owned(), program.to_string_lossy().into());
     info.insert("arguments".to_owned(), words.collect());
     let (program, arguments) = (program.clone(), arguments.to_vec());
-    Some((Box::new(move || Client::command(&program).arguments(&arguments)), info))
+    Some((Box::new(move || Client::command(&program).args(&arguments)), info))
 }
 
 /// A port on this machine, or an address.

@@ -26,6 +26,39 @@ use super::subscription::Subscription;
 
 /// A connected client; clones share the connection.
 ///
+/// [`Client::command`], `Client::url`, `Client::listening`, [`Client::container`], [`Client::connection`] and
+/// `Client::config` return a [`ClientBuilder`](super::ClientBuilder) for the server.
+///
+/// ```
+/// # #[cfg(not(feature = "mock"))]
+/// # fn main() {}
+/// # #[cfg(feature = "mock")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use rehearsal::Client;
+/// use serde_json::json;
+///
+/// # use rehearsal::mock::{text, tool_error};
+/// # let server = rehearsal::MockServer::builder()
+/// #     .tool("add")
+/// #     .when(json!({"a": 2}))
+/// #     .respond(text("42"))
+/// #     .respond(tool_error("not a number"))
+/// #     .start()?;
+/// # let url = server.url();
+/// let client = Client::url(url).connect().await?;
+///
+/// let response = client.call_tool("add", json!({"a": 2, "b": 40})).await?;
+/// assert!(response.success());
+/// assert_eq!(response.content(), "42");
+///
+/// let failed = client.call_tool("add", json!({"a": "two"})).await?;
+/// assert!(failed.is_tool_error());
+/// client.close().await;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// Any number of requests may be in flight at once. When the last clone is dropped, the server is killed;
 /// [`close`](Client::close) shuts it down.
 #[derive(Clone)]
@@ -34,11 +67,11 @@ pub struct Client {
 }
 
 pub(super) struct ClientInner {
-    pub(super) conversation: Arc<ClientConnection>,
-    _begun: Arc<OpenConnection>,
+    pub(super) connection: Arc<ClientConnection>,
+    _opened: Arc<OpenConnection>,
     pub(super) negotiated: HandshakeResult,
     pub(super) timeout: Duration,
-    pub(super) answers: ClientHandlers,
+    pub(super) handlers: ClientHandlers,
     /// The `_meta` that every request carries in the stateless era; empty before that.
     pub(super) meta: Vec<(&'static str, Box<RawValue>)>,
     /// This `_meta` as text, as it is appended to the other params.
@@ -50,28 +83,33 @@ pub(super) struct ClientInner {
     pub(super) subscriptions: Mutex<HashMap<String, Subscription>>,
 }
 
-/// What was agreed on.
+/// The result of the handshake.
 pub(super) struct HandshakeResult {
     pub(super) revision: Revision,
     server_info: Value,
     capabilities: Value,
     instructions: Option<String>,
-    /// The reply that contained all of it.
-    said: Option<Reply>,
+    /// The reply of the handshake; `None` if there was none.
+    reply: Option<Reply>,
 }
 
 impl HandshakeResult {
-    pub(super) fn new(revision: Revision, server_info: Value, result: &Value, said: Option<&Reply>) -> HandshakeResult {
+    pub(super) fn new(
+        revision: Revision,
+        server_info: Value,
+        result: &Value,
+        reply: Option<&Reply>,
+    ) -> HandshakeResult {
         HandshakeResult {
             revision,
             server_info,
-            said: said.cloned(),
+            reply: reply.cloned(),
             capabilities: result.get("capabilities").cloned().unwrap_or_default(),
             instructions: result.get("instructions").and_then(Value::as_str).map(str::to_owned),
         }
     }
 
-    /// What is taken for granted.
+    /// The result without a handshake.
     pub(super) fn assumed(revision: Revision) -> HandshakeResult {
         HandshakeResult::new(revision, Value::Null, &Value::Null, None)
     }
@@ -79,10 +117,10 @@ impl HandshakeResult {
 
 impl Client {
     pub(super) fn new(
-        begun: Arc<OpenConnection>,
+        opened: Arc<OpenConnection>,
         negotiated: HandshakeResult,
         timeout: Duration,
-        answers: ClientHandlers,
+        handlers: ClientHandlers,
         capabilities: &Value,
         client_info: &Value,
     ) -> Client {
@@ -98,11 +136,11 @@ impl Client {
         let written_meta = meta_suffix(&fields).expect("JSON can always be written");
         let (schemas, log_level, subscriptions) = Default::default();
         let inner = ClientInner {
-            conversation: begun.conversation.clone(),
-            _begun: begun,
+            connection: opened.connection.clone(),
+            _opened: opened,
             negotiated,
             timeout,
-            answers,
+            handlers,
             meta,
             written_meta,
             schemas,
@@ -112,7 +150,7 @@ impl Client {
         Client { inner: Arc::new(inner) }
     }
 
-    /// The version that was agreed on.
+    /// The negotiated version.
     pub fn revision(&self) -> Revision {
         self.inner.negotiated.revision
     }
@@ -132,9 +170,9 @@ impl Client {
         self.inner.negotiated.instructions.as_deref()
     }
 
-    /// The answer to `server/discover` or `initialize` by which the version was agreed on; `None` where it was taken for granted.
+    /// The answer to `server/discover` or `initialize` that negotiated the version; `None` without a handshake.
     pub(crate) fn handshake_reply(&self) -> Option<&Reply> {
-        self.inner.negotiated.said.as_ref()
+        self.inner.negotiated.reply.as_ref()
     }
 
     /// Waits until a server of the handshake era has had time to request and apply the client's roots.
@@ -142,13 +180,13 @@ impl Client {
     /// Such a server sends `roots/list` after the handshake and does not report when it has applied the response, so this
     /// returns 100 ms after the last response, at most after 2 s. Without roots, and since 2026-07-28, it returns at once.
     pub async fn roots_applied(&self) {
-        let has_roots = self.inner.answers.capabilities().get("roots").is_some();
+        let has_roots = self.inner.handlers.capabilities().get("roots").is_some();
         if has_roots && self.revision().era() == Era::Legacy {
-            self.inner.conversation.roots_applied().await;
+            self.inner.connection.roots_applied().await;
         }
     }
 
-    /// Any request. Its envelope is valid in the negotiated version.
+    /// Builds a request of any method. Its envelope is valid in the negotiated version.
     pub fn request(&self, method: impl Into<Method>, params: Value) -> RequestBuilder {
         RequestBuilder::new(self.clone(), method.into(), Params::Any(Box::new(params)))
     }
@@ -157,12 +195,12 @@ impl Client {
         RequestBuilder::new(self.clone(), method, Params::named(name, arguments))
     }
 
-    /// A tool call with more options: its own timeout, a callback for progress, and so on.
+    /// Builds a tool call with more options: its own timeout, a callback for progress, and so on.
     pub fn call(&self, tool: &str) -> RequestBuilder {
         self.named(Method::TOOLS_CALL, tool, &json!({}))
     }
 
-    /// Calls a tool.
+    /// Calls a tool. A response of the server is `Ok`, also if it is an error: see [`ServerResponse`].
     pub fn call_tool<A: Serialize>(
         &self,
         tool: &str,
@@ -209,7 +247,7 @@ impl Client {
         }
     }
 
-    /// From which level on the server should send log messages.
+    /// Sets the lowest level of log messages that the server should send.
     pub async fn set_log_level(&self, level: &str) -> Result<(), ClientError> {
         match self.revision().era() {
             Era::Legacy => {
@@ -229,26 +267,26 @@ impl Client {
         let params = if params.is_null() { None } else { Some(params) };
         let message = Message::notification(method.clone(), params.as_ref());
         let message = message.map_err(|cause| ClientError::BadParams { method: method.clone(), cause })?;
-        self.in_time(method, self.inner.conversation.send_notification(Channel::MAIN, message)).await
+        self.in_time(method, self.inner.connection.send_notification(Channel::MAIN, message)).await
     }
 
-    /// Puts bytes on the wire exactly as they are, valid or not. Over a pipe not even a line end is added; over HTTP
-    /// they are the body of a POST. What the server sends back is among the [notifications](Client::take_notifications)
+    /// Sends bytes unchanged, valid or not. Over a pipe no line end is added; over HTTP
+    /// they are the body of a POST. The response of the server is among the [notifications](Client::take_notifications)
     /// or in the [evidence](Client::evidence).
     pub async fn send_bytes(&self, bytes: impl Into<Bytes>) -> Result<(), ClientError> {
-        let (sender, bytes) = (&self.inner.conversation.sender, bytes.into());
-        self.inner.conversation.tapped(Side::Client, &Message::parse(bytes.clone()));
+        let (sender, bytes) = (&self.inner.connection.sender, bytes.into());
+        self.inner.connection.observe(Side::Client, &Message::parse(bytes.clone()));
         self.in_time("bytes".into(), sender.send_bytes(sender.open_channel(), bytes)).await
     }
 
-    /// Sends something; a server that reads nothing runs into the time-out.
+    /// Sends within the timeout, which a server that does not read exceeds.
     async fn in_time(
         &self,
         method: Method,
         sending: impl Future<Output = Result<(), SendError>>,
     ) -> Result<(), ClientError> {
         let after = self.inner.timeout;
-        match self.inner.conversation.in_time(after, sending).await {
+        match self.inner.connection.in_time(after, sending).await {
             Some(Ok(())) => Ok(()),
             Some(Err(cause)) => Err(ClientError::NotSent { method, cause, evidence: self.evidence() }),
             None => Err(ClientError::TimedOut { method, after, evidence: self.evidence() }),
@@ -260,7 +298,7 @@ impl Client {
         let method = method.into();
         let wanted = |message: &Message| message.method() == Some(&method);
         let after = self.inner.timeout;
-        match tokio::time::timeout(after, self.inner.conversation.notification(wanted)).await {
+        match tokio::time::timeout(after, self.inner.connection.notification(wanted)).await {
             Ok(Ok(message)) => Ok(message),
             Ok(Err(ending)) => Err(ClientError::ServerClosed { method, ending, evidence: self.evidence() }),
             Err(_) => Err(ClientError::TimedOut { method, after, evidence: self.evidence() }),
@@ -269,27 +307,27 @@ impl Client {
 
     /// Removes and returns all unread notifications that belong to no call.
     pub fn take_notifications(&self) -> Vec<Message> {
-        self.inner.conversation.take_notifications()
+        self.inner.connection.take_notifications()
     }
 
     /// The evidence so far: stderr, noise on stdout, responses without a request.
     pub fn evidence(&self) -> Box<Evidence> {
-        self.inner.conversation.evidence()
+        self.inner.connection.evidence()
     }
 
     /// Whether the connection has ended, by either side.
     pub(crate) fn is_over(&self) -> bool {
-        self.inner.conversation.state().ended.is_some()
+        self.inner.connection.state().ended.is_some()
     }
 
     /// Closes the connection. A server process may exit by itself; then it gets SIGTERM, then SIGKILL. Returns which of these
     /// was needed.
     pub async fn close(&self) -> StopOutcome {
-        self.inner.conversation.sender.close().await
+        self.inner.connection.sender.close().await
     }
 }
 
-/// As JSON.
+/// Writes a value as JSON.
 fn text(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
     to_raw_value(value).expect("a string or a JSON value can always be written")
 }

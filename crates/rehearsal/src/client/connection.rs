@@ -20,7 +20,7 @@ use super::error::{Evidence, NoiseSource};
 use super::handlers::{ClientHandlers, ServerRequest};
 use super::pending_request::{CancelMode, PendingRequest, RequestOutcome, ResponseSlot, UnsentRequest};
 
-/// What one answer carries, and what waits unread.
+/// Limits of the notifications of one request, and of unread ones.
 const NOTIFICATIONS: ExchangeLimit = ExchangeLimit { notifications: 10_000, bytes: 64 * 1024 * 1024 };
 /// At most this many server requests are answered at once; further ones wait.
 const MAX_OPEN_SERVER_REQUESTS: usize = 256;
@@ -32,25 +32,25 @@ const ROOTS_PAUSE: Duration = Duration::from_millis(100);
 const ROOTS_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many lines of noise and how many stray answers are kept as evidence.
 const EVIDENCE_LIMIT: usize = 20;
-/// How much of each.
+/// Maximum number of characters of each.
 const EVIDENCE_WIDTH: usize = 300;
 
 /// Receives every message of either side, with its sender.
 pub(super) type MessageObserver = Arc<dyn Fn(Side, &Message) + Send + Sync>;
-/// Sees the notifications that belong to one request.
+/// Receives the notifications that belong to one request.
 pub(super) type NotificationObserver = Arc<dyn Fn(&Message) + Send + Sync>;
 
 /// Redacts a text of the server.
 pub(super) type RedactText = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// A conversation with one server.
+/// A connection with one server.
 pub(super) struct ClientConnection {
     pub(super) sender: Arc<dyn Sender>,
     pub(super) started: Instant,
     next_id: AtomicI64,
-    answers: ClientHandlers,
-    tap: Option<MessageObserver>,
-    clean: Option<RedactText>,
+    handlers: ClientHandlers,
+    observer: Option<MessageObserver>,
+    redact: Option<RedactText>,
     state: Mutex<ClientConnectionState>,
     /// Notified when a message arrives that belongs to no request, and when the connection ends.
     arrived: Notify,
@@ -76,7 +76,7 @@ pub(super) struct WaitingRequest {
 #[derive(Debug)]
 pub(super) struct CompletedRequest {
     pub(super) exchange: Box<Exchange>,
-    /// The HTTP status that the answer came with, where there was one.
+    /// The HTTP status of the response; `None` without HTTP.
     pub(super) status: Option<u16>,
 }
 
@@ -88,25 +88,25 @@ pub(super) struct OutgoingRequest {
     pub(super) headers: Option<Box<HeaderMap>>,
     pub(super) limit: Duration,
     pub(super) watch: Option<NotificationObserver>,
-    pub(super) on_give_up: CancelMode,
+    pub(super) cancel_mode: CancelMode,
 }
 
 impl ClientConnection {
     /// Starts to read.
     pub(super) fn start(
         connection: Connection,
-        answers: ClientHandlers,
-        tap: Option<MessageObserver>,
-        clean: Option<RedactText>,
+        handlers: ClientHandlers,
+        observer: Option<MessageObserver>,
+        redact: Option<RedactText>,
     ) -> (Arc<ClientConnection>, JoinHandle<()>) {
         let Connection { sender, receiver } = connection;
-        let conversation = Arc::new(ClientConnection {
+        let connection = Arc::new(ClientConnection {
             sender,
             started: Instant::now(),
             next_id: AtomicI64::new(1),
-            answers,
-            tap,
-            clean,
+            handlers,
+            observer,
+            redact,
             state: Mutex::new(ClientConnectionState {
                 pairing: Pairing::new(NOTIFICATIONS),
                 inbox: VecDeque::new(),
@@ -118,16 +118,16 @@ impl ClientConnection {
             arrived: Notify::new(),
             roots_sent: watch::Sender::new(()),
         });
-        let reading = tokio::spawn(read(conversation.clone(), receiver));
-        (conversation, reading)
+        let reading = tokio::spawn(read(connection.clone(), receiver));
+        (connection, reading)
     }
 
-    /// An id that this conversation has not used.
+    /// An id that this connection has not used.
     pub(super) fn next_id(&self) -> i64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What the server left behind so far.
+    /// The evidence so far.
     pub(super) fn evidence(&self) -> Box<Evidence> {
         let state = self.state();
         Box::new(Evidence {
@@ -143,11 +143,11 @@ impl ClientConnection {
     /// Begins an exchange. The request is sent at once where the transport takes it without waiting, and otherwise by
     /// [`PendingRequest::started`] or [`PendingRequest::answered`].
     #[inline]
-    pub(super) fn begin(self: &Arc<Self>, ask: OutgoingRequest) -> PendingRequest {
-        let OutgoingRequest { message, token, headers, limit, watch, on_give_up } = ask;
+    pub(super) fn begin(self: &Arc<Self>, request: OutgoingRequest) -> PendingRequest {
+        let OutgoingRequest { message, token, headers, limit, watch, cancel_mode } = request;
         let (id, method) = match message.body() {
             Body::Request(Request { id, method, .. }) => (id.clone(), method.clone()),
-            _ => unreachable!("only requests are asked"),
+            _ => unreachable!("an outgoing request has a request as its body"),
         };
         let channel = self.sender.open_channel();
         let key = ExchangeKey { channel, asker: Side::Client, id };
@@ -155,7 +155,7 @@ impl ClientConnection {
         let at = now.into_std().duration_since(self.started);
         let slot = ResponseSlot::new();
         let raw = message.raw().clone();
-        self.tapped(Side::Client, &message);
+        self.observe(Side::Client, &message);
         let ended = {
             let mut state = self.state();
             if state.ended.is_none() {
@@ -179,18 +179,18 @@ impl ClientConnection {
             },
         };
         let deadline = now.checked_add(limit);
-        PendingRequest::new(self.clone(), key, method, unsent, slot, limit, deadline, on_give_up)
+        PendingRequest::new(self.clone(), key, method, unsent, slot, limit, deadline, cancel_mode)
     }
 
     /// Sends a message that has no response: a notification or a response.
     pub(super) async fn send_notification(&self, channel: Channel, message: Message) -> Result<(), SendError> {
-        self.tapped(Side::Client, &message);
+        self.observe(Side::Client, &message);
         self.sender.send(Outgoing::new(channel, message)).await
     }
 
     /// When a user last answered a server request.
     pub(super) fn last_user_activity(&self) -> Option<tokio::time::Instant> {
-        self.answers.last_user_activity()
+        self.handlers.last_user_activity()
     }
 
     /// Awaits `work` for at most `limit`, which starts again while the user logs in.
@@ -235,15 +235,15 @@ impl ClientConnection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn tapped(&self, from: Side, message: &Message) {
-        if let Some(tap) = &self.tap {
-            catch_panic(|| tap(from, message));
+    pub(super) fn observe(&self, from: Side, message: &Message) {
+        if let Some(observer) = &self.observer {
+            catch_panic(|| observer(from, message));
         }
     }
 
-    /// Processes a message of the server. The key of a server request is added to `asked`.
-    fn handle_message(&self, channel: Channel, message: Message, status: Option<u16>, asked: &mut Vec<ExchangeKey>) {
-        self.tapped(Side::Server, &message);
+    /// Processes a message of the server. The key of a server request is added to `requests`.
+    fn handle_message(&self, channel: Channel, message: Message, status: Option<u16>, requests: &mut Vec<ExchangeKey>) {
+        self.observe(Side::Server, &message);
         let at = self.started.elapsed();
         let mut state = self.state();
         if let Some(repeated) = echoed_request(&state.pairing, channel, &message) {
@@ -253,44 +253,44 @@ impl ClientConnection {
         }
         let step = state.pairing.step(Side::Server, channel, at, message);
         drop(state);
-        self.take(step, status, asked);
+        self.take(step, status, requests);
     }
 
-    fn take(&self, step: PairingEvent<Option<WaitingRequest>>, status: Option<u16>, asked: &mut Vec<ExchangeKey>) {
+    fn take(&self, step: PairingEvent<Option<WaitingRequest>>, status: Option<u16>, requests: &mut Vec<ExchangeKey>) {
         match step {
             PairingEvent::Completed { exchange, tag: Some(waiter) } => {
                 waiter.slot.settle(RequestOutcome::Completed(CompletedRequest { exchange, status }));
             }
             PairingEvent::Attached { key } => {
                 let mut state = self.state();
-                let told = state.pairing.last_notification(&key);
+                let notification = state.pairing.last_notification(&key);
                 let watch = state.pairing.tag_mut(&key).and_then(|waiter| waiter.as_ref()?.watch.clone());
                 drop(state);
-                if let (Some(watch), Some(told)) = (watch, told) {
-                    catch_panic(|| watch(&told));
+                if let (Some(watch), Some(notification)) = (watch, notification) {
+                    catch_panic(|| watch(&notification));
                 }
             }
-            PairingEvent::Opened { key, .. } => asked.push(key),
+            PairingEvent::Opened { key, .. } => requests.push(key),
             PairingEvent::Unpaired { message, why } => self.keep(message.message, why),
-            PairingEvent::Batch(steps) => steps.into_iter().for_each(|step| self.take(step, status, asked)),
+            PairingEvent::Batch(steps) => steps.into_iter().for_each(|step| self.take(step, status, requests)),
             PairingEvent::Completed { tag: None, .. } | PairingEvent::Cancelled { .. } => {}
         }
     }
 
     /// Answers a server request.
     async fn answer(self: Arc<Self>, key: ExchangeKey) {
-        let asked = self.state().pairing.request(&key).and_then(|request| {
+        let server_request = self.state().pairing.request(&key).and_then(|request| {
             let request = request.message.as_request()?;
             let params = request.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
             Some(ServerRequest { method: request.method.clone(), params })
         });
-        let Some(asked) = asked else { return };
-        let message = Message::reply(key.id.clone(), &self.answers.handle(&asked).reply().await);
+        let Some(server_request) = server_request else { return };
+        let message = Message::reply(key.id.clone(), &self.handlers.handle(&server_request).reply().await);
         let at = self.started.elapsed();
         self.state().pairing.step(Side::Client, key.channel, at, message.clone());
         // A server that has exited or does not read gets no response. The reader reports that to the pending requests.
         let _ = tokio::time::timeout(ANSWER_LIMIT, self.send_notification(key.channel, message)).await;
-        if asked.method == Method::ROOTS_LIST {
+        if server_request.method == Method::ROOTS_LIST {
             self.roots_sent.send_replace(());
         }
     }
@@ -305,8 +305,8 @@ impl ClientConnection {
     /// The beginning of a text of the server, as evidence. Secrets are redacted before it is cut: a secret that is cut
     /// is no longer recognized.
     pub(super) fn shown(&self, text: &str) -> String {
-        match &self.clean {
-            Some(clean) => clean(text).chars().take(EVIDENCE_WIDTH).collect(),
+        match &self.redact {
+            Some(redact) => redact(text).chars().take(EVIDENCE_WIDTH).collect(),
             None => text.chars().take(EVIDENCE_WIDTH).collect(),
         }
     }
@@ -392,31 +392,31 @@ fn catch_panic(call: impl FnOnce()) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
 }
 
-async fn read(conversation: Arc<ClientConnection>, mut receiver: Box<dyn Receiver>) {
+async fn read(connection: Arc<ClientConnection>, mut receiver: Box<dyn Receiver>) {
     // Aborted with this task, so that an answer that is still computed does not keep the connection alive.
     let mut answering = JoinSet::new();
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     loop {
         match receiver.receive().await {
             Event::Message { channel, message, head } => {
                 let status = head.and_then(|head| head.status).map(|status| status.as_u16());
-                conversation.handle_message(channel, message, status, &mut asked);
+                connection.handle_message(channel, message, status, &mut requests);
             }
-            Event::ChannelEnded { channel, end } => conversation.channel_ended(channel, &end),
-            Event::Ended(ending) => return conversation.ended(&ending),
+            Event::ChannelEnded { channel, end } => connection.channel_ended(channel, &end),
+            Event::Ended(ending) => return connection.ended(&ending),
         }
-        for key in asked.drain(..) {
+        for key in requests.drain(..) {
             while answering.try_join_next().is_some() {}
             if answering.len() >= MAX_OPEN_SERVER_REQUESTS {
                 answering.join_next().await;
             }
-            answering.spawn(conversation.clone().answer(key));
+            answering.spawn(connection.clone().answer(key));
         }
     }
 }
 
 impl fmt::Debug for ClientConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Conversation").field("sender", &self.sender).finish_non_exhaustive()
+        f.debug_struct("ClientConnection").field("sender", &self.sender).finish_non_exhaustive()
     }
 }

@@ -11,6 +11,7 @@ use rehearsal_wire::container::EngineError;
 use rehearsal_wire::stdio::SpawnError;
 use rehearsal_wire::{ConnectionEnd, SendError};
 
+#[cfg(feature = "mock")]
 use crate::config::ConfigError;
 
 /// Why a request or a connection failed.
@@ -28,9 +29,10 @@ pub enum ClientError {
     #[error("{0}")]
     Engine(#[source] EngineError),
     /// The configuration of the server is invalid.
+    #[cfg(feature = "mock")]
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// The URL, a header or the container is wrong.
+    /// The URL, a header or the container is wrong, or a call of the builder does not apply to the target.
     #[error("{what}")]
     BadTarget {
         /// What is wrong, with a hint.
@@ -65,14 +67,14 @@ pub enum ClientError {
         evidence: Box<Evidence>,
     },
     /// An HTTP server answered with a status and no message.
-    #[error("{method} was refused: {said}{evidence}")]
+    #[error("{method} was refused: {text}{evidence}")]
     Refused {
         /// The method of the request.
         method: Method,
         /// The status.
         status: u16,
         /// The status and the beginning of the body, as text.
-        said: String,
+        text: String,
         /// What else is known.
         evidence: Box<Evidence>,
     },
@@ -84,9 +86,9 @@ pub enum ClientError {
         /// Why no authorization was obtained.
         why: String,
     },
-    /// An HTTP server refused both ways of speaking to it.
+    /// The HTTP server refused both transports.
     #[error(
-        "the server speaks neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {streamable}\n  HTTP+SSE: {sse}"
+        "the server supports neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {streamable}\n  HTTP+SSE: {sse}"
     )]
     NoTransport {
         /// How Streamable HTTP failed.
@@ -104,22 +106,22 @@ pub enum ClientError {
         /// What else is known.
         evidence: Box<Evidence>,
     },
-    /// The server sent the request itself back.
-    #[error("no answer to {method}: the server sends back what it is told, as `cat` does{evidence}")]
+    /// The server echoed the request.
+    #[error("no answer to {method}: the server echoes its input, as `cat` does{evidence}")]
     Echoed {
         /// The method of the request.
         method: Method,
         /// What else is known.
         evidence: Box<Evidence>,
     },
-    /// Something came, but not a response.
+    /// The server sent bytes that are not a valid response.
     #[error("the answer to {method} is not a response: {reason}{}{evidence}", quoted(.found))]
     Garbled {
         /// The method of the request.
         method: Method,
         /// What is wrong with it.
         reason: GarbledReason,
-        /// The beginning of it.
+        /// The beginning of those bytes.
         found: String,
         /// What else is known.
         evidence: Box<Evidence>,
@@ -131,7 +133,7 @@ pub enum ClientError {
         method: Method,
         /// The error.
         error: ErrorReply,
-        /// The HTTP status that it came with, where there was one.
+        /// Its HTTP status; `None` without HTTP.
         status: Option<u16>,
     },
     /// The result violates the protocol.
@@ -143,11 +145,11 @@ pub enum ClientError {
         what: String,
     },
     /// The server and this client have no version in common.
-    #[error("the server speaks {theirs:?}; this client was told to speak {}", ours.map_or("any version it knows", Revision::as_str))]
+    #[error("the server supports {theirs:?}; this client was set to {}", ours.map_or("any version it knows", Revision::as_str))]
     NoCommonVersion {
-        /// What the server offered.
+        /// The versions that the server supports.
         theirs: Vec<String>,
-        /// What the caller insists on, if anything.
+        /// The version that this client was set to, if any.
         ours: Option<Revision>,
     },
     /// The message could not be sent.
@@ -170,7 +172,7 @@ pub enum ClientError {
         #[source]
         cause: serde_json::Error,
     },
-    /// The method does not exist in the version that was agreed on.
+    /// The method does not exist in the negotiated version.
     #[error("{method} does not exist in protocol version {revision}; {hint}")]
     UnsupportedInVersion {
         /// The method of the request.
@@ -206,11 +208,12 @@ impl ClientError {
             | ClientError::UnsupportedInVersion { method, .. } => Some(method),
             ClientError::Start(_)
             | ClientError::Engine(_)
-            | ClientError::Config(_)
             | ClientError::BadTarget { .. }
             | ClientError::NoTransport { .. }
             | ClientError::NotListening { .. }
             | ClientError::NoCommonVersion { .. } => None,
+            #[cfg(feature = "mock")]
+            ClientError::Config(_) => None,
         }
     }
 
@@ -227,7 +230,6 @@ impl ClientError {
             | ClientError::NotSent { evidence, .. } => Some(evidence),
             ClientError::Start(_)
             | ClientError::Engine(_)
-            | ClientError::Config(_)
             | ClientError::BadTarget { .. }
             | ClientError::NotAuthorized { .. }
             | ClientError::NoTransport { .. }
@@ -236,39 +238,41 @@ impl ClientError {
             | ClientError::BadResult { .. }
             | ClientError::BadParams { .. }
             | ClientError::UnsupportedInVersion { .. } => None,
+            #[cfg(feature = "mock")]
+            ClientError::Config(_) => None,
         }
     }
 }
 
-/// What a server left behind that may explain a failure.
+/// Facts about a server that may explain a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// How its process ended, if it has.
     pub exit_status: Option<ExitStatus>,
     /// The last lines of its stderr.
     pub last_stderr: Vec<String>,
-    /// What the server wrote that is not a message.
+    /// Lines and bodies of the server that are no message.
     pub noise: Vec<String>,
     /// Where it wrote that.
     pub noise_on: NoiseSource,
     /// Responses without a pending request, such as one with a wrong id.
     pub strays: Vec<String>,
-    /// What stood in the way of an answer when it was given up, such as a stream that broke and was being resumed.
+    /// Why the response was late when the wait for it ended, such as a stream that broke and was being resumed.
     pub trouble: Option<String>,
 }
 
-/// Where a server writes what is not a message.
+/// Where a server wrote bytes that are no message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NoiseSource {
     /// On the stdout of its process.
     #[default]
     Stdout,
-    /// In what it answers over HTTP.
+    /// In a response over HTTP.
     Http,
 }
 
 /// How many lines of each kind are shown.
-const SHOWN: usize = 12;
+const MAX_SHOWN_LINES: usize = 12;
 
 impl fmt::Display for Evidence {
     /// ```text
@@ -291,11 +295,11 @@ impl fmt::Display for Evidence {
         let kinds = [
             ("last lines of its stderr", &self.last_stderr),
             (noise, &self.noise),
-            ("answers that nobody asked for", &self.strays),
+            ("responses without a request", &self.strays),
         ];
         for (title, lines) in kinds.into_iter().filter(|(_, lines)| !lines.is_empty()) {
             write!(f, "\n  {title}:")?;
-            for line in &lines[lines.len().saturating_sub(SHOWN)..] {
+            for line in &lines[lines.len().saturating_sub(MAX_SHOWN_LINES)..] {
                 write!(f, "\n    {}", sanitize(line))?;
             }
         }
@@ -364,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_shows_the_method_the_status_and_the_last_words() {
+    fn an_error_shows_the_method_the_status_and_the_last_stderr() {
         let evidence = Evidence {
             exit_status: None,
             last_stderr: (0..20).map(|line| format!("line {line}")).collect(),

@@ -1,7 +1,7 @@
 //! The client's answers to server requests and input requests.
 //!
 //! In the handshake era a server sends requests, in the stateless era an `input_required` result with input requests.
-//! The same answers serve both.
+//! One set of answers serves both.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 pub struct ServerRequest {
     /// `sampling/createMessage`, `elicitation/create`, `roots/list` or anything else.
     pub method: Method,
-    /// With what.
+    /// The params; `null` if there are none.
     pub params: Value,
 }
 
@@ -29,7 +29,7 @@ pub type HandlerResult = Result<Value, ErrorReply>;
 
 type Handler = Arc<dyn Fn(&ServerRequest) -> HandlerReply + Send + Sync>;
 
-/// An answer, or one that will come.
+/// An answer, or a future of one.
 pub(super) enum HandlerReply {
     Ready(HandlerResult),
     Future(Pin<Box<dyn Future<Output = HandlerResult> + Send>>),
@@ -53,7 +53,7 @@ impl HandlerReply {
 #[derive(Clone, Default)]
 pub struct ClientHandlers {
     handlers: Vec<(Method, Handler)>,
-    /// Comes before all others.
+    /// The handler that is tried before all others.
     first: Option<Handler>,
     user: Arc<Mutex<UserActivity>>,
 }
@@ -73,16 +73,16 @@ impl ClientHandlers {
         ClientHandlers::default()
     }
 
-    /// Answers a method by a function; the last one given for a method counts.
+    /// Answers a method with a function. A later call for the same method replaces it.
     pub fn on(
         self,
         method: Method,
         answer: impl Fn(&ServerRequest) -> HandlerResult + Send + Sync + 'static,
     ) -> ClientHandlers {
-        self.handled(method, move |asked| HandlerReply::Ready(answer(asked)))
+        self.handled(method, move |request| HandlerReply::Ready(answer(request)))
     }
 
-    /// Answers a method by a function that takes its time; the server waits.
+    /// Answers a method with an async function; the server waits for it.
     pub fn on_async<F>(
         self,
         method: Method,
@@ -91,7 +91,7 @@ impl ClientHandlers {
     where
         F: Future<Output = HandlerResult> + Send + 'static,
     {
-        self.handled(method, move |asked| HandlerReply::Future(Box::pin(answer(asked))))
+        self.handled(method, move |request| HandlerReply::Future(Box::pin(answer(request))))
     }
 
     /// Answers a method by a user. The time that the user needs does not count against the timeout of a request.
@@ -133,34 +133,37 @@ impl ClientHandlers {
         self
     }
 
-    /// Answers a method by a function where it has an answer, otherwise as before.
+    /// Answers a method with a function. If that returns `None`, the earlier handler of the method answers.
     pub fn on_some(
         self,
         method: Method,
         answer: impl Fn(&ServerRequest) -> Option<HandlerResult> + Send + Sync + 'static,
     ) -> ClientHandlers {
         let otherwise = self.clone();
-        self.handled(method, move |asked| answer(asked).map_or_else(|| otherwise.handle(asked), HandlerReply::Ready))
+        self.handled(method, move |request| {
+            answer(request).map_or_else(|| otherwise.handle(request), HandlerReply::Ready)
+        })
     }
 
-    /// Answers every method but `ping` by a function where it has an answer, otherwise as before.
+    /// Answers every method but `ping` with a function. If that returns `None`, the method's own handler answers.
     pub(crate) fn on_any(
         self,
         answer: impl Fn(&ServerRequest) -> Option<HandlerResult> + Send + Sync + 'static,
     ) -> ClientHandlers {
         let otherwise = self.clone();
-        let first =
-            move |asked: &ServerRequest| answer(asked).map_or_else(|| otherwise.handle(asked), HandlerReply::Ready);
+        let first = move |request: &ServerRequest| {
+            answer(request).map_or_else(|| otherwise.handle(request), HandlerReply::Ready)
+        };
         ClientHandlers { first: Some(Arc::new(first)), ..self }
     }
 
-    /// Answers a method with these, one after the other. After the last one, the client refuses.
+    /// Answers a method with these answers in turn. After the last one, the client responds with an error.
     pub fn on_sequence(self, method: Method, answers: impl IntoIterator<Item = Value>) -> ClientHandlers {
         let queue: Mutex<VecDeque<Value>> = Mutex::new(answers.into_iter().collect());
-        self.on(method, move |asked| {
+        self.on(method, move |request| {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             next.ok_or_else(|| {
-                let message = format!("{} was asked more often than there are scripted answers", asked.method);
+                let message = format!("{} was requested more often than there are scripted answers", request.method);
                 ErrorReply::new(code::INTERNAL_ERROR, message)
             })
         })
@@ -173,7 +176,7 @@ impl ClientHandlers {
         self.on(Method::ROOTS_LIST, move |_| Ok(json!({"roots": roots})))
     }
 
-    /// Samples this text whatever the prompt.
+    /// Answers every sampling request with this text.
     pub fn sampling_text(self, text: impl Into<String>) -> ClientHandlers {
         let text = text.into();
         self.on(Method::SAMPLING, move |_| {
@@ -193,8 +196,8 @@ impl ClientHandlers {
 
     /// Accepts every elicitation with the defaults that its schema gives.
     pub fn elicitation_defaults(self) -> ClientHandlers {
-        self.on(Method::ELICITATION, |asked| {
-            let properties = asked.params.pointer("/requestedSchema/properties").and_then(Value::as_object);
+        self.on(Method::ELICITATION, |request| {
+            let properties = request.params.pointer("/requestedSchema/properties").and_then(Value::as_object);
             let default = |(key, schema): (&String, &Value)| Some((key.clone(), schema.get("default")?.clone()));
             let content: Map<String, Value> = properties.into_iter().flatten().filter_map(default).collect();
             Ok(json!({"action": "accept", "content": content}))
@@ -206,7 +209,7 @@ impl ClientHandlers {
         self.on(Method::ELICITATION, |_| Ok(json!({"action": "decline"})))
     }
 
-    /// What the client declares: a capability for everything that it has an answer for.
+    /// The capabilities of the client: one for everything that it has an answer for.
     pub(super) fn capabilities(&self) -> Value {
         let mut capabilities = Map::new();
         for (method, _) in &self.handlers {
@@ -226,17 +229,18 @@ impl ClientHandlers {
     }
 
     /// The answer to a server request or an input request.
-    pub(super) fn handle(&self, asked: &ServerRequest) -> HandlerReply {
-        let of_method = || self.handlers.iter().find(|(method, _)| *method == asked.method).map(|(_, handler)| handler);
-        match self.first.as_ref().filter(|_| asked.method != Method::PING).or_else(of_method) {
+    pub(super) fn handle(&self, request: &ServerRequest) -> HandlerReply {
+        let of_method =
+            || self.handlers.iter().find(|(method, _)| *method == request.method).map(|(_, handler)| handler);
+        match self.first.as_ref().filter(|_| request.method != Method::PING).or_else(of_method) {
             // A server that waits for an answer must not wait for one that panicked.
-            Some(handler) => catch_unwind(AssertUnwindSafe(|| handler(asked))).unwrap_or_else(|_| {
-                let message = format!("the scripted answer to {} panicked", asked.method);
+            Some(handler) => catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(|_| {
+                let message = format!("the scripted answer to {} panicked", request.method);
                 HandlerReply::Ready(Err(ErrorReply::new(code::INTERNAL_ERROR, message)))
             }),
-            None if asked.method == Method::PING => HandlerReply::Ready(Ok(json!({}))),
+            None if request.method == Method::PING => HandlerReply::Ready(Ok(json!({}))),
             None => {
-                let message = format!("this client has no answer to {}", asked.method);
+                let message = format!("this client has no answer to {}", request.method);
                 HandlerReply::Ready(Err(ErrorReply::new(code::METHOD_NOT_FOUND, message)))
             }
         }

@@ -27,28 +27,28 @@ use super::error::ClientError;
 use super::pending_request::{CancelMode, PendingRequest};
 use super::target::Protocol;
 
-/// What the attempts share.
+/// The state that the attempts of a handshake share.
 struct Handshake<'a> {
     builder: &'a ClientBuilder,
     capabilities: Value,
     /// The connection that was opened last.
-    begun: &'a Mutex<Option<Arc<OpenConnection>>>,
+    opened: &'a Mutex<Option<Arc<OpenConnection>>>,
 }
 
-/// A conversation that has begun, and the task that reads it; dropping it ends both.
+/// An open connection and the task that reads it. Dropping it closes the connection.
 #[derive(Debug)]
 pub(super) struct OpenConnection {
-    pub(super) conversation: Arc<ClientConnection>,
+    pub(super) connection: Arc<ClientConnection>,
     reading: JoinHandle<()>,
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        // At once, and not when the runtime gets round to ending the task.
-        self.conversation.sender.abort();
+        // Now, because the runtime may end the task later.
+        self.connection.sender.abort();
         self.reading.abort();
         // The aborted task no longer reports the end to the pending requests.
-        self.conversation.ended(&ConnectionEnd::Closed);
+        self.connection.ended(&ConnectionEnd::Closed);
     }
 }
 
@@ -58,40 +58,43 @@ impl Drop for OpenConnection {
 pub struct Connecting {
     builder: ClientBuilder,
     /// The connection that was opened last.
-    begun: Mutex<Option<Arc<OpenConnection>>>,
+    opened: Mutex<Option<Arc<OpenConnection>>>,
 }
 
 impl Connecting {
     pub(super) fn new(builder: ClientBuilder) -> Connecting {
-        Connecting { builder, begun: Mutex::default() }
+        Connecting { builder, opened: Mutex::default() }
     }
 
-    /// Starts or reaches the server, and agrees on a version with it.
+    /// Starts the server or connects to it, and negotiates a version.
     pub async fn connect(&self) -> Result<Client, ClientError> {
         let builder = &self.builder;
-        let capabilities = builder.capabilities.clone().unwrap_or_else(|| builder.answers.capabilities());
-        let handshake = Handshake { builder, capabilities, begun: &self.begun };
-        let (begun, negotiated) = match (builder.assumed, builder.protocol) {
+        if let Some(what) = &builder.inapplicable {
+            return Err(ClientError::BadTarget { what: what.clone() });
+        }
+        let capabilities = builder.capabilities.clone().unwrap_or_else(|| builder.handlers.capabilities());
+        let handshake = Handshake { builder, capabilities, opened: &self.opened };
+        let (opened, negotiated) = match (builder.assumed, builder.protocol) {
             (Some(revision), _) => (handshake.open(false).await?, HandshakeResult::assumed(revision)),
             (None, Protocol::Modern) => {
-                let begun = handshake.open(false).await?;
-                let discovered = handshake.discover(&begun).await?;
+                let opened = handshake.open(false).await?;
+                let discovered = handshake.discover(&opened).await?;
                 let negotiated = modern(&discovered)?;
-                (begun, negotiated)
+                (opened, negotiated)
             }
             (None, Protocol::Legacy(revision)) => handshake.legacy(revision).await?,
             (None, Protocol::Auto) => handshake.auto().await?,
         };
-        let (answers, capabilities) = (builder.answers.clone(), &handshake.capabilities);
-        Ok(Client::new(begun, negotiated, builder.timeout, answers, capabilities, &builder.client_info))
+        let (handlers, capabilities) = (builder.handlers.clone(), &handshake.capabilities);
+        Ok(Client::new(opened, negotiated, builder.timeout, handlers, capabilities, &builder.client_info))
     }
 
     /// Closes the connection, during or after the handshake. A server process may exit by itself; then it gets SIGTERM, then
     /// SIGKILL. Returns which of these was needed.
     pub async fn close(&self) -> StopOutcome {
-        let begun = locked(&self.begun).take();
-        match begun {
-            Some(begun) => begun.conversation.sender.close().await,
+        let opened = locked(&self.opened).take();
+        match opened {
+            Some(opened) => opened.connection.sender.close().await,
             None => StopOutcome::AlreadyExited,
         }
     }
@@ -103,51 +106,52 @@ impl fmt::Debug for Connecting {
     }
 }
 
-fn locked(begun: &Mutex<Option<Arc<OpenConnection>>>) -> MutexGuard<'_, Option<Arc<OpenConnection>>> {
-    begun.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(opened: &Mutex<Option<Arc<OpenConnection>>>) -> MutexGuard<'_, Option<Arc<OpenConnection>>> {
+    opened.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Handshake<'_> {
-    /// A connection on which nothing was sent.
+    /// Opens a connection and sends nothing on it.
     async fn open(&self, sse: bool) -> Result<Arc<OpenConnection>, ClientError> {
         let connection = self.builder.target.open(sse, self.builder.timeout).await?;
-        let ClientBuilder { answers, tap, clean, .. } = self.builder;
-        let (conversation, reading) = ClientConnection::start(connection, answers.clone(), tap.clone(), clean.clone());
-        let begun = Arc::new(OpenConnection { conversation, reading });
-        *locked(self.begun) = Some(begun.clone());
-        Ok(begun)
+        let ClientBuilder { handlers, observer, redact, .. } = self.builder;
+        let (connection, reading) =
+            ClientConnection::start(connection, handlers.clone(), observer.clone(), redact.clone());
+        let opened = Arc::new(OpenConnection { connection, reading });
+        *locked(self.opened) = Some(opened.clone());
+        Ok(opened)
     }
 
-    /// The era by its probe, then as that era does it.
+    /// Finds the era with a probe, then negotiates as that era requires.
     async fn auto(&self) -> Result<(Arc<OpenConnection>, HandshakeResult), ClientError> {
-        let begun = self.open(false).await?;
-        let verdict = match self.probe(&begun).await {
-            ProbeResult::Legacy => outcome(self.initialize(&begun, Revision::LATEST_LEGACY).await),
+        let opened = self.open(false).await?;
+        let verdict = match self.probe(&opened).await {
+            ProbeResult::Legacy => outcome(self.initialize(&opened, Revision::LATEST_LEGACY).await),
             verdict => verdict,
         };
         match verdict {
-            ProbeResult::Agreed(negotiated) => Ok((begun, negotiated)),
+            ProbeResult::Agreed(negotiated) => Ok((opened, negotiated)),
             ProbeResult::Failed(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => {
                 self.sse(error).await
             }
             ProbeResult::Legacy => Err(ClientError::NoCommonVersion { theirs: Vec::new(), ours: None }),
-            // Some old servers die of a request before `initialize`; they get a second life without the probe.
+            // Some old servers exit on a request before `initialize`, so they are started again without the probe.
             ProbeResult::ServerExited(_) if self.builder.target.can_reopen() => {
-                *locked(self.begun) = None;
-                drop(begun);
+                *locked(self.opened) = None;
+                drop(opened);
                 self.legacy(Revision::LATEST_LEGACY).await
             }
             ProbeResult::ServerExited(error) | ProbeResult::Failed(error) => Err(error),
         }
     }
 
-    async fn probe(&self, begun: &OpenConnection) -> ProbeResult {
-        let mut probe = Box::pin(self.discover(begun));
-        if let Some(answer) = begun.conversation.in_time(self.builder.probe, &mut probe).await {
+    async fn probe(&self, opened: &OpenConnection) -> ProbeResult {
+        let mut probe = Box::pin(self.discover(opened));
+        if let Some(answer) = opened.connection.in_time(self.builder.probe, &mut probe).await {
             return era(answer);
         }
-        // Silent so far. It may still be starting, so the probe stays open while we try the handshake.
-        let mut handshake = Box::pin(self.initialize(begun, Revision::LATEST_LEGACY));
+        // No response yet. The server may still be starting, so the probe stays open while we try the handshake.
+        let mut handshake = Box::pin(self.initialize(opened, Revision::LATEST_LEGACY));
         tokio::select! {
             answer = &mut probe => match era(answer) {
                 ProbeResult::Legacy => outcome(handshake.await),
@@ -162,55 +166,55 @@ impl Handshake<'_> {
     }
 
     async fn legacy(&self, revision: Revision) -> Result<(Arc<OpenConnection>, HandshakeResult), ClientError> {
-        let begun = self.open(false).await?;
-        match self.initialize(&begun, revision).await {
+        let opened = self.open(false).await?;
+        match self.initialize(&opened, revision).await {
             Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(error).await,
-            negotiated => Ok((begun, negotiated?)),
+            negotiated => Ok((opened, negotiated?)),
         }
     }
 
-    /// HTTP+SSE, after Streamable HTTP was refused.
+    /// Connects over HTTP+SSE, after Streamable HTTP was refused.
     async fn sse(&self, refused: ClientError) -> Result<(Arc<OpenConnection>, HandshakeResult), ClientError> {
         let revision = match self.builder.protocol {
             Protocol::Legacy(revision) => revision,
             Protocol::Auto | Protocol::Modern => Revision::LATEST_LEGACY,
         };
-        let begun = match self.open(true).await {
-            Ok(begun) => begun,
+        let opened = match self.open(true).await {
+            Ok(opened) => opened,
             Err(error) => {
                 return Err(ClientError::NoTransport { streamable: Box::new(refused), sse: Box::new(error) });
             }
         };
-        let negotiated = self.initialize(&begun, revision).await?;
-        Ok((begun, negotiated))
+        let negotiated = self.initialize(&opened, revision).await?;
+        Ok((opened, negotiated))
     }
 
     /// Sends `server/discover`. If the server refuses the version and lists a modern one as supported, it is sent once
     /// more.
-    async fn discover(&self, begun: &OpenConnection) -> Result<CompletedRequest, ClientError> {
-        let answered = self.discover_once(begun).answered().await?;
+    async fn discover(&self, opened: &OpenConnection) -> Result<CompletedRequest, ClientError> {
+        let answered = self.discover_once(opened).answered().await?;
         let again = match answered.exchange.reply() {
-            Some(Reply::Error(error)) => refused_versions(error).is_some_and(|theirs| speaks_modern(&theirs)),
+            Some(Reply::Error(error)) => refused_versions(error).is_some_and(|theirs| has_modern(&theirs)),
             Some(Reply::Result(_)) | None => false,
         };
-        if again { self.discover_once(begun).answered().await } else { Ok(answered) }
+        if again { self.discover_once(opened).answered().await } else { Ok(answered) }
     }
 
-    fn discover_once(&self, begun: &OpenConnection) -> PendingRequest {
+    fn discover_once(&self, opened: &OpenConnection) -> PendingRequest {
         let mut meta = Map::new();
         meta.insert(meta::PROTOCOL_VERSION.into(), Revision::LATEST_MODERN.as_str().into());
         meta.insert(meta::CLIENT_CAPABILITIES.into(), self.capabilities.clone());
         meta.insert(meta::CLIENT_INFO.into(), self.builder.client_info.clone());
-        self.ask(begun, Method::DISCOVER, &json!({"_meta": meta}), self.builder.timeout)
+        self.send(opened, Method::DISCOVER, &json!({"_meta": meta}), self.builder.timeout)
     }
 
-    async fn initialize(&self, begun: &OpenConnection, revision: Revision) -> Result<HandshakeResult, ClientError> {
+    async fn initialize(&self, opened: &OpenConnection, revision: Revision) -> Result<HandshakeResult, ClientError> {
         let params = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities,
             "clientInfo": self.builder.client_info,
         });
-        let answer = self.ask(begun, Method::INITIALIZE, &params, self.builder.timeout).answered().await?;
+        let answer = self.send(opened, Method::INITIALIZE, &params, self.builder.timeout).answered().await?;
         let result = result(&answer, Method::INITIALIZE)?;
         let theirs = result.get("protocolVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
         let agreed = theirs.parse::<Revision>().ok().filter(|revision| revision.has_handshake());
@@ -224,45 +228,45 @@ impl Handshake<'_> {
         let initialized = Message::notification(Method::INITIALIZED, None::<&()>);
         let initialized = initialized.map_err(|cause| ClientError::BadParams { method: Method::INITIALIZED, cause })?;
         let (method, after) = (Method::INITIALIZED, self.builder.timeout);
-        let conversation = &begun.conversation;
-        match conversation.in_time(after, conversation.send_notification(Channel::MAIN, initialized)).await {
+        let connection = &opened.connection;
+        match connection.in_time(after, connection.send_notification(Channel::MAIN, initialized)).await {
             Some(Ok(())) => {}
             Some(Err(cause)) => {
-                return Err(ClientError::NotSent { method, cause, evidence: begun.conversation.evidence() });
+                return Err(ClientError::NotSent { method, cause, evidence: opened.connection.evidence() });
             }
-            None => return Err(ClientError::TimedOut { method, after, evidence: begun.conversation.evidence() }),
+            None => return Err(ClientError::TimedOut { method, after, evidence: opened.connection.evidence() }),
         }
         let server_info = result.get("serverInfo").cloned().unwrap_or_default();
         Ok(HandshakeResult::new(revision, server_info, &result, answer.exchange.reply()))
     }
 
-    fn ask(&self, begun: &OpenConnection, method: Method, params: &Value, limit: Duration) -> PendingRequest {
-        let id = begun.conversation.next_id().into();
+    fn send(&self, opened: &OpenConnection, method: Method, params: &Value, limit: Duration) -> PendingRequest {
+        let id = opened.connection.next_id().into();
         let message = Message::request(id, method, Some(params)).expect("a JSON value can always be written");
-        begun.conversation.begin(OutgoingRequest {
+        opened.connection.begin(OutgoingRequest {
             message,
             token: None,
             headers: None,
             limit,
             watch: None,
-            on_give_up: CancelMode::Silent,
+            cancel_mode: CancelMode::Silent,
         })
     }
 }
 
 /// The result of a probe.
 enum ProbeResult {
-    /// A version was agreed on.
+    /// A version was negotiated.
     Agreed(HandshakeResult),
     /// A handshake is needed.
     Legacy,
-    /// The server ended when it saw the probe.
+    /// The server exited when it received the probe.
     ServerExited(ClientError),
     /// The probe failed without deciding the era.
     Failed(ClientError),
 }
 
-/// What the end of a handshake means.
+/// Converts the result of a handshake to the result of the probe.
 fn outcome(negotiated: Result<HandshakeResult, ClientError>) -> ProbeResult {
     match negotiated {
         Ok(negotiated) => ProbeResult::Agreed(negotiated),
@@ -322,12 +326,12 @@ fn is_inconclusive(status: Option<u16>) -> bool {
 fn modern(discovered: &CompletedRequest) -> Result<HandshakeResult, ClientError> {
     let result = result(discovered, Method::DISCOVER)?;
     let theirs = versions(result.get("supportedVersions"));
-    if !speaks_modern(&theirs) {
+    if !has_modern(&theirs) {
         return Err(ClientError::NoCommonVersion { theirs, ours: Some(Revision::LATEST_MODERN) });
     }
-    let in_meta = result.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO));
+    let server_info = result.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO));
     // Early drafts had it in the body, and some servers still do.
-    let server_info = in_meta.or_else(|| result.get("serverInfo")).cloned().unwrap_or_default();
+    let server_info = server_info.or_else(|| result.get("serverInfo")).cloned().unwrap_or_default();
     Ok(HandshakeResult::new(Revision::LATEST_MODERN, server_info, &result, discovered.exchange.reply()))
 }
 
@@ -337,7 +341,7 @@ fn refused_versions(error: &ErrorReply) -> Option<Vec<String>> {
     Some(versions(data.get("supported")))
 }
 
-fn speaks_modern(theirs: &[String]) -> bool {
+fn has_modern(theirs: &[String]) -> bool {
     theirs.iter().any(|version| version == Revision::LATEST_MODERN.as_str())
 }
 

@@ -25,17 +25,17 @@ use tokio::task::JoinHandle;
 use super::error::{ClientError, Evidence};
 
 /// The path for a server that prints only its port or its host.
-const USUAL_PATH: &str = "/mcp";
+const DEFAULT_PATH: &str = "/mcp";
 /// How many lines of its stdout are kept.
-const LINES: usize = 20;
+const MAX_STDOUT_LINES: usize = 20;
 /// The pause between two attempts to reach a server that has printed its address.
-const PAUSE: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A server that listens; it is killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct ListeningServer {
     process: Arc<dyn Sender>,
-    /// Reads its stdout, so that the server never waits for us.
+    /// Reads its stdout, so that the server never blocks on a full pipe.
     reading: JoinHandle<ConnectionEnd>,
     url: String,
 }
@@ -58,9 +58,9 @@ impl ListeningServer {
             Ok(Ok(())) => return Ok(listening),
             Ok(Err(ending)) => format!("{ending} before it could be reached"),
             Err(_) if listening.url.is_empty() => {
-                format!("did not say within {} s where it listens", limit.as_secs_f64())
+                format!("printed no address within {} s", limit.as_secs_f64())
             }
-            Err(_) => format!("says that it listens at {}, but nobody answers there", shown_url(&listening.url)),
+            Err(_) => format!("printed {}, but does not accept connections there", shown_url(&listening.url)),
         };
         let noise = lines.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
         let (exit_status, last_stderr) = (listening.process.exit_status(), listening.process.last_stderr());
@@ -69,7 +69,7 @@ impl ListeningServer {
         Err(ClientError::NotListening { why, evidence: Box::new(evidence) })
     }
 
-    /// Where it listens.
+    /// The URL of the server.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
@@ -97,7 +97,7 @@ impl ListeningServer {
                 connected = TcpStream::connect((place.host.trim_matches(['[', ']']), place.port)) => match connected {
                     Ok(_) => return Ok(()),
                     // Some servers print their address before they listen.
-                    Err(_) => tokio::time::sleep(PAUSE).await,
+                    Err(_) => tokio::time::sleep(RETRY_INTERVAL).await,
                 },
                 ending = &mut self.reading => return Err(gone(ending)),
             }
@@ -143,7 +143,7 @@ async fn read(
                 }
                 let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
                 lines.push_back(line.chars().take(500).collect());
-                if lines.len() > LINES {
+                if lines.len() > MAX_STDOUT_LINES {
                     lines.pop_front();
                 }
             }
@@ -181,7 +181,7 @@ impl ListenAddress {
                 (None, None) => None,
             };
             let Some(port) = port else { continue };
-            // What listens everywhere is reached here.
+            // A server that listens on every address is reached at the loopback address.
             let host = match &found[2] {
                 "0.0.0.0" => "127.0.0.1",
                 "[::]" => "[::1]",
@@ -199,8 +199,8 @@ impl ListenAddress {
 
     fn url(&self, wanted: Option<&str>) -> String {
         let ListenAddress { scheme, host, port, path } = self;
-        let said = if path.is_empty() { USUAL_PATH } else { path };
-        let path = wanted.unwrap_or(said);
+        let printed = if path.is_empty() { DEFAULT_PATH } else { path };
+        let path = wanted.unwrap_or(printed);
         let slash = if path.starts_with('/') { "" } else { "/" };
         format!("{scheme}://{host}:{port}{slash}{path}")
     }
@@ -215,7 +215,7 @@ struct ListeningSender {
 }
 
 impl ListeningSender {
-    fn taken(&self) -> Option<Arc<ListeningServer>> {
+    fn take_listening(&self) -> Option<Arc<ListeningServer>> {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -249,9 +249,9 @@ impl Sender for ListeningSender {
     fn close(&self) -> BoxFuture<'_, StopOutcome> {
         Box::pin(async {
             let stopped = self.http.close().await;
-            match self.taken() {
+            match self.take_listening() {
                 Some(listening) => listening.process.close().await,
-                // It was ended before.
+                // The process was closed before.
                 None => stopped,
             }
         })
@@ -259,7 +259,7 @@ impl Sender for ListeningSender {
 
     fn abort(&self) {
         self.http.abort();
-        drop(self.taken());
+        drop(self.take_listening());
     }
 
     fn is_waiting_for_login(&self) -> bool {
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_servers_say_about_where_they_listen_is_understood() {
+    fn the_usual_ways_to_print_an_address_are_recognized() {
         let table = [
             ("listening on http://127.0.0.1:43121/mcp", Some("http://127.0.0.1:43121/mcp")),
             (

@@ -14,15 +14,15 @@ use super::client::Client;
 use super::error::ClientError;
 use super::response::ServerResponse;
 
-/// How many pages a list may have.
+/// Maximum number of pages of a list.
 const PAGES: usize = 10_000;
 
-/// A list of a server's, all pages of it.
+/// All pages of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listing<T> {
-    /// What can be used.
+    /// The usable elements.
     pub items: Vec<T>,
-    /// What cannot.
+    /// The other elements, with the reasons.
     pub unusable: Vec<UnusableItem>,
 }
 
@@ -43,10 +43,10 @@ pub struct UnusableItem {
 /// What is wrong with an element of a list.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UnusableReason {
-    /// There is nothing to call it by.
+    /// It has no name.
     #[error(transparent)]
     Unnamed(#[from] UnnamedItem),
-    /// It repeats arguments in headers in a way that it must not.
+    /// Its `x-mcp-header` annotations are invalid.
     #[error("the tool {tool:?} must not be used: {cause}")]
     BadHeader {
         /// The tool.
@@ -57,13 +57,13 @@ pub enum UnusableReason {
     },
 }
 
-/// Nothing for the first page, which most lists have no other than.
+/// Writes the page, unless it is the first.
 fn page_shown(page: usize) -> String {
     if page == 1 { String::new() } else { format!(", page {page}") }
 }
 
 impl<T: ListItem> Listing<T> {
-    /// What was listed, if all of it has a name.
+    /// The elements, or an error if one has no name.
     fn into_usable(self) -> Result<Vec<T>, ClientError> {
         let unnamed = self.unusable.iter().find(|bad| matches!(bad.why, UnusableReason::Unnamed(_)));
         match unnamed {
@@ -76,24 +76,24 @@ impl<T: ListItem> Listing<T> {
 }
 
 impl Client {
-    /// All tools; an element without a name is an error.
+    /// Lists all tools, all pages of them. An element without a name is an error.
     ///
     /// Over HTTP in 2026-07-28 a tool whose `x-mcp-header` annotations are invalid must not be used, so it is left out.
     pub async fn list_tools(&self) -> Result<Vec<Tool>, ClientError> {
         self.listing().await?.into_usable()
     }
 
-    /// All resources.
+    /// Lists all resources.
     pub async fn list_resources(&self) -> Result<Vec<Resource>, ClientError> {
         self.listing().await?.into_usable()
     }
 
-    /// All resource templates.
+    /// Lists all resource templates.
     pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, ClientError> {
         self.listing().await?.into_usable()
     }
 
-    /// All prompts.
+    /// Lists all prompts.
     pub async fn list_prompts(&self) -> Result<Vec<Prompt>, ClientError> {
         self.listing().await?.into_usable()
     }
@@ -102,7 +102,7 @@ impl Client {
     ///
     /// ```no_run
     /// # async fn example(client: rehearsal::Client) -> Result<(), rehearsal::client::ClientError> {
-    /// use rehearsal::core::protocol::Tool;
+    /// use rehearsal::protocol::Tool;
     ///
     /// let listing = client.listing::<Tool>().await?;
     /// listing.unusable.iter().for_each(|bad| eprintln!("{bad}"));
@@ -154,7 +154,7 @@ impl Client {
         }
     }
 
-    /// Stores the schemas of tools, which say what arguments are repeated in headers.
+    /// Stores the schemas of tools. Their `x-mcp-header` annotations name the arguments that are repeated in headers.
     fn remember<T: ListItem>(&self, items: &[T]) {
         if T::METHOD == Method::TOOLS_LIST && self.revision().has_request_headers() {
             let mut schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);

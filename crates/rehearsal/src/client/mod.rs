@@ -11,7 +11,7 @@
 //! use rehearsal::client::Client;
 //! use serde_json::json;
 //!
-//! let client = Client::command("my-server").arguments(["--verbose"]).connect().await?;
+//! let client = Client::command("my-server").args(["--verbose"]).connect().await?;
 //! let response = client.call_tool("echo", json!({"message": "hello"})).await?;
 //! assert!(response.success());
 //! assert_eq!(response.content(), "hello");
@@ -21,11 +21,15 @@
 //! ```
 
 mod builder;
+#[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod client;
 mod connection;
+#[cfg(feature = "http")]
+mod endpoint;
 mod error;
 mod handlers;
 mod handshake;
+#[cfg(feature = "http")]
 mod listening_server;
 mod listing;
 mod params;
@@ -39,6 +43,8 @@ mod token;
 
 pub use builder::ClientBuilder;
 pub use client::Client;
+#[cfg(feature = "http")]
+pub use endpoint::HttpTransport;
 pub use error::{ClientError, Evidence, NoiseSource};
 pub use handlers::{ClientHandlers, HandlerResult, ServerRequest};
 pub use handshake::Connecting;
@@ -47,6 +53,6 @@ pub use listing::{Listing, UnusableItem, UnusableReason};
 pub use request_builder::{InFlightRequest, RequestBuilder};
 pub use response::{LogMessage, ProgressUpdate, ServerResponse};
 pub use subscription::{ListenFilter, Subscription};
-pub use target::{HttpTransport, Protocol};
+pub use target::Protocol;
 #[cfg(feature = "oauth")]
 pub use token::RenewingToken;

@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 
 /// The params of a request.
 pub(super) enum Params {
-    /// Anything. Boxed, so that the future of a call is small.
+    /// Any value. Boxed, so that the future of a call is small.
     Any(Box<Value>),
-    /// A name and its arguments, which is what tools and prompts are called with.
+    /// A name and arguments: the params of `tools/call` and `prompts/get`.
     Named(NamedParams),
-    /// Something that cannot be written as JSON.
+    /// Params that cannot be written as JSON.
     Unwritable(serde_json::Error),
 }
 
-/// `{"name":…,"arguments":…` as text, without the brace at the end: what else is in the object is written behind it.
+/// `{"name":…,"arguments":…` as text, without the closing brace, so that more members can be appended.
 pub(super) struct NamedParams(Vec<u8>);
 
 impl NamedParams {
@@ -33,7 +33,7 @@ impl NamedParams {
         Ok(NamedParams(text))
     }
 
-    /// The request that calls it; `meta` is what [`written`] gave.
+    /// Builds the request; `meta` is the result of [`meta_suffix`].
     pub(super) fn request(&self, id: RequestId, method: Method, meta: &[u8]) -> Message {
         Message::request_in_pieces(id, method, &[&self.0, meta, b"}"])
     }
@@ -43,19 +43,19 @@ impl NamedParams {
         serde_json::Deserializer::from_slice(name).into_iter().next()?.ok()
     }
 
-    /// As a value.
+    /// Returns the params as a value.
     fn value(&self) -> Result<Value, serde_json::Error> {
         RawJson::parse(&[&self.0[..], b"}"].concat())?.value()
     }
 }
 
 impl Params {
-    /// A name and its arguments.
+    /// Builds params from a name and arguments.
     pub(super) fn named(name: &str, arguments: &impl Serialize) -> Params {
         NamedParams::write(name, arguments).map_or_else(Params::Unwritable, Params::Named)
     }
 
-    /// Puts `arguments` where they belong; params that are no object have no place for them.
+    /// Sets `arguments`; params that are no object stay unchanged.
     pub(super) fn set_arguments(&mut self, given: &impl Serialize) {
         match self {
             Params::Named(named) => *self = Params::named(&named.name().unwrap_or_default(), given),
@@ -68,7 +68,7 @@ impl Params {
         }
     }
 
-    /// What is called.
+    /// The name of the tool or prompt.
     pub(super) fn name(&self) -> Option<String> {
         match self {
             Params::Named(named) => named.name(),
@@ -77,7 +77,7 @@ impl Params {
         }
     }
 
-    /// As an object that can be added to.
+    /// The params as an object; `None` if they are no object.
     pub(super) fn as_object_mut(&mut self) -> Option<&mut Map<String, Value>> {
         if let Params::Named(named) = self {
             *self = named.value().map_or_else(Params::Unwritable, |value| Params::Any(Box::new(value)));
@@ -89,7 +89,7 @@ impl Params {
     }
 }
 
-/// One of our fields of `_meta`.
+/// A member of `_meta` that this client adds.
 pub(super) type MetaField<'a> = (&'static str, Cow<'a, RawValue>);
 
 /// The `_meta` as text after other fields: `,"_meta":{…}`, or nothing.
@@ -102,7 +102,7 @@ pub(super) fn meta_suffix(meta: &[MetaField<'_>]) -> Result<Vec<u8>, serde_json:
     Ok(text)
 }
 
-/// The caller's params with our `_meta`; what the caller put there counts.
+/// The caller's params with the client's `_meta`. Members that the caller set take precedence.
 pub(super) struct WithMeta<'a> {
     pub(super) params: &'a Value,
     pub(super) meta: Vec<MetaField<'a>>,
@@ -120,7 +120,7 @@ impl Serialize for WithMeta<'_> {
         let params = match self.params {
             Value::Object(params) if !self.meta.is_empty() => Some(params),
             Value::Null => None,
-            // Nothing to add, or nothing that could be added to.
+            // There is nothing to add, or the params are no object.
             other => return other.serialize(serializer),
         };
         let mut map = serializer.serialize_map(None)?;
@@ -133,7 +133,7 @@ impl Serialize for WithMeta<'_> {
     }
 }
 
-/// Our `_meta` and the caller's as one object.
+/// The `_meta` of the client and of the caller as one object.
 struct Meta<'a> {
     ours: &'a [MetaField<'a>],
     theirs: Option<&'a Map<String, Value>>,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rehearsal_core::exchange::{Channel, ExchangeKey, PairingEvent, Side};
 use rehearsal_core::message::{GarbledReason, Message, Method};
+#[cfg(feature = "http")]
 use rehearsal_wire::http::client::refusal;
 use rehearsal_wire::{ChannelEnd, ConnectionEnd, Outgoing, SendError};
 use serde_json::Value;
@@ -40,17 +41,17 @@ pub(super) enum CancelMode {
     CloseStream,
 }
 
-/// A request that is not with the server yet.
+/// A request that was not sent yet.
 pub(super) enum UnsentRequest {
     /// The transport would have had to wait. Boxed, like everything large that a future would carry along.
     Waiting(Box<Outgoing>),
-    /// The transport would not take it.
+    /// The transport refused it.
     Refused(SendError),
 }
 
 /// A pending request; dropping it cancels it.
 pub(super) struct PendingRequest {
-    conversation: Arc<ClientConnection>,
+    connection: Arc<ClientConnection>,
     pub(super) key: ExchangeKey,
     method: Method,
     /// `None` once it was sent.
@@ -59,11 +60,11 @@ pub(super) struct PendingRequest {
     limit: Duration,
     /// `None` if the limit is beyond what an `Instant` can hold.
     deadline: Option<Instant>,
-    /// Set when the answer is not there at once.
+    /// Set if the answer did not arrive at once.
     timer: Option<Pin<Box<Sleep>>>,
     /// Whether it may never have reached the server.
     lost: bool,
-    on_give_up: CancelMode,
+    cancel_mode: CancelMode,
     /// Whether it has ended, so that dropping it cancels nothing.
     over: bool,
 }
@@ -72,17 +73,17 @@ impl PendingRequest {
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "its fields, from the one place that makes it")]
     pub(super) fn new(
-        conversation: Arc<ClientConnection>,
+        connection: Arc<ClientConnection>,
         key: ExchangeKey,
         method: Method,
         unsent: Option<UnsentRequest>,
         slot: Arc<ResponseSlot>,
         limit: Duration,
         deadline: Option<Instant>,
-        on_give_up: CancelMode,
+        cancel_mode: CancelMode,
     ) -> PendingRequest {
         PendingRequest {
-            conversation,
+            connection,
             key,
             method,
             unsent,
@@ -91,12 +92,12 @@ impl PendingRequest {
             deadline,
             timer: None,
             lost: false,
-            on_give_up,
+            cancel_mode,
             over: false,
         }
     }
 
-    /// Sends the request, if that has not been done; a server that reads nothing runs into the time-out.
+    /// Sends the request unless it was sent. A server that does not read exceeds the timeout.
     pub(super) async fn started(mut self) -> Result<PendingRequest, ClientError> {
         self.sent().await?;
         Ok(self)
@@ -110,8 +111,8 @@ impl PendingRequest {
     }
 
     fn timed_out(&self) -> ClientError {
-        let mut evidence = self.conversation.evidence();
-        evidence.trouble = self.conversation.sender.current_problem(self.key.channel);
+        let mut evidence = self.connection.evidence();
+        evidence.trouble = self.connection.sender.current_problem(self.key.channel);
         if self.lost {
             return ClientError::NotSent { method: self.method.clone(), cause: SendError::Closed, evidence };
         }
@@ -123,26 +124,26 @@ impl PendingRequest {
             None => return Ok(SendState::Sent),
             Some(UnsentRequest::Refused(cause)) => Err(cause),
             Some(UnsentRequest::Waiting(outgoing)) => {
-                let sender = self.conversation.sender.clone();
+                let sender = self.connection.sender.clone();
                 let mut sending = sender.send(*outgoing);
-                let in_time = poll_fn(|context| match sending.as_mut().poll(context) {
+                let within_deadline = poll_fn(|context| match sending.as_mut().poll(context) {
                     Poll::Ready(sent) => Poll::Ready(Some(sent)),
                     Poll::Pending => self.poll_deadline(context).map(|()| None),
                 });
-                in_time.await.ok_or_else(|| self.timed_out())?
+                within_deadline.await.ok_or_else(|| self.timed_out())?
             }
         };
         match sent {
             Ok(()) => Ok(SendState::Sent),
             Err(cause @ (SendError::Closed | SendError::Failed { .. })) => Ok(SendState::Failed(cause)),
             Err(cause) => {
-                let evidence = self.conversation.evidence();
+                let evidence = self.connection.evidence();
                 Err(ClientError::NotSent { method: self.method.clone(), cause, evidence })
             }
         }
     }
 
-    /// Ready when there is no time left.
+    /// Ready when the timeout has expired.
     fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
         // Some limits are beyond what an `Instant` can hold.
         let Some(deadline) = self.deadline else { return Poll::Pending };
@@ -151,15 +152,15 @@ impl PendingRequest {
             Box::pin(tokio::time::sleep_until(first_check))
         });
         while timer.as_mut().poll(context).is_ready() {
-            // How the server ended would be the better news; but it may only have closed its stdin.
-            self.lost = self.unsent.is_none() && self.conversation.sender.is_closed();
-            let user_activity = self.conversation.last_user_activity();
+            // The end of the server would be the better error; but the server may only have closed its stdin.
+            self.lost = self.unsent.is_none() && self.connection.sender.is_closed();
+            let user_activity = self.connection.last_user_activity();
             let after_user = user_activity.and_then(|time| time.checked_add(self.limit));
             let next = if let Some(after_user) = after_user.filter(|time| *time > timer.deadline().max(deadline)) {
-                // The time in which a user answers a server request is not the server's.
+                // The timeout does not run while a user answers a server request.
                 Some(after_user)
-            } else if self.conversation.sender.is_waiting_for_login() {
-                // During a login the time is not the server's.
+            } else if self.connection.sender.is_waiting_for_login() {
+                // The timeout does not run during a login.
                 Instant::now().checked_add(self.limit)
             } else {
                 Some(deadline).filter(|deadline| !self.lost && timer.deadline() < *deadline)
@@ -170,38 +171,38 @@ impl PendingRequest {
         Poll::Pending
     }
 
-    /// The answer, or `None` when there is no time left.
-    fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<Option<RequestOutcome>> {
+    /// The answer, or `None` when the timeout has expired.
+    fn poll_outcome(&mut self, context: &mut Context<'_>) -> Poll<Option<RequestOutcome>> {
         match self.slot.poll(context) {
-            Poll::Ready(settled) => Poll::Ready(Some(settled)),
+            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
             Poll::Pending => self.poll_deadline(context).map(|()| None),
         }
     }
 
-    /// Sends the request, if that has not been done, and waits for the answer, as long as it may take.
+    /// Sends the request unless it was sent, and waits for the answer until the timeout.
     pub(super) async fn answered(&mut self) -> Result<CompletedRequest, ClientError> {
-        let settled = match self.unsent {
-            None => poll_fn(|context| self.poll_settled(context)).await,
+        let outcome = match self.unsent {
+            None => poll_fn(|context| self.poll_outcome(context)).await,
             // Boxed, because it is large and rare.
-            Some(_) => Box::pin(self.send_and_settle()).await?,
+            Some(_) => Box::pin(self.send_and_wait()).await?,
         };
-        match settled {
-            Some(settled) => {
+        match outcome {
+            Some(outcome) => {
                 self.over = true;
-                self.outcome(settled)
+                self.to_result(outcome)
             }
             None => Err(self.timed_out()),
         }
     }
 
     /// Turns the end of the request into the caller's result.
-    fn outcome(&self, settled: RequestOutcome) -> Result<CompletedRequest, ClientError> {
-        let (method, evidence) = (self.method.clone(), || self.conversation.evidence());
-        match settled {
+    fn to_result(&self, outcome: RequestOutcome) -> Result<CompletedRequest, ClientError> {
+        let (method, evidence) = (self.method.clone(), || self.connection.evidence());
+        match outcome {
             RequestOutcome::Completed(answered) => match answered.exchange.answer().map(|answer| &answer.message) {
                 Some(message) if message.as_garbled().is_some() => {
                     let reason = message.as_garbled().map(|garbled| garbled.reason.clone());
-                    let found = self.conversation.shown(&message.text());
+                    let found = self.connection.shown(&message.text());
                     let reason = reason.unwrap_or(GarbledReason::NoMethodOrResult);
                     Err(ClientError::Garbled { method, reason, found, evidence: evidence() })
                 }
@@ -210,7 +211,7 @@ impl PendingRequest {
             RequestOutcome::Echoed => Err(ClientError::Echoed { method, evidence: evidence() }),
             RequestOutcome::ChannelEnded(ChannelEnd::Refused { head, body }) => {
                 let status = head.status.map_or(0, |status| status.as_u16());
-                Err(ClientError::Refused { method, status, said: refusal(&head, &body), evidence: evidence() })
+                Err(ClientError::Refused { method, status, text: refusal(&head, &body), evidence: evidence() })
             }
             RequestOutcome::ChannelEnded(ChannelEnd::Unauthorized { why }) => {
                 Err(ClientError::NotAuthorized { method, why })
@@ -226,24 +227,24 @@ impl PendingRequest {
         }
     }
 
-    async fn send_and_settle(&mut self) -> Result<Option<RequestOutcome>, ClientError> {
+    async fn send_and_wait(&mut self) -> Result<Option<RequestOutcome>, ClientError> {
         let sent = self.sent().await?;
-        let settled = poll_fn(|context| self.poll_settled(context));
+        let outcome = poll_fn(|context| self.poll_outcome(context));
         match sent {
-            SendState::Sent => Ok(settled.await),
+            SendState::Sent => Ok(outcome.await),
             // How the server ended explains more; but it may only have closed its stdin.
-            SendState::Failed(cause) => tokio::time::timeout(CANCEL_SEND_TIMEOUT, settled).await.map_err(|_| {
-                let evidence = self.conversation.evidence();
+            SendState::Failed(cause) => tokio::time::timeout(CANCEL_SEND_TIMEOUT, outcome).await.map_err(|_| {
+                let evidence = self.connection.evidence();
                 ClientError::NotSent { method: self.method.clone(), cause, evidence }
             }),
         }
     }
 
-    /// Takes the request back.
+    /// Cancels the request.
     pub(super) async fn cancel(mut self, reason: Option<&str>) {
         self.over = true;
         if let Some(message) = self.cancel_exchange(reason) {
-            send_cancellation(&self.conversation, self.key.channel, message).await;
+            send_cancellation(&self.connection, self.key.channel, message).await;
         }
     }
 
@@ -251,10 +252,10 @@ impl PendingRequest {
     fn cancel_exchange(&mut self, reason: Option<&str>) -> Option<Message> {
         let unsent = self.unsent.is_some();
         let has_stream = self.key.channel != Channel::MAIN;
-        match self.on_give_up {
+        match self.cancel_mode {
             CancelMode::CloseStream if has_stream => {
-                self.conversation.state().pairing.abandon(&self.key);
-                self.conversation.sender.close_channel(self.key.channel);
+                self.connection.state().pairing.abandon(&self.key);
+                self.connection.sender.close_channel(self.key.channel);
                 None
             }
             CancelMode::Notify | CancelMode::CloseStream if !unsent => {
@@ -263,16 +264,16 @@ impl PendingRequest {
                     None => serde_json::json!({"requestId": &self.key.id}),
                 };
                 let message = Message::notification(Method::CANCELLED, Some::<&Value>(&params)).ok()?;
-                let mut state = self.conversation.state();
-                let at = self.conversation.started.elapsed();
-                // `None` where the answer came in this very moment: then there is nothing to take back.
+                let mut state = self.connection.state();
+                let at = self.connection.started.elapsed();
+                // `None` if the answer arrived just now: then there is nothing to cancel.
                 let step = state.pairing.step(Side::Client, self.key.channel, at, message.clone());
                 matches!(step, PairingEvent::Cancelled { .. }).then_some(message)
             }
             CancelMode::Silent | CancelMode::Notify | CancelMode::CloseStream => {
-                self.conversation.state().pairing.abandon(&self.key);
+                self.connection.state().pairing.abandon(&self.key);
                 if has_stream {
-                    self.conversation.sender.close_channel(self.key.channel);
+                    self.connection.sender.close_channel(self.key.channel);
                 }
                 None
             }
@@ -282,10 +283,10 @@ impl PendingRequest {
 
 /// Sends the cancellation, then closes the channel. A server need not respond to a cancelled request, and over HTTP a
 /// stream without a pending request must not be resumed for ever.
-async fn send_cancellation(conversation: &ClientConnection, channel: Channel, message: Message) {
-    let _ = tokio::time::timeout(CANCEL_SEND_TIMEOUT, conversation.send_notification(channel, message)).await;
+async fn send_cancellation(connection: &ClientConnection, channel: Channel, message: Message) {
+    let _ = tokio::time::timeout(CANCEL_SEND_TIMEOUT, connection.send_notification(channel, message)).await;
     if channel != Channel::MAIN {
-        conversation.sender.close_channel(channel);
+        connection.sender.close_channel(channel);
     }
 }
 
@@ -296,8 +297,8 @@ impl Drop for PendingRequest {
         }
         let message = self.cancel_exchange(None);
         if let (Some(message), Ok(runtime)) = (message, tokio::runtime::Handle::try_current()) {
-            let (conversation, channel) = (self.conversation.clone(), self.key.channel);
-            runtime.spawn(async move { send_cancellation(&conversation, channel, message).await });
+            let (connection, channel) = (self.connection.clone(), self.key.channel);
+            runtime.spawn(async move { send_cancellation(&connection, channel, message).await });
         }
     }
 }
@@ -305,20 +306,20 @@ impl Drop for PendingRequest {
 /// How a pending request ended.
 pub(super) enum RequestOutcome {
     Completed(CompletedRequest),
-    /// The server sent the request itself back.
+    /// The server echoed the request.
     Echoed,
     ChannelEnded(ChannelEnd),
     Ended(ConnectionEnd),
 }
 
-/// A place for one answer.
+/// A slot for the answer of one request.
 pub(super) struct ResponseSlot {
     state: Mutex<SlotState>,
 }
 
 #[derive(Default)]
 struct SlotState {
-    settled: Option<RequestOutcome>,
+    outcome: Option<RequestOutcome>,
     waker: Option<Waker>,
 }
 
@@ -327,21 +328,21 @@ impl ResponseSlot {
         Arc::new(ResponseSlot { state: Mutex::default() })
     }
 
-    /// Puts the answer here, and wakes the task that waits for it.
-    pub(super) fn settle(&self, settled: RequestOutcome) {
+    /// Stores the answer, and wakes the task that waits for it.
+    pub(super) fn settle(&self, outcome: RequestOutcome) {
         let waker = {
             let mut state = self.state();
-            state.settled = Some(settled);
+            state.outcome = Some(outcome);
             state.waker.take()
         };
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Takes the answer, if it is there; otherwise wakes the task when it is.
+    /// Returns the answer if it has arrived; otherwise wakes the task when it arrives.
     pub(super) fn poll(&self, context: &mut Context<'_>) -> Poll<RequestOutcome> {
         let mut state = self.state();
-        if let Some(settled) = state.settled.take() {
-            return Poll::Ready(settled);
+        if let Some(outcome) = state.outcome.take() {
+            return Poll::Ready(outcome);
         }
         match &mut state.waker {
             Some(waker) => waker.clone_from(context.waker()),
@@ -353,4 +354,9 @@ impl ResponseSlot {
     fn state(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+/// Without HTTP no request is refused with a status.
+#[cfg(not(feature = "http"))]
+fn refusal(head: &rehearsal_wire::HttpMeta, _: &[u8]) -> String {
+    format!("the server answered {:?}", head.status)
 }

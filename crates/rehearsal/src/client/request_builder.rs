@@ -26,85 +26,85 @@ use super::response::{LogMessage, ProgressUpdate, ServerResponse};
 enum MetaFields<'a> {
     /// The `_meta` of every request of this client.
     Standard,
-    /// That and more.
+    /// The same members and more.
     Extended(Vec<MetaField<'a>>),
 }
 
 /// At most this many input rounds are followed for one request.
-const ROUNDS: usize = 16;
+const MAX_INPUT_ROUNDS: usize = 16;
 
 /// One request; `.await` sends it and waits for the answer.
 ///
-/// Dropping the future while it waits takes the request back, as the protocol of the day does that.
+/// Dropping the future while it waits cancels the request, in the way of the negotiated version.
 #[must_use = "nothing is sent before `.await` or `start`"]
 pub struct RequestBuilder {
     client: Client,
     method: Method,
     params: Params,
-    wishes: Option<Box<RequestOptions>>,
+    options: Option<Box<RequestOptions>>,
 }
 
-/// What most calls do without.
+/// Settings that most calls do not change.
 #[derive(Default)]
 struct RequestOptions {
     timeout: Option<Duration>,
     headers: Vec<(String, String)>,
     on_progress: Option<Arc<dyn Fn(ProgressUpdate) + Send + Sync>>,
     on_log: Option<Arc<dyn Fn(LogMessage) + Send + Sync>>,
-    on_told: Option<NotificationObserver>,
+    on_notification: Option<NotificationObserver>,
     progress: bool,
-    rounds: Option<usize>,
+    max_input_rounds: Option<usize>,
 }
 
 impl RequestBuilder {
     pub(super) fn new(client: Client, method: Method, params: Params) -> RequestBuilder {
-        RequestBuilder { client, method, params, wishes: None }
+        RequestBuilder { client, method, params, options: None }
     }
 
-    fn wish(mut self, wish: impl FnOnce(&mut RequestOptions)) -> RequestBuilder {
-        wish(self.wishes.get_or_insert_default());
+    fn with_option(mut self, set: impl FnOnce(&mut RequestOptions)) -> RequestBuilder {
+        set(self.options.get_or_insert_default());
         self
     }
 
-    /// The arguments of a tool or prompt.
+    /// Sets the arguments of a tool or prompt.
     pub fn arguments(mut self, arguments: impl Serialize) -> RequestBuilder {
         self.params.set_arguments(&arguments);
         self
     }
 
-    /// How long to wait for the answer.
+    /// Sets how long to wait for the answer.
     pub fn timeout(self, timeout: Duration) -> RequestBuilder {
-        self.wish(|wishes| wishes.timeout = Some(timeout))
+        self.with_option(|options| options.timeout = Some(timeout))
     }
 
     /// Requests progress; the response contains it.
     pub fn with_progress(self) -> RequestBuilder {
-        self.wish(|wishes| wishes.progress = true)
+        self.with_option(|options| options.progress = true)
     }
 
-    /// Requests progress, and passes it to `see` as it arrives.
-    pub fn on_progress(self, see: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> RequestBuilder {
-        self.with_progress().wish(|wishes| wishes.on_progress = Some(Arc::new(see)))
+    /// Requests progress, and passes it to `callback` as it arrives.
+    pub fn on_progress(self, callback: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> RequestBuilder {
+        self.with_progress().with_option(|options| options.on_progress = Some(Arc::new(callback)))
     }
 
-    /// Sees the log messages of this request as they come.
-    pub fn on_log(self, see: impl Fn(LogMessage) + Send + Sync + 'static) -> RequestBuilder {
-        self.wish(|wishes| wishes.on_log = Some(Arc::new(see)))
+    /// Passes the log messages of this request to `callback` as they arrive.
+    pub fn on_log(self, callback: impl Fn(LogMessage) + Send + Sync + 'static) -> RequestBuilder {
+        self.with_option(|options| options.on_log = Some(Arc::new(callback)))
     }
 
-    /// Requests progress, and passes every notification of this request to `see`, exactly as on the wire.
-    pub(crate) fn on_notification(self, see: impl Fn(&Message) + Send + Sync + 'static) -> RequestBuilder {
-        self.with_progress().wish(|wishes| wishes.on_told = Some(Arc::new(see)))
+    /// Requests progress, and passes every notification of this request to `callback`, exactly as on the wire.
+    pub(crate) fn on_notification(self, callback: impl Fn(&Message) + Send + Sync + 'static) -> RequestBuilder {
+        self.with_progress().with_option(|options| options.on_notification = Some(Arc::new(callback)))
     }
 
-    /// An HTTP header for this request alone; it replaces one that we would send ourselves.
+    /// Sets an HTTP header of this request. It replaces a header of the same name that the client would send.
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> RequestBuilder {
-        self.wish(|wishes| wishes.headers.push((name.into(), value.into())))
+        self.with_option(|options| options.headers.push((name.into(), value.into())))
     }
 
     /// Follows at most this many input rounds; after that, `input_required` is returned as the response.
     pub fn max_input_rounds(self, rounds: usize) -> RequestBuilder {
-        self.wish(|wishes| wishes.rounds = Some(rounds))
+        self.with_option(|options| options.max_input_rounds = Some(rounds))
     }
 
     /// Sends the request and returns while the server works on it. Rounds of `input_required` are not followed.
@@ -116,9 +116,9 @@ impl RequestBuilder {
         if self.client.revision().era() == Era::Legacy {
             return self.once().await;
         }
-        let wanted = self.wishes.as_ref().and_then(|wishes| wishes.rounds);
+        let wanted = self.options.as_ref().and_then(|options| options.max_input_rounds);
         let mut round = 0;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_INPUT_ROUNDS {
             let response = self.once().await?;
             if response.error_code() == Some(code::HEADER_MISMATCH) && self.fetch_tool_schema().await {
                 continue;
@@ -140,28 +140,28 @@ impl RequestBuilder {
                 None => return Ok(response),
             }
         }
-        let what = format!("the server asked for input {ROUNDS} times and never answered");
+        let what = format!("the server required input {MAX_INPUT_ROUNDS} times and never answered");
         Err(ClientError::BadResult { method: self.method.clone(), what })
     }
 
     async fn once(&self) -> Result<ServerResponse, ClientError> {
-        // In a place of its own: a future that takes it along would keep two places for it.
+        // A separate function, because a future that moves the request would keep two copies of it.
         let mut running = self.begin()?;
         Ok(ServerResponse::new(running.answered().await?))
     }
 
     fn begin(&self) -> Result<PendingRequest, ClientError> {
         let inner = &self.client.inner;
-        let number = inner.conversation.next_id();
+        let number = inner.connection.next_id();
         let message = self.message(number);
         let message = message.map_err(|cause| ClientError::BadParams { method: self.method.clone(), cause })?;
-        Ok(inner.conversation.begin(OutgoingRequest {
+        Ok(inner.connection.begin(OutgoingRequest {
             headers: self.http_headers(&message)?,
             message,
             token: self.wants_progress().then(|| RawJson::from_value(&number.into())),
-            limit: self.wishes.as_ref().and_then(|wishes| wishes.timeout).unwrap_or(inner.timeout),
+            limit: self.options.as_ref().and_then(|options| options.timeout).unwrap_or(inner.timeout),
             watch: self.watch(),
-            on_give_up: self.cancel_mode(),
+            cancel_mode: self.cancel_mode(),
         }))
     }
 
@@ -209,7 +209,7 @@ impl RequestBuilder {
     }
 
     fn wants_progress(&self) -> bool {
-        self.wishes.as_ref().is_some_and(|wishes| wishes.progress)
+        self.options.as_ref().is_some_and(|options| options.progress)
     }
 
     fn cancel_mode(&self) -> CancelMode {
@@ -221,26 +221,26 @@ impl RequestBuilder {
     }
 
     fn watch(&self) -> Option<NotificationObserver> {
-        let wishes = self.wishes.as_ref()?;
-        if let Some(see) = &wishes.on_told {
-            return Some(Arc::clone(see));
+        let options = self.options.as_ref()?;
+        if let Some(callback) = &options.on_notification {
+            return Some(Arc::clone(callback));
         }
-        let (on_progress, on_log) = (wishes.on_progress.clone(), wishes.on_log.clone());
+        let (on_progress, on_log) = (options.on_progress.clone(), options.on_log.clone());
         if on_progress.is_none() && on_log.is_none() {
             return None;
         }
         Some(Arc::new(move |message| {
-            if let (Some(see), Some(progress)) = (&on_progress, ProgressUpdate::read(message)) {
-                see(progress);
+            if let (Some(callback), Some(progress)) = (&on_progress, ProgressUpdate::read(message)) {
+                callback(progress);
             }
-            if let (Some(see), Some(log)) = (&on_log, LogMessage::read(message)) {
-                see(log);
+            if let (Some(callback), Some(log)) = (&on_log, LogMessage::read(message)) {
+                callback(log);
             }
         }))
     }
 
     fn http_headers(&self, message: &Message) -> Result<Option<Box<HeaderMap>>, ClientError> {
-        if !self.client.inner.conversation.sender.takes_headers() {
+        if !self.client.inner.connection.sender.takes_headers() {
             return Ok(None);
         }
         let mut headers = HeaderMap::new();
@@ -251,7 +251,7 @@ impl RequestBuilder {
             self.client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).get(&tool).cloned()
         });
         let ours = request.map(|request| header::for_request(request, schema.as_deref())).unwrap_or_default();
-        let theirs = self.wishes.iter().flat_map(|wishes| &wishes.headers);
+        let theirs = self.options.iter().flat_map(|options| &options.headers);
         for (name, value) in ours.iter().chain(theirs) {
             let bad = || ClientError::BadTarget { what: format!("{name:?} cannot be a header with value {value:?}") };
             let name = HeaderName::try_from(name.as_str()).map_err(|_| bad())?;
@@ -279,15 +279,15 @@ impl RequestBuilder {
     async fn input_responses(&self, response: &ServerResponse) -> Option<(Map<String, Value>, Option<Value>)> {
         let result = response.result();
         let mut given = Vec::new();
-        for (key, asked) in result.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
-            let asked = ServerRequest {
-                method: asked.get("method")?.as_str()?.into(),
-                params: asked.get("params").cloned().unwrap_or_default(),
+        for (key, input) in result.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
+            let request = ServerRequest {
+                method: input.get("method")?.as_str()?.into(),
+                params: input.get("params").cloned().unwrap_or_default(),
             };
-            if !self.client.inner.answers.handles(&asked.method) {
+            if !self.client.inner.handlers.handles(&request.method) {
                 return None;
             }
-            given.push((key.clone(), self.client.inner.answers.handle(&asked)));
+            given.push((key.clone(), self.client.inner.handlers.handle(&request)));
         }
         // The answers that take time were all started above, so they run concurrently.
         let mut inputs = Map::new();
@@ -317,7 +317,7 @@ pub struct InFlightRequest {
 }
 
 impl InFlightRequest {
-    /// Takes the request back.
+    /// Cancels the request.
     pub async fn cancel(self, reason: &str) {
         self.running.cancel(Some(reason)).await;
     }

@@ -20,7 +20,7 @@ use super::connection::CompletedRequest;
 #[derive(Debug)]
 pub struct ServerResponse {
     answered: CompletedRequest,
-    /// `Err` where a `Value` cannot hold it.
+    /// `Err` if a `Value` cannot hold it.
     result: OnceLock<Result<Value, String>>,
 }
 
@@ -70,7 +70,7 @@ impl ServerResponse {
         RawJson::parse(self.bytes()).and_then(|raw| raw.value()).unwrap_or_default()
     }
 
-    /// The whole message, exactly as it came.
+    /// The exact bytes of the whole message.
     pub fn bytes(&self) -> &Bytes {
         self.message().raw()
     }
@@ -135,7 +135,7 @@ impl ServerResponse {
         self.answered.exchange.took().unwrap_or_default()
     }
 
-    /// The HTTP status that the answer came with, where there was one.
+    /// The HTTP status of the response; `None` without HTTP.
     pub fn http_status(&self) -> Option<u16> {
         self.answered.status
     }
@@ -179,21 +179,21 @@ impl ServerResponse {
     }
 }
 
-/// How far a request has come.
+/// The progress of a request: a `notifications/progress`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgressUpdate {
     /// Grows with every notification.
     pub progress: f64,
-    /// Where it will end, if that is known.
+    /// The final value of `progress`, if it is known.
     pub total: Option<f64>,
-    /// What is being done, since 2025-03-26.
+    /// A description, since 2025-03-26.
     pub message: Option<String>,
 }
 
 impl ProgressUpdate {
     /// Reads a `notifications/progress`; `None` for anything else.
     pub fn read(message: &Message) -> Option<ProgressUpdate> {
-        let notification = message.as_notification().filter(|told| told.method == Method::PROGRESS)?;
+        let notification = message.as_notification().filter(|message| message.method == Method::PROGRESS)?;
         let params = notification.params.as_ref()?.value().ok()?;
         Some(ProgressUpdate {
             progress: params.get("progress")?.as_f64()?,
@@ -203,21 +203,21 @@ impl ProgressUpdate {
     }
 }
 
-/// What a server logs.
+/// A log message of a server: a `notifications/message`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogMessage {
     /// One of the eight levels of syslog.
     pub level: String,
     /// The name of the logger.
     pub logger: Option<String>,
-    /// Anything.
+    /// The logged value.
     pub data: Value,
 }
 
 impl LogMessage {
     /// Reads a `notifications/message`; `None` for anything else.
     pub fn read(message: &Message) -> Option<LogMessage> {
-        let notification = message.as_notification().filter(|told| told.method == Method::LOG_MESSAGE)?;
+        let notification = message.as_notification().filter(|message| message.method == Method::LOG_MESSAGE)?;
         let params = notification.params.as_ref()?.value().ok()?;
         Some(LogMessage {
             level: params.get("level")?.as_str()?.to_owned(),
@@ -235,8 +235,8 @@ mod tests {
 
     fn response(answer: Value) -> ServerResponse {
         let mut pairing = Pairing::<()>::default();
-        let ask = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
-        pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
+        let request = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
+        pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, request);
         let message = Message::parse(answer.to_string());
         match pairing.step(Side::Server, Channel::MAIN, Duration::from_millis(7), message) {
             PairingEvent::Completed { exchange, .. } => {
@@ -271,10 +271,10 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_no_value_can_hold_is_told_and_its_bytes_are_kept() {
+    fn a_result_too_deep_for_a_value_is_an_error_and_keeps_its_bytes() {
         let mut pairing = Pairing::<()>::default();
-        let ask = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
-        pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
+        let request = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
+        pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, request);
         let deep = "[".repeat(200) + &"]".repeat(200);
         let message = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"n":{deep}}}}}"#));
         let PairingEvent::Completed { exchange, .. } =
@@ -284,8 +284,8 @@ mod tests {
         };
         let response = ServerResponse::new(CompletedRequest { exchange, status: None });
         assert!(!response.success());
-        let told = response.error_message().unwrap();
-        assert!(told.starts_with("the result cannot be read, though it is JSON: recursion limit"), "{told}");
+        let text = response.error_message().unwrap();
+        assert!(text.starts_with("the result cannot be read, though it is JSON: recursion limit"), "{text}");
         assert!(response.bytes().ends_with(b"]]}}"));
     }
 

@@ -14,20 +14,20 @@ use super::request_builder::InFlightRequest;
 /// A subscription filter of 2026-07-28.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListenFilter {
-    /// The list of tools.
+    /// Subscribes to changes of the list of tools.
     pub tools: bool,
-    /// The list of prompts.
+    /// Subscribes to changes of the list of prompts.
     pub prompts: bool,
-    /// The list of resources.
+    /// Subscribes to changes of the list of resources.
     pub resources: bool,
-    /// These resources.
+    /// Subscribes to updates of these resources.
     pub uris: Vec<String>,
 }
 
-/// An open `subscriptions/listen`; dropping it ends it.
+/// An open `subscriptions/listen`. Dropping it ends the subscription.
 #[must_use = "dropping it ends the subscription"]
 pub struct Subscription {
-    /// Resolves when the server ends it; dropping it takes the request back.
+    /// Resolves when the server ends the subscription; dropping it cancels the request.
     _open: <InFlightRequest as IntoFuture>::IntoFuture,
     /// The filter that the server acknowledged.
     pub accepted: Value,
@@ -69,21 +69,21 @@ impl Client {
     /// Opens a subscription of 2026-07-28 and waits until the server acknowledges it.
     pub async fn listen(&self, listen: ListenFilter) -> Result<Subscription, ClientError> {
         if self.revision().era() == Era::Legacy {
-            let hint = "use `subscribe`; changes of lists are told without being asked for";
+            let hint = "use `subscribe`; before 2026-07-28 servers send `list_changed` without a request";
             let (method, revision) = (Method::SUBSCRIPTIONS_LISTEN, self.revision());
             return Err(ClientError::UnsupportedInVersion { method, revision, hint });
         }
         let params = json!({"notifications": listen.filter()});
-        let in_flight = self.request(Method::SUBSCRIPTIONS_LISTEN, params).timeout(NO_TIMEOUT).start().await?;
-        let id = in_flight.id().clone();
+        let stream = self.request(Method::SUBSCRIPTIONS_LISTEN, params).timeout(NO_TIMEOUT).start().await?;
+        let id = stream.id().clone();
         let ours = |message: &Message| {
             message.method() == Some(&Method::SUBSCRIPTION_ACKNOWLEDGED) && subscription_id(message) == Some(id.clone())
         };
         let after = self.inner.timeout;
         let method = Method::SUBSCRIPTIONS_LISTEN;
-        let mut open = in_flight.into_future();
+        let mut open = stream.into_future();
         tokio::select! {
-            acknowledged = tokio::time::timeout(after, self.inner.conversation.notification(ours)) => {
+            acknowledged = tokio::time::timeout(after, self.inner.connection.notification(ours)) => {
                 match acknowledged {
                     Ok(Ok(message)) => {
                         let params = message.params().and_then(|params| params.field("notifications")?.value().ok());

@@ -1,21 +1,21 @@
 //! What to connect to, and how.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+#[cfg(feature = "http")]
+use std::sync::Arc;
+use std::sync::Mutex;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
 use rehearsal_core::protocol::Revision;
-use rehearsal_wire::http::client as http_client;
 use rehearsal_wire::stdio::{self, ServerCommand};
 use rehearsal_wire::{Connection, container};
+#[cfg(feature = "http")]
 use tokio::sync::OnceCell;
 
+#[cfg(feature = "http")]
+use super::endpoint::{Endpoint, HttpTransport};
 use super::error::ClientError;
+#[cfg(feature = "http")]
 use super::listening_server::ListeningServer;
-#[cfg(feature = "oauth")]
-use crate::oauth::{Authorizer, OAuth};
 
 /// Which era and version a client uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,36 +41,10 @@ impl std::str::FromStr for Protocol {
             version => match version.parse::<Revision>() {
                 Ok(revision) if revision.has_handshake() => Ok(Protocol::Legacy(revision)),
                 Ok(_) => Ok(Protocol::Modern),
-                Err(error) => Err(format!("{error}; or say auto, legacy or modern")),
+                Err(error) => Err(format!("{error}; or use auto, legacy or modern")),
             },
         }
     }
-}
-
-/// The HTTP transport for a URL.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HttpTransport {
-    /// Streamable HTTP, or HTTP+SSE if the server does not support that.
-    #[default]
-    Auto,
-    /// Streamable HTTP.
-    Streamable,
-    /// HTTP+SSE, of 2024-11-05.
-    Sse,
-}
-
-/// What HTTP needs.
-#[derive(Debug, Default)]
-pub(super) struct Endpoint {
-    pub(super) url: String,
-    pub(super) headers: BTreeMap<String, String>,
-    pub(super) transport: HttpTransport,
-    pub(super) root_certificates: Vec<Bytes>,
-    #[cfg(feature = "oauth")]
-    pub(super) oauth: Option<OAuth>,
-    /// Created with the first connection, and reused for further connections of the handshake.
-    #[cfg(feature = "oauth")]
-    pub(super) authority: OnceCell<Arc<Authorizer>>,
 }
 
 /// What to connect to.
@@ -78,8 +52,10 @@ pub(super) struct Endpoint {
 pub(super) enum ConnectTarget {
     Command(ServerCommand),
     Container(container::Container),
+    #[cfg(feature = "http")]
     Url(Endpoint),
     /// A server to start that is reached over HTTP; `endpoint.url` is empty, or the path.
+    #[cfg(feature = "http")]
     Listening {
         command: ServerCommand,
         endpoint: Endpoint,
@@ -91,18 +67,48 @@ pub(super) enum ConnectTarget {
 }
 
 impl ConnectTarget {
+    /// What a builder call was made on, for error messages.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            ConnectTarget::Command(_) => "a command",
+            ConnectTarget::Container(_) => "a container",
+            #[cfg(feature = "http")]
+            ConnectTarget::Url(_) => "a URL",
+            #[cfg(feature = "http")]
+            ConnectTarget::Listening { .. } => "a command that listens on a port",
+            ConnectTarget::Connection(_) => "a connection",
+        }
+    }
+
+    /// The command to start on this machine.
+    pub(super) fn command_mut(&mut self) -> Option<&mut ServerCommand> {
+        match self {
+            ConnectTarget::Command(command) => Some(command),
+            #[cfg(feature = "http")]
+            ConnectTarget::Listening { command, .. } => Some(command),
+            #[cfg(feature = "http")]
+            ConnectTarget::Url(_) => None,
+            ConnectTarget::Container(_) | ConnectTarget::Connection(_) => None,
+        }
+    }
+
     /// Whether a second connection can be made where the first one broke.
     pub(super) fn can_reopen(&self) -> bool {
         match self {
-            ConnectTarget::Command(_) | ConnectTarget::Container(_) | ConnectTarget::Url(_) => true,
+            ConnectTarget::Command(_) | ConnectTarget::Container(_) => true,
+            #[cfg(feature = "http")]
+            ConnectTarget::Url(_) => true,
             // The process or connection that broke cannot be replaced.
-            ConnectTarget::Listening { .. } | ConnectTarget::Connection(_) => false,
+            #[cfg(feature = "http")]
+            ConnectTarget::Listening { .. } => false,
+            ConnectTarget::Connection(_) => false,
         }
     }
 
     /// Whether HTTP+SSE should be tried where Streamable HTTP was refused.
     pub(super) fn may_be_sse(&self) -> bool {
         match self {
+            #[cfg(feature = "http")]
             ConnectTarget::Url(endpoint) | ConnectTarget::Listening { endpoint, .. } => {
                 endpoint.transport == HttpTransport::Auto
             }
@@ -111,11 +117,14 @@ impl ConnectTarget {
     }
 
     /// Connects; `sse` selects HTTP+SSE after Streamable HTTP was refused.
+    #[cfg_attr(not(feature = "http"), expect(unused_variables, reason = "only HTTP has these settings"))]
     pub(super) async fn open(&self, sse: bool, limit: Duration) -> Result<Connection, ClientError> {
         match self {
             ConnectTarget::Command(command) => stdio::spawn(command).await.map_err(ClientError::Start),
             ConnectTarget::Container(container) => container::spawn(container).await.map_err(ClientError::Engine),
+            #[cfg(feature = "http")]
             ConnectTarget::Url(endpoint) => endpoint.open(&endpoint.url, sse, limit).await,
+            #[cfg(feature = "http")]
             ConnectTarget::Listening { command, endpoint, started } => {
                 let path = Some(endpoint.url.as_str()).filter(|path| !path.is_empty());
                 let start = || async { ListeningServer::start(command, path, limit).await.map(Arc::new) };
@@ -128,39 +137,4 @@ impl ConnectTarget {
             }
         }
     }
-}
-
-impl Endpoint {
-    async fn open(&self, url: &str, sse: bool, limit: Duration) -> Result<Connection, ClientError> {
-        let bad = |what: String| ClientError::BadTarget { what };
-        let mut options = http_client::HttpClientOptions::new(url).map_err(|error| bad(error.to_string()))?;
-        options.headers = header_map(&self.headers)?;
-        options.connect_timeout = limit;
-        options.accept_timeout = limit;
-        options.endpoint_timeout = limit;
-        options.root_certificates = self.root_certificates.clone();
-        #[cfg(feature = "oauth")]
-        {
-            if let Some(oauth) = &self.oauth {
-                let make = || async { Authorizer::new(oauth.clone(), options.clone()).await.map(Arc::new) };
-                self.authority.get_or_try_init(make).await.map_err(|error| bad(error.to_string()))?;
-            }
-            options.authorize = self.authority.get().map(|authority| authority.clone() as _);
-        }
-        let connection = if sse || self.transport == HttpTransport::Sse {
-            http_client::connect_sse(options).await
-        } else {
-            http_client::connect(options)
-        };
-        connection.map_err(|error| bad(http_client::join_causes(&error)))
-    }
-}
-
-fn header_map(headers: &BTreeMap<String, String>) -> Result<HeaderMap, ClientError> {
-    let header = |(name, value): (&String, &String)| {
-        let what = || ClientError::BadTarget { what: format!("{name:?} cannot be a header with that value") };
-        let name = HeaderName::try_from(name.as_str()).map_err(|_| what())?;
-        Ok((name, HeaderValue::try_from(value.as_str()).map_err(|_| what())?))
-    };
-    headers.iter().map(header).collect()
 }

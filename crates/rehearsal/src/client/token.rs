@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use super::{Client, ClientError};
 use crate::oauth::{Authorizer, OAuth};
 
-/// How often is looked whether the token is still good. It is renewed half a minute before it ends.
-const PAUSE: Duration = Duration::from_secs(10);
+/// How often the token is checked. It is renewed half a minute before it expires.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A token that is refreshed until this is dropped.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl RenewingToken {
         let (sender, header) = watch::channel(authority.authorization().await.map_err(bad)?);
         let renewing = tokio::spawn(async move {
             loop {
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RETRY_INTERVAL).await;
                 // If it cannot be refreshed now, the server decides whether the old one is still valid.
                 if let Ok(token) = authority.authorization().await {
                     sender.send_if_modified(|old| std::mem::replace(old, token.clone()) != token);

@@ -1,13 +1,13 @@
-//! A mock from outside: queues of test cases, the journal, and a new beginning.
+//! Controls a mock over HTTP: queues of test cases, the request log, and a reset.
 //!
 //! ```text
 //! GET    /control/queues            all test cases
-//! GET    /control/queues/{id}       one, with what is left
+//! GET    /control/queues/{id}       one, with the responses that are left
 //! PUT    /control/queues/{id}       loads a list of responses
-//! DELETE /control/queues/{id}       forgets it
-//! GET    /control/journal?after=N   what was asked
-//! POST   /control/verify            what was expected and did not happen
-//! POST   /control/reset             as it was at the start
+//! DELETE /control/queues/{id}       removes it
+//! GET    /control/journal?after=N   the request log
+//! POST   /control/verify            the expectations that are not met
+//! POST   /control/reset             the initial state
 //! ```
 
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::serve::{Server, now_ms};
 
-/// Where everything begins.
+/// The path prefix.
 const ROOT: &str = "/control";
 
 /// The control interface of a mock.
@@ -183,7 +183,7 @@ fn details(view: &QueueView) -> Value {
     details
 }
 
-/// A response as it will go on the wire.
+/// A response in its wire form.
 fn prepared(response: &Prepared) -> Value {
     let mut shown = match &response.body {
         ResponseBody::Result(result) => json!({"result": result}),

@@ -15,26 +15,26 @@ use rehearsal_core::script::{self, ScriptError, ScriptProblem};
 
 use crate::serve::Server;
 
-/// Which files make a mock, and how they are read.
+/// The files of a mock, and how they are read.
 #[derive(Clone, Debug, Default)]
 pub struct MockFiles {
-    /// The files; of what can only be said once, the first counts.
+    /// The files. For a setting that can only occur once, the first file counts.
     pub paths: Vec<PathBuf>,
     /// What happens to a request for which the files declare no answer.
     pub unanswered: Unanswered,
-    /// The queues of the universal test tool, if it is to be there. They are kept when the files are read again.
+    /// The queues of the harness, if the mock has one. They are kept when the files are read again.
     pub harness: Option<Arc<Harness>>,
 }
 
 /// What happens to a request for a tool, prompt or resource of a mock for which the files declare no answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unanswered {
-    /// It is refused. Everything that is offered needs an answer.
+    /// The request is refused. Every tool, prompt and resource of the file needs an answer.
     #[default]
     Refuse,
-    /// It is answered with an example that fits the output schema.
+    /// The answer is an example that fits the output schema.
     FillFromSchema,
-    /// It is forwarded to a live server.
+    /// The request is forwarded to a live server.
     Forward,
 }
 
@@ -47,22 +47,22 @@ impl Unanswered {
     }
 }
 
-/// Why files make no mock.
+/// Why mock files cannot be used.
 #[derive(thiserror::Error)]
 pub enum LoadError {
     /// A file cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     Unreadable {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// Why not.
         #[source]
         cause: io::Error,
     },
-    /// Something is wrong with what they say.
+    /// The files have errors.
     #[error("{}", errors.iter().map(|(error, _)| error.to_string()).collect::<Vec<_>>().join("\n"))]
     Wrong {
-        /// What, and the text of the file.
+        /// Each error, and the text of its file.
         errors: Vec<(ScriptError, String)>,
     },
 }
@@ -70,23 +70,23 @@ pub enum LoadError {
 debug_as_display!(LoadError);
 
 impl MockFiles {
-    /// These files.
+    /// Uses these files.
     pub fn new(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> MockFiles {
         MockFiles { paths: paths.into_iter().map(Into::into).collect(), ..MockFiles::default() }
     }
 
-    /// The same, and what nothing declares is answered with a value that fits the output schema.
+    /// Answers what no file declares with a value that fits the output schema.
     #[must_use]
     pub fn schema_fill(self) -> MockFiles {
         MockFiles { unanswered: Unanswered::FillFromSchema, ..self }
     }
 
-    /// Reads and compiles them: a chain that answers as they declare.
+    /// Reads and compiles the files to a chain that answers as they declare.
     pub fn load(&self) -> Result<Chain, LoadError> {
         self.load_noting(&mut Vec::new())
     }
 
-    /// The same, and notes every file that was read or should have been: these, and those that they name.
+    /// Reads and compiles the files, and notes every file that was read or is missing: these, and those that they name.
     pub(super) fn load_noting(&self, noted: &mut Vec<PathBuf>) -> Result<Chain, LoadError> {
         noted.extend(self.paths.iter().cloned());
         let mut read = Vec::new();
@@ -184,26 +184,26 @@ fn compile_noting(texts: &[Text], noted: &mut Vec<PathBuf>) -> Result<Mock, Load
     mock.map_err(wrong)
 }
 
-/// How often the files are looked at.
+/// How often the files are checked for changes.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// What came of reading the files again.
+/// The result of reading the files again.
 #[derive(Debug)]
 pub enum Reload {
     /// The server answers from the new files.
     Done,
-    /// The new files are broken, and the server goes on with the old ones.
+    /// The new files are broken, and the server continues with the old ones.
     Kept(LoadError),
 }
 
-/// Reads the files again whenever one of them, or a file that they name, changes, for ever, and reports the result.
+/// Reads the files again whenever one of them, or a file that they name, changes, and reports the result. Never returns.
 ///
 /// # Why not the kernel's notifications
 ///
-/// Editors replace files, folders are mounted from elsewhere, and five looks a second at a handful of files cost nothing.
-pub async fn watch(files: MockFiles, server: Server, mut tell: impl FnMut(Reload)) {
+/// Editors replace files, and folders may be mounted. Checking a few files five times a second costs nothing.
+pub async fn watch(files: MockFiles, server: Server, mut report: impl FnMut(Reload)) {
     let mut paths = Vec::new();
-    // Whether it can be read at all was said when it was read to be served.
+    // Errors of this first reading were reported when the mock was started.
     let _ = files.load_noting(&mut paths);
     let mut seen = stamps(&paths);
     loop {
@@ -211,11 +211,11 @@ pub async fn watch(files: MockFiles, server: Server, mut tell: impl FnMut(Reload
         if stamps(&paths) == seen {
             continue;
         }
-        // Before it is read: what changes meanwhile is read again.
+        // Taken before the files are read, so that a change during the reading is noticed.
         let before = stamps(&paths);
         let mut noted = Vec::new();
         let loaded = files.load_noting(&mut noted);
-        // A file that could not be understood names nothing, and what was named before may be what has to be mended.
+        // A broken file names no other files, and the error may be in a file that it named before.
         if loaded.is_err() {
             noted.extend(paths.iter().filter(|path| !noted.contains(path)).cloned().collect::<Vec<_>>());
         }
@@ -224,11 +224,11 @@ pub async fn watch(files: MockFiles, server: Server, mut tell: impl FnMut(Reload
         match loaded {
             Ok(chain) => {
                 server.replace(chain);
-                tell(Reload::Done);
+                report(Reload::Done);
             }
-            // Between two steps of an editor a file may be gone; the next look finds it.
+            // An editor may remove a file before it writes it; the next check finds it.
             Err(LoadError::Unreadable { .. }) if seen.iter().any(Option::is_none) => {}
-            Err(error) => tell(Reload::Kept(error)),
+            Err(error) => report(Reload::Kept(error)),
         }
     }
 }
@@ -245,7 +245,7 @@ fn stamp(path: &Path) -> Stamp {
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
-/// The stamp of a path that was looked at.
+/// The stamp of a path in a list of paths.
 fn known(paths: &[PathBuf], stamps: &[Stamp], path: &Path) -> Option<Stamp> {
     paths.iter().position(|other| other == path).map(|at| stamps[at])
 }

@@ -1,4 +1,4 @@
-//! A mock for one test: expectations on a server that is gone when it is dropped.
+//! A mock server for one test, with expectations about the requests that it receives.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, Deref, RangeBounds};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::answer::harness::{Harness, HarnessError, QueueView};
-use rehearsal_core::answer::{Chain, ExpectedCall, LoggedRequest};
+use rehearsal_core::answer::{Chain, ExpectedCall, LoggedRequest, Provenance};
 use rehearsal_core::message::Method;
 use rehearsal_wire::http::server::HttpServerOptions;
 use serde_json::Value;
@@ -15,15 +15,32 @@ use super::control::Control;
 use super::load::{LoadError, MockFiles, Unanswered, chain_of};
 use crate::serve::{Server, ServerFixture, StartError, now_ms};
 
-/// A mock on a free port of this machine, for one test. It is gone when it is dropped, also by a test that panics.
+/// A mock MCP server on a free port of this machine, for one test. Dropping it stops the server, also if the test panics.
+///
+/// A mock is declared in a [mock file](MockServer::start) or [in Rust](MockServer::builder).
+///
+/// ```
+/// use rehearsal::mock::text;
+/// use rehearsal::{Client, MockServer};
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = MockServer::builder().tool("add").respond(text("42")).times(1).start()?;
+/// let client = Client::url(server.url()).connect().await?;
+/// assert_eq!(client.call_tool("add", json!({"a": 2, "b": 40})).await?.content(), "42");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// With a file, and an expectation about all calls of a tool:
 ///
 /// ```no_run
-/// use rehearsal::Client;
-/// use rehearsal::mock::MockServer;
+/// use rehearsal::{Client, MockServer};
 /// use serde_json::json;
 ///
 /// #[tokio::test]
-/// async fn the_agent_asks_for_the_weather() -> Result<(), Box<dyn std::error::Error>> {
+/// async fn the_agent_requests_the_weather() -> Result<(), Box<dyn std::error::Error>> {
 ///     let weather = MockServer::start("tests/weather.mock.yaml")?;
 ///     weather.expect_tool("get_forecast", 1);
 ///     let client = Client::url(weather.url()).connect().await?;
@@ -32,23 +49,26 @@ use crate::serve::{Server, ServerFixture, StartError, now_ms};
 /// } // panics here if the tool was not called once
 /// ```
 ///
-/// It runs on a thread of its own, so it serves tests without a runtime and blocking clients as well.
+/// The server runs on its own thread, so it also serves tests without a runtime and blocking clients.
 #[derive(Debug)]
 pub struct MockServer {
     fixture: ServerFixture,
     files: MockFiles,
-    expected: Mutex<Vec<Expected>>,
+    expectations: Mutex<Vec<Expectation>>,
 }
 
 /// Why a mock could not start.
 #[derive(thiserror::Error)]
 pub enum MockError {
-    /// Its files make no mock.
+    /// The mock files cannot be used.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The server could not start.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// A call of a [`MockBuilder`](super::MockBuilder) makes no sense where it is.
+    #[error("{0}")]
+    Builder(String),
 }
 
 debug_as_display!(MockError);
@@ -64,11 +84,18 @@ pub struct StdioParameters {
     pub env: BTreeMap<String, String>,
 }
 
+/// An expected number of requests.
 #[derive(Debug)]
-struct Expected {
-    tool: String,
-    least: u64,
-    most: Option<u64>,
+pub(super) struct Expectation {
+    /// The subject of the failure: `the tool add`.
+    pub(super) label: String,
+    pub(super) method: Method,
+    /// The tool, prompt or URI.
+    pub(super) name: String,
+    /// Counts only requests that this rule of the mock answered.
+    pub(super) rule: Option<String>,
+    pub(super) least: u64,
+    pub(super) most: Option<u64>,
 }
 
 impl MockServer {
@@ -94,7 +121,7 @@ impl MockServer {
         let server = Server::new(chain);
         let options = http_options(&server, files.harness.as_ref());
         let fixture = ServerFixture::start(server, options)?;
-        Ok(MockServer { fixture, files, expected: Mutex::default() })
+        Ok(MockServer { fixture, files, expectations: Mutex::default() })
     }
 
     /// How to start a process that serves the same files over stdio. The process is another server with its own state, and its
@@ -111,30 +138,20 @@ impl MockServer {
     /// dropped.
     pub fn expect_tool(&self, tool: &str, times: impl CallCount) -> &MockServer {
         let (least, most) = times.bounds();
-        let expected = Expected { tool: tool.to_owned(), least, most };
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner).push(expected);
+        let (label, name) = (format!("the tool {tool}"), tool.to_owned());
+        self.expect([Expectation { label, method: Method::TOOLS_CALL, name, rule: None, least, most }]);
         self
     }
 
-    /// The expectations that are not met.
+    pub(super) fn expect(&self, expectations: impl IntoIterator<Item = Expectation>) {
+        self.expectations.lock().unwrap_or_else(PoisonError::into_inner).extend(expectations);
+    }
+
+    /// The expectations that are not met, a message each.
     pub fn unmet_expectations(&self) -> Vec<String> {
-        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        let unmet = expected.iter().filter_map(|Expected { tool, least, most }| {
-            let calls = self.calls_of(tool);
-            let count = calls.len() as u64;
-            let fits = count >= *least && most.is_none_or(|most| count <= most);
-            (!fits).then(|| {
-                let wanted = match most {
-                    Some(most) if most == least => format!("{least} times"),
-                    Some(most) => format!("{least} to {most} times"),
-                    None => format!("at least {least} times"),
-                };
-                let arguments: Vec<_> = calls.iter().map(|arguments| format!("\n  with {arguments}")).collect();
-                let others = if count > 0 { arguments.concat() } else { other_tools(&self.calls()) };
-                format!("the tool {tool} was expected {wanted}, and was called {count} times{others}")
-            })
-        });
-        unmet.collect()
+        let expectations = self.expectations.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.calls();
+        expectations.iter().filter_map(|expectation| expectation.unmet(&calls)).collect()
     }
 
     /// The requests so far.
@@ -155,11 +172,55 @@ impl MockServer {
     }
 }
 
-fn other_tools(calls: &[LoggedRequest]) -> String {
+impl Expectation {
+    /// The message of an expectation that is not met.
+    fn unmet(&self, calls: &[LoggedRequest]) -> Option<String> {
+        let Expectation { label, least, most, .. } = self;
+        let counted: Vec<_> = calls.iter().filter(|call| self.counts(call)).collect();
+        let count = counted.len() as u64;
+        if count >= *least && most.is_none_or(|most| count <= most) {
+            return None;
+        }
+        let expected = match most {
+            Some(0) => "never".to_owned(),
+            Some(most) if most == least => times(*least),
+            Some(most) => format!("{least} to {}", times(*most)),
+            None => format!("at least {}", times(*least)),
+        };
+        let details = match (count, &self.method) {
+            (0, _) => other_calls(calls),
+            (_, method) if *method == Method::RESOURCES_READ => String::new(),
+            _ => counted.iter().map(|call| format!("\n  with {}", call.arguments())).collect(),
+        };
+        Some(format!("{label} was expected {expected}, and was called {}{details}", times(count)))
+    }
+
+    fn counts(&self, call: &LoggedRequest) -> bool {
+        let answered_by = |rule: &String| match &call.provenance {
+            Provenance::Script { rule: answered, .. } => **answered == **rule,
+            _ => false,
+        };
+        call.method == self.method
+            && call.name().as_deref() == Some(&self.name)
+            && self.rule.as_ref().is_none_or(answered_by)
+    }
+}
+
+fn times(count: u64) -> String {
+    format!("{count} time{}", if count == 1 { "" } else { "s" })
+}
+
+/// The tools, prompts and resources that were used instead.
+fn other_calls(calls: &[LoggedRequest]) -> String {
+    let named = [Method::TOOLS_CALL, Method::RESOURCES_READ, Method::PROMPTS_GET];
     let mut others: Vec<_> =
-        calls.iter().filter(|it| it.method == Method::TOOLS_CALL).filter_map(LoggedRequest::name).collect();
+        calls.iter().filter(|call| named.contains(&call.method)).filter_map(LoggedRequest::name).collect();
     others.dedup();
-    if others.is_empty() { "; no tool was".to_owned() } else { format!("; {} was", others.join(", ")) }
+    match &others[..] {
+        [] => "; no tool was".to_owned(),
+        [only] => format!("; {only} was"),
+        several => format!("; {} were", several.join(", ")),
+    }
 }
 
 /// Its URLs, its connections in memory, and the server itself.
@@ -174,14 +235,14 @@ impl Deref for MockServer {
 impl Drop for MockServer {
     fn drop(&mut self) {
         let unmet = self.unmet_expectations();
-        // A test that fails already has a better reason.
+        // If the test is panicking already, its own message is the useful one.
         assert!(unmet.is_empty() || std::thread::panicking(), "{}", unmet.join("\n"));
     }
 }
 
-/// How often something is expected: a number, or a range of them.
+/// An expected number of requests: a number such as `1`, or a range such as `2..` or `..=3`.
 pub trait CallCount {
-    /// At least and at most.
+    /// The minimum and the maximum.
     fn bounds(self) -> (u64, Option<u64>);
 }
 
@@ -191,7 +252,7 @@ impl CallCount for u64 {
     }
 }
 
-macro_rules! times {
+macro_rules! call_count {
     ($($range:ty),*) => {
         $(impl CallCount for $range {
             fn bounds(self) -> (u64, Option<u64>) {
@@ -211,7 +272,7 @@ macro_rules! times {
     };
 }
 
-times!(
+call_count!(
     std::ops::Range<u64>,
     std::ops::RangeInclusive<u64>,
     std::ops::RangeFrom<u64>,
@@ -220,7 +281,7 @@ times!(
 );
 
 impl MockServer {
-    /// The universal test server: one tool, `get_data`, whose answers come with the question or are loaded before.
+    /// The universal test server: one tool, `get_data`, whose answers are in the request or are loaded before it.
     pub fn harness() -> Result<MockServer, MockError> {
         let harness = Some(Arc::new(Harness::default()));
         MockServer::start_files(MockFiles { harness, ..MockFiles::default() })
@@ -228,7 +289,7 @@ impl MockServer {
 
     /// Loads the responses of a test case, a JSON list, in place of what it had.
     ///
-    /// Fails where a response makes no sense, and where this server has no queues.
+    /// Returns an error if a response is invalid, or if this server has no queues.
     pub fn load_queue(&self, test_case: &str, responses: &Value) -> Result<QueueView, HarnessError> {
         match &self.files.harness {
             Some(harness) => harness.load(test_case, responses.to_string().as_bytes(), now_ms()),
@@ -243,7 +304,7 @@ impl MockServer {
         self.files.harness.as_ref()?.view(test_case)
     }
 
-    /// What was expected and did not happen, a paragraph each, with the call that came closest.
+    /// Compares the requests so far with expected ones. The error has a paragraph for each missing one, with the closest call.
     pub fn verify(&self, expected: &[ExpectedCall]) -> Result<(), String> {
         let unmet: Vec<_> = self.server().log().verify(expected).iter().map(ToString::to_string).collect();
         if unmet.is_empty() { Ok(()) } else { Err(unmet.join("\n")) }

@@ -16,9 +16,13 @@ use super::session_recorder::SessionRecorder;
 
 /// Records sessions, with settings for the files, the redaction and the hooks. Cheap to clone.
 ///
+/// [`StdioRecording`](super::StdioRecording) records a server process and [`HttpRecording`](super::HttpRecording) a
+/// server at a URL. [`ReplayServer`](crate::ReplayServer) has an example that records over HTTP. A program that moves
+/// the messages itself uses the recorder directly:
+///
 /// ```
-/// use rehearsal::record::Recorder;
-/// use rehearsal::core::trace::SessionEnd;
+/// use rehearsal::Recorder;
+/// use rehearsal::trace::SessionEnd;
 ///
 /// let directory = tempfile::tempdir().unwrap();
 /// let recorder = Recorder::builder()

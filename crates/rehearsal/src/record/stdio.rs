@@ -16,11 +16,11 @@ use super::{Recorder, SessionRecorder};
 ///
 /// ```no_run
 /// use rehearsal::record::{Recorder, StdioRecording};
-/// use rehearsal::wire::stdio::{ClientStreams, ServerCommand};
+/// use rehearsal::transport::{ClientStreams, ServerCommand};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let recorder = Recorder::builder().trace("trace.jsonl").build();
-/// let server = ServerCommand::new("npx").arguments(["-y", "some-server"]);
+/// let server = ServerCommand::new("npx").args(["-y", "some-server"]);
 /// let recording = StdioRecording::start(&recorder, &server, ClientStreams::own()?).await?;
 /// recording.ended().await;
 /// # Ok(()) }

@@ -11,19 +11,34 @@ use crate::store::Input;
 
 /// Serves a recording on a free port of this machine, for one test. Dropping it stops the server.
 ///
-/// ```no_run
-/// use rehearsal::Client;
-/// use rehearsal::replay::ReplayServer;
+/// Here a proxy records a server, and the replay answers without that server:
+///
+/// ```
+/// use rehearsal::mock::text;
+/// use rehearsal::record::HttpRecording;
+/// use rehearsal::transport::HttpProxyOptions;
+/// use rehearsal::{Client, MockServer, Recorder, ReplayServer};
 /// use serde_json::json;
 ///
-/// #[tokio::test]
-/// async fn the_agent_gets_the_recorded_weather() -> Result<(), Box<dyn std::error::Error>> {
-///     let weather = ReplayServer::start("tests/weather.jsonl")?;
-///     let client = Client::url(weather.url()).connect().await?;
-///     client.call_tool("get_forecast", json!({"city": "Oslo"})).await?;
-///     assert!(weather.ledger()?.is_complete(), "every recorded call was made, and no other");
-///     Ok(())
-/// }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let trace = folder.path().join("weather.jsonl");
+/// let live = MockServer::builder().tool("forecast").respond(text("Rain in Oslo")).start()?;
+/// let recorder = Recorder::builder().trace(&trace).build();
+/// let options = HttpProxyOptions::new("127.0.0.1:0".parse()?, &live.url())?;
+/// let recording = HttpRecording::start(&recorder, options).await?;
+/// let client = Client::url(recording.url()).connect().await?;
+/// client.call_tool("forecast", json!({"city": "Oslo"})).await?;
+/// client.close().await;
+/// recording.stop().await;
+///
+/// let replay = ReplayServer::start(&trace)?;
+/// let client = Client::url(replay.url()).connect().await?;
+/// let response = client.call_tool("forecast", json!({"city": "Oslo"})).await?;
+/// assert_eq!(response.content(), "Rain in Oslo");
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Debug)]
 pub struct ReplayServer {

@@ -25,6 +25,8 @@ mod subscriptions;
 mod tasks;
 mod upstream;
 
+pub use rehearsal_core::answer::{Chain, IncomingRequest, InputRequest, RequestLog};
+
 pub use fixture::{ServerFixture, StartError, http_options, serve_http};
 pub use handler::{ConnectionHandle, Handler, RequestHandle};
 pub use server::{Observer, Otherwise, Server, ServerOptions};

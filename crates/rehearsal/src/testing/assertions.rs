@@ -10,8 +10,8 @@ use rehearsal_core::suggest::closest;
 
 use crate::client::ServerResponse;
 
-/// How much of a response a failure shows.
-const SHOWN: usize = 2000;
+/// Maximum number of characters of a response that a failure shows.
+const RESPONSE_LIMIT: usize = 2000;
 
 /// Fails unless the response is a success with content: text, structured content, or any other block.
 #[track_caller]
@@ -39,7 +39,7 @@ pub fn assert_failure(response: &ServerResponse) {
 /// Fails unless the response failed with a message that contains exactly `text`.
 #[track_caller]
 pub fn assert_failure_contains(response: &ServerResponse, text: &str) {
-    let expected = format!("a failure that says {text:?}");
+    let expected = format!("a failure with the text {text:?}");
     if response.success() {
         fail(expected, "a success", response);
     }
@@ -57,7 +57,7 @@ pub fn assert_contains(response: &ServerResponse, text: &str) {
     }
     let content = response.content();
     if !content.contains(text) {
-        fail(expected, format!("the text {}", excerpt(&content.into(), SHOWN)), response);
+        fail(expected, format!("the text {}", excerpt(&content.into(), RESPONSE_LIMIT)), response);
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) fn outcome(response: &ServerResponse) -> String {
 #[track_caller]
 pub(super) fn fail(expected: impl fmt::Display, got: impl fmt::Display, response: &ServerResponse) -> ! {
     let text = String::from_utf8_lossy(response.bytes());
-    let shown: String = text.chars().take(SHOWN).collect();
+    let shown: String = text.chars().take(RESPONSE_LIMIT).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };
     panic!("expected: {expected}\n     got: {got}\nresponse: {shown}{more}");
 }

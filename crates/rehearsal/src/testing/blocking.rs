@@ -13,7 +13,7 @@ use crate::client::{Client, ClientBuilder, ClientError, RequestBuilder, ServerRe
 ///
 /// # Panics
 ///
-/// Inside a runtime, since waiting there would stop everything else; use [`Client`] there.
+/// In a tokio runtime, because a blocking call would stop its other tasks; use [`Client`] there.
 #[derive(Debug)]
 pub struct BlockingClient {
     // Dropped first, because closing the connection needs the runtime.
@@ -22,7 +22,7 @@ pub struct BlockingClient {
 }
 
 impl BlockingClient {
-    /// Starts or reaches the server.
+    /// Starts the server or connects to it.
     pub fn connect(builder: ClientBuilder) -> Result<BlockingClient, ClientError> {
         // A worker thread, so that requests of the server are answered between our calls too.
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -31,27 +31,27 @@ impl BlockingClient {
         Ok(BlockingClient { client, runtime })
     }
 
-    /// The client itself, to make calls with that [`wait`](BlockingClient::wait) then waits for.
+    /// The async client, for calls that are passed to [`wait`](BlockingClient::wait).
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Waits for anything: `server.wait(server.client().call("build").with_progress())`.
+    /// Waits for a future: `server.wait(server.client().call("build").with_progress())`.
     pub fn wait<T>(&self, work: impl IntoFuture<Output = T>) -> T {
         self.runtime.block_on(async { work.await })
     }
 
-    /// All tools.
+    /// Lists all tools.
     pub fn list_tools(&self) -> Result<Vec<Tool>, ClientError> {
         self.wait(self.client.list_tools())
     }
 
-    /// All resources.
+    /// Lists all resources.
     pub fn list_resources(&self) -> Result<Vec<Resource>, ClientError> {
         self.wait(self.client.list_resources())
     }
 
-    /// All prompts.
+    /// Lists all prompts.
     pub fn list_prompts(&self) -> Result<Vec<Prompt>, ClientError> {
         self.wait(self.client.list_prompts())
     }

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use super::blocking::BlockingClient;
 use crate::client::{Client, ClientBuilder};
 
-/// A temporary folder with what the server under test needs; removed when dropped, also after a panic.
+/// A temporary folder with the files of the server under test. Dropping it removes the folder, also after a panic.
 ///
 /// # Panics
 ///
-/// Everything here panics with an explanation where the folder cannot be made, since a test cannot go on then.
+/// Every function panics with an explanation if the folder or a file cannot be written, because the test cannot continue.
 #[derive(Debug)]
 pub struct Project {
     folder: tempfile::TempDir,
 }
 
 impl Project {
-    /// An empty folder.
+    /// Creates an empty folder.
     #[track_caller]
     #[expect(clippy::new_without_default, reason = "a default that touches the disk would surprise")]
     pub fn new() -> Project {
@@ -47,7 +47,7 @@ impl Project {
         self
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -63,9 +63,9 @@ impl Project {
     ///
     /// # Panics
     ///
-    /// If the server cannot be started, with all that is known.
+    /// If the server cannot be started, with the evidence.
     pub async fn start(self, server: impl FnOnce(&Path) -> ClientBuilder) -> RunningServer {
-        match server(self.path()).working_dir(self.path()).connect().await {
+        match server(self.path()).current_dir_of_process(self.path()).connect().await {
             Ok(client) => RunningServer { client, project: self },
             Err(error) => panic!("the server of this test cannot be used: {error}"),
         }
@@ -78,7 +78,7 @@ impl Project {
     /// If the server cannot be started, with the evidence.
     #[track_caller]
     pub fn start_blocking(self, server: impl FnOnce(&Path) -> ClientBuilder) -> RunningServer<BlockingClient> {
-        match BlockingClient::connect(server(self.path()).working_dir(self.path())) {
+        match BlockingClient::connect(server(self.path()).current_dir_of_process(self.path())) {
             Ok(client) => RunningServer { client, project: self },
             Err(error) => panic!("the server of this test cannot be used: {error}"),
         }

@@ -22,7 +22,7 @@ use crate::client::{Client, ClientBuilder};
 /// }
 /// ```
 ///
-/// It may as well be in a container, or listen on a port. It has a runtime of its own, because that of a `#[tokio::test]`
+/// It may also be in a container, or listen on a port. It has its own runtime, because that of a `#[tokio::test]`
 /// ends with its test. It ends with the test program: a `static` is never dropped, but the operating system closes the
 /// server's stdin and kills it, and a container is removed.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl SharedServer {
     ///
     /// In every test that uses the server, if it cannot be started, with the evidence.
     pub async fn client(&'static self) -> Client {
-        // Starting takes a while, and a test that waits for another one's start must not hold up its own runtime.
+        // Starting takes a while, and a test that waits for it must not block its runtime.
         let started = match self.started.get() {
             Some(started) => started,
             None => {
@@ -80,7 +80,7 @@ impl SharedServer {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
         let connecting = runtime.spawn((self.server)().connect());
-        // Waited for in another way than `block_on`, which is not allowed inside of a test's own runtime.
+        // Not `block_on`, which panics in the runtime of a test.
         let (done, connected) = std::sync::mpsc::channel();
         runtime.spawn(async move { done.send(connecting.await) });
         match connected.recv() {
@@ -98,12 +98,12 @@ impl SharedServer {
 /// use std::path::Path;
 ///
 /// use rehearsal::testing::SharedContainer;
-/// use rehearsal::wire::container::{Detached, Engine, build};
+/// use rehearsal::transport::{BackgroundContainer, Engine, build_image};
 ///
 /// static CONTAINER: SharedContainer = SharedContainer::new(|| {
 ///     let engine = Engine::find(None)?;
-///     let image = build(&engine, Path::new("tests/Dockerfile"), None)?;
-///     Detached::start(&engine, &image, &[], &[])
+///     let image = build_image(&engine, Path::new("tests/Dockerfile"), None)?;
+///     BackgroundContainer::start(&engine, &image, &[], &[])
 /// });
 ///
 /// #[tokio::test]
@@ -132,7 +132,7 @@ impl SharedContainer {
     ///
     /// In every test that uses the container, if it cannot be started, with the reason.
     pub async fn server(&'static self, command: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
-        // Starting takes a while, and must not hold up what else runs here.
+        // Starting takes a while, and must not block other tasks of this runtime.
         let start = tokio::task::spawn_blocking(|| self.container());
         match start.await {
             Ok(container) => Client::container(container.exec(command)),

@@ -24,7 +24,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Takes a snapshot. `_meta` is left out: it is about the conversation, not about the answer.
+    /// Takes a snapshot of a response. `_meta` is left out, because it describes the connection.
     pub fn of(response: &ServerResponse) -> Snapshot {
         let value = match response.error() {
             Some(error) => {
@@ -46,11 +46,11 @@ impl Snapshot {
         Snapshot { value }
     }
 
-    /// Puts `instead` where a JSONPath (RFC 9535) such as `$.structuredContent.items[*].id` leads.
+    /// Replaces the values at a JSONPath (RFC 9535) such as `$.structuredContent.items[*].id` with `instead`.
     ///
     /// # Panics
     ///
-    /// If it is no JSONPath, or leads nowhere: a redaction that redacts nothing is a mistake in the test.
+    /// If the path is no JSONPath, or matches nothing: a redaction without a match is a mistake in the test.
     #[track_caller]
     pub fn redact(mut self, path: &str, instead: impl Into<Value>) -> Snapshot {
         let query = PathQuery::parse(path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -65,7 +65,7 @@ impl Snapshot {
         self
     }
 
-    /// Puts `instead` wherever a regular expression matches in any text; `$1` stands for its first group.
+    /// Replaces every match of a regular expression in any text with `instead`; `$1` is its first group.
     ///
     /// # Panics
     ///

@@ -18,7 +18,7 @@ fn a_value_that_is_no_duration_is_explained() {
     rehearse!(Fixture::new(), "rehearse list --protocol 2025-01-01 -- tiny-server", @r#"
     exit: 2
     ----- stderr -----
-    error: --protocol <VERSION> cannot be "2025-01-01": unknown protocol version "2025-01-01"; known are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28; or say auto, legacy or modern
+    error: --protocol <VERSION> cannot be "2025-01-01": unknown protocol version "2025-01-01"; known are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28; or use auto, legacy or modern
     "#);
 }
 

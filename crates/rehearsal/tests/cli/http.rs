@@ -34,7 +34,7 @@ fn a_closed_port_and_a_refusing_server_have_different_errors() {
     rehearse!(fixture, "rehearse list --url http://$ADDRESS/elsewhere", @r#"
     exit: 3
     ----- stderr -----
-    error: the server speaks neither Streamable HTTP nor HTTP+SSE
+    error: the server supports neither Streamable HTTP nor HTTP+SSE
       Streamable HTTP: initialize was refused with HTTP status 404: -32000: Not Found: /elsewhere
       HTTP+SSE: the server answered 404 Not Found: {"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Not Found: /elsewhere"}}
     hint: check the path of the URL: many servers are at /mcp, older ones at /sse

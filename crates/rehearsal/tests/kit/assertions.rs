@@ -41,15 +41,15 @@ async fn a_success_passes_and_its_content_is_checked() {
 
 #[tokio::test]
 async fn a_failed_assertion_shows_expected_got_and_the_response() {
-    let response = echo("so long").await;
+    let response = echo("good night").await;
     assert_eq!(
         failure(|| assert_contains(&response, "hello")),
-        "expected: a success whose text contains \"hello\"\n     got: the text \"so long\""
+        "expected: a success whose text contains \"hello\"\n     got: the text \"good night\""
     );
     assert_eq!(failure(|| assert_failure(&response)), "expected: a failure\n     got: a success");
     assert_eq!(
-        failure(|| assert_failure_contains(&response, "long")),
-        "expected: a failure that says \"long\"\n     got: a success"
+        failure(|| assert_failure_contains(&response, "bye")),
+        "expected: a failure with the text \"bye\"\n     got: a success"
     );
     assert_eq!(
         failure(|| assert_error_code(&response, -32602)),
@@ -57,10 +57,10 @@ async fn a_failed_assertion_shows_expected_got_and_the_response() {
     );
     let matched = failure(|| GREETING.assert_matches(&response));
     assert!(matched.starts_with("expected: text that is "), "{matched}");
-    assert!(matched.contains("HELLO") && matched.contains("so long"), "{matched}");
+    assert!(matched.contains("HELLO") && matched.contains("good night"), "{matched}");
     let matcher = Matcher::parse(&json!({"content": [{"text": "hello"}]})).unwrap();
     let matched = failure(|| assert_matches(&response, &matcher));
-    assert!(matched.ends_with("$.content[0].text: expected \"hello\", got \"so long\""), "{matched}");
+    assert!(matched.ends_with("$.content[0].text: expected \"hello\", got \"good night\""), "{matched}");
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn tool_errors_and_protocol_errors_are_distinguished() {
     assert_failure_contains(&failed, "no");
     assert_eq!(
         failure(|| assert_failure_contains(&failed, "yes")),
-        "expected: a failure that says \"yes\"\n     got: a tool that failed: no"
+        "expected: a failure with the text \"yes\"\n     got: a tool that failed: no"
     );
     assert_eq!(failure(|| assert_success(&failed)), "expected: a success\n     got: a tool that failed: no");
     let unknown = client.call_tool("no_such_tool", json!({})).await.unwrap();

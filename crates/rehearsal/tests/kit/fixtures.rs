@@ -22,7 +22,7 @@ fn file_server(folder: &Path) -> ClientBuilder {
         done
         echo gone > "$GONE"
     "#;
-    Client::command("sh").arguments(["-c", script]).env("GONE", folder.join("gone")).legacy(Revision::V2025_11_25)
+    Client::command("sh").args(["-c", script]).env("GONE", folder.join("gone")).legacy(Revision::V2025_11_25)
 }
 
 fn sample() -> tempfile::TempDir {
@@ -91,7 +91,7 @@ static SHARED: SharedServer = SharedServer::new(|| {
         echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"'$$'"}}}'
         cat > /dev/null
     "#;
-    Client::command("sh").arguments(["-c", script]).legacy(Revision::V2025_11_25)
+    Client::command("sh").args(["-c", script]).legacy(Revision::V2025_11_25)
 });
 
 async fn shared_process() -> String {

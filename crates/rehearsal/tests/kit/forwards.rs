@@ -124,7 +124,7 @@ async fn an_upstream_that_exited_or_failed_to_start_is_restarted() {
     let forwarding = forwarding(move || match count.fetch_add(1, Ordering::Relaxed) {
         0 => Client::command("no-such-server"),
         // Answers the handshake and exits at the next request.
-        1 => Client::command("sh").arguments(["-c", EXITS]).legacy(Revision::V2025_11_25).timeout(TIMEOUT),
+        1 => Client::command("sh").args(["-c", EXITS]).legacy(Revision::V2025_11_25).timeout(TIMEOUT),
         _ => Client::connection(mock.connection()).timeout(TIMEOUT),
     });
     let client = forwarding.client().connect().await.unwrap();

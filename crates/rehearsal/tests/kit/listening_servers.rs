@@ -6,7 +6,7 @@ use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, ClientError};
 
 fn script(script: &str) -> ClientBuilder {
-    Client::listening("sh").arguments(["-c", script]).timeout(Duration::from_millis(300))
+    Client::listening("sh").args(["-c", script]).timeout(Duration::from_millis(300))
 }
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn a_server_that_exits_before_it_listens_is_reported_with_its_stderr() {
 #[tokio::test]
 async fn a_server_that_prints_no_address_runs_into_the_timeout() {
     let error = script("echo hello; exec sleep 1000").connect().await.unwrap_err();
-    let text = "the server did not say within 0.3 s where it listens\n  on its stdout, but not a message:\n    hello";
+    let text = "the server printed no address within 0.3 s\n  on its stdout, but not a message:\n    hello";
     assert_eq!(error.to_string(), text);
 }
 
@@ -31,7 +31,7 @@ async fn a_server_that_does_not_listen_at_its_printed_address_is_reported() {
     // A port that was free just before, without a listener.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let error = script(&format!("echo listening on port {port} >&2; exec sleep 1000")).connect().await.unwrap_err();
-    let text = format!("the server says that it listens at http://127.0.0.1:{port}/mcp, but nobody answers there");
+    let text = format!("the server printed http://127.0.0.1:{port}/mcp, but does not accept connections there");
     assert!(error.to_string().starts_with(&text), "{error}");
 }
 

@@ -8,7 +8,7 @@ use rehearsal::Client;
 use rehearsal::client::Protocol;
 use rehearsal::core::answer::Provenance;
 use rehearsal::core::protocol::Revision;
-use rehearsal::mock::{MockError, MockFiles, MockServer};
+use rehearsal::mock::{MockError, MockFiles, MockServer, error, template, text, tool_error};
 use serde_json::json;
 
 const WEATHER: &str = r#"
@@ -229,4 +229,85 @@ tools:
     assert_eq!(result["_meta"]["last_modified"], 1);
     assert_eq!(mock.calls_of("snake_case_tool"), [json!({"user_name": "Ada_L", "userId": 1})]);
     client.close().await;
+}
+
+#[tokio::test]
+async fn a_mock_in_rust_answers_tools_resources_and_prompts() {
+    let server = MockServer::builder()
+        .name("calculator")
+        .instructions("Adds")
+        .tool("add")
+        .description("Adds two numbers")
+        .when(json!({"a": 2}))
+        .respond(text("{{ 42 }}"))
+        .when(json!({"a": {"type": "string"}}))
+        .respond(tool_error("not a number"))
+        .respond(template("{{ arguments.a }} and more"))
+        .tool("divide")
+        .respond(error(-32602, "division by zero").data(json!({"by": 0})))
+        .tool("forecast")
+        .respond(json!({"rain": true}))
+        .resource("notes://today")
+        .mime_type("text/plain")
+        .respond(text("Buy milk"))
+        .prompt("greet")
+        .argument("name")
+        .respond(template("Greet {{ arguments.name }}"))
+        .start()
+        .unwrap();
+    for url in [server.url(), server.sse_url()] {
+        let client = Client::url(url).connect().await.unwrap();
+        assert_eq!((&client.server_info()["name"], client.instructions()), (&json!("calculator"), Some("Adds")));
+        let call = async |tool: &str, arguments| client.call_tool(tool, arguments).await.unwrap();
+        assert_eq!(call("add", json!({"a": 2, "b": 40})).await.content(), "{{ 42 }}");
+        assert_eq!(call("add", json!({"a": 3})).await.content(), "3 and more");
+        let failed = call("add", json!({"a": "two"})).await;
+        assert!(failed.is_tool_error() && failed.content() == "not a number", "{failed:?}");
+        let refused = call("divide", json!({})).await;
+        assert!(refused.is_protocol_error(), "{refused:?}");
+        assert_eq!((refused.error_code(), &refused.raw()["error"]["data"]), (Some(-32602), &json!({"by": 0})));
+        let structured = call("forecast", json!({})).await;
+        assert_eq!(structured.structured_content(), Some(&json!({"rain": true})));
+        assert_eq!(client.read_resource("notes://today").await.unwrap().content(), "Buy milk");
+        assert_eq!(client.get_prompt("greet", json!({"name": "Ada"})).await.unwrap().content(), "Greet Ada");
+        assert_eq!(client.list_tools().await.unwrap()[0].description.as_deref(), Some("Adds two numbers"));
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_mock_in_rust_counts_the_requests_of_each_answer() {
+    let server = MockServer::builder()
+        .tool("add")
+        .when(json!({"a": 2}))
+        .respond(text("42"))
+        .times(2)
+        .respond(text("other"))
+        .times(..=1)
+        .tool("delete")
+        .never()
+        .resource("notes://today")
+        .respond(text("Buy milk"))
+        .times(1..)
+        .start()
+        .unwrap();
+    let client = Client::url(server.url()).connect().await.unwrap();
+    client.call_tool("add", json!({"a": 2})).await.unwrap();
+    client.call_tool("add", json!({"a": 3})).await.unwrap();
+    let deleted = client.call_tool("delete", json!({"all": true})).await.unwrap();
+    assert_eq!(deleted.error_message().as_deref(), Some("the test expects no request for the tool delete"));
+    client.close().await;
+    let failure = std::panic::catch_unwind(AssertUnwindSafe(|| drop(server))).unwrap_err();
+    assert_eq!(
+        *failure.downcast::<String>().unwrap(),
+        "the tool add with {\"a\":2} was expected 2 times, and was called 1 time\n  with {\"a\":2}\n\
+         the tool delete was expected never, and was called 1 time\n  with {\"all\":true}\n\
+         the resource notes://today was expected at least 1 time, and was called 0 times; add, delete were"
+    );
+}
+
+#[test]
+fn a_mock_in_rust_without_an_answer_does_not_start() {
+    let error = MockServer::builder().tool("add").start().unwrap_err();
+    assert!(matches!(error, MockError::Load(_)), "{error}");
 }

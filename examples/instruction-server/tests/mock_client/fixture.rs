@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, Protocol};
-use rehearsal::core::protocol::Revision;
+use rehearsal::protocol::Revision;
 use rehearsal::testing::{Project, RunningServer, SharedContainer};
-use rehearsal::wire::container::{BackgroundContainer, Engine, build};
+use rehearsal::transport::{BackgroundContainer, Engine, build_image};
 
 /// The program under test.
 pub(crate) const SERVER: &str = env!("CARGO_BIN_EXE_instruction-server");
@@ -66,7 +66,7 @@ static CONTAINER: SharedContainer = SharedContainer::new(|| {
     let folder = PathBuf::from(String::from_utf8(output.stdout).unwrap().lines().last().unwrap());
     // Which one is to be tested; any that is found if it is not set.
     let engine = Engine::find(std::env::var_os("CONTAINER_ENGINE").as_deref())?;
-    let image = build(&engine, &folder.join("Dockerfile"), None)?;
+    let image = build_image(&engine, &folder.join("Dockerfile"), None)?;
     BackgroundContainer::start(&engine, &image, &["--network", "none"].map(OsString::from), &[])
 });
 
@@ -85,7 +85,7 @@ pub(crate) async fn start(setting: Setting, project: Project) -> Fixture {
             Fixture(project.start(server).await)
         }
         Setting::Http | Setting::HttpWithoutHandshake => {
-            let server = |folder: &Path| ready(here(Client::listening(SERVER).arguments(["--http"]), folder));
+            let server = |folder: &Path| ready(here(Client::listening(SERVER).args(["--http"]), folder));
             Fixture(project.start(server).await)
         }
         Setting::Container | Setting::ContainerWithoutHandshake => {

@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rehearsal::Client;
 use rehearsal::testing::{Project, assert_contains, assert_success};
-use rehearsal::wire::StopOutcome;
+use rehearsal::transport::StopOutcome;
 use serde_json::json;
 
 use crate::fixture::{INSTRUCTIONS, SERVER, Setting, initialized_project, sample_instructions, start};
@@ -74,7 +74,7 @@ async fn the_folder_is_the_option_else_the_variable_else_the_one_beside() {
         .file("variable/nested/variable.md", one("variable"))
         .file("option/option.md", one("option"));
     let results = async |arguments: &[&str], variable: Option<&str>| {
-        let builder = Client::command(SERVER).arguments(arguments.iter().copied()).working_dir(project.path());
+        let builder = Client::command(SERVER).args(arguments.iter().copied()).current_dir(project.path());
         let builder = variable.into_iter().fold(builder, |builder, value| builder.env("INSTRUCTIONS_PATH", value));
         let client = builder.connect().await.unwrap();
         client.get_instructions().await.unwrap().content()

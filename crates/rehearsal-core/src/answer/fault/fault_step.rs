@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::corrupt;
 use super::rules::delay_at;
-use super::transport_fault::{DisconnectAt, HttpRefusal, TransportFault};
 use crate::message::{ErrorReply, Message, RequestId};
 use crate::protocol::code;
 use crate::script::mock::{FaultKind, HttpFault};
+use crate::transport_fault::{DisconnectAt, HttpRefusal, TransportFault};
 
 /// The answer without the fault.
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,7 @@
 mod corrupt;
 mod fault_step;
 mod rules;
-mod transport_fault;
 
+pub use crate::transport_fault::{AfterFault, DisconnectAt, HttpRefusal, TransportFault, first_half};
 pub use fault_step::{FaultStep, NormalAnswer, fault_steps};
 pub use rules::{FaultRules, delay_at, happens};
-pub use transport_fault::{AfterFault, DisconnectAt, HttpRefusal, TransportFault, first_half};

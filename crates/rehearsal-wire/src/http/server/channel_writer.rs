@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use rehearsal_core::answer::fault::TransportFault;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, ErrorReply, Message, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code};
+use rehearsal_core::transport_fault::TransportFault;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::event_stream;

@@ -14,8 +14,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body_util::Either;
 use hyper::body::{self, Body};
-use rehearsal_core::answer::fault::TransportFault;
 use rehearsal_core::exchange::Channel;
+use rehearsal_core::transport_fault::TransportFault;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use rehearsal_core::answer::fault::{DisconnectAt, HttpRefusal, TransportFault, first_half};
 use rehearsal_core::exchange::Channel;
+use rehearsal_core::transport_fault::{DisconnectAt, HttpRefusal, TransportFault, first_half};
 use tokio::time::Sleep;
 
 use super::channel_writer::{ChannelLife, ChannelWriter, ReaderState, Reclaimable};

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
-use rehearsal_core::answer::fault::HttpRefusal;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, RequestId};
 use rehearsal_core::protocol::code;
+use rehearsal_core::transport_fault::HttpRefusal;
 use tokio::sync::oneshot;
 
 use super::event_stream::EventStream;

@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use rehearsal_core::answer::fault::{AfterFault, TransportFault};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, Reply, RequestId};
 use rehearsal_core::protocol::{Era, Revision};
+use rehearsal_core::transport_fault::{AfterFault, TransportFault};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::channel_writer::{ChannelConfig, ChannelWriter, DetachOutcome, Reclaimable, ResumedStream};

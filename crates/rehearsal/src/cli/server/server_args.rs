@@ -150,7 +150,7 @@ impl ServerArgs {
         };
         let builder = self.env.iter().fold(builder, |builder, (key, value)| builder.env(key, value));
         let builder = match &self.cwd {
-            Some(path) => builder.working_dir(path),
+            Some(path) => builder.current_dir(path),
             None => builder,
         };
         Ok(builder)

@@ -78,7 +78,7 @@ impl ServerTargetArgs {
             return Err(two_servers(one, other));
         }
         if let Some((program, arguments)) = command {
-            Ok((Client::command(program).arguments(arguments), ServerKind::ByCommand))
+            Ok((Client::command(program).args(arguments), ServerKind::ByCommand))
         } else if let Some(url) = &self.url {
             check_url(url)?;
             Ok((Client::url(url), ServerKind::ByUrl))

@@ -246,7 +246,7 @@ impl ActiveSession {
 ///
 /// ```no_run
 /// use rehearsal::record::{HttpRecording, Recorder};
-/// use rehearsal::wire::http::proxy::HttpProxyOptions;
+/// use rehearsal::transport::HttpProxyOptions;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let recorder = Recorder::builder().trace("trace.jsonl").build();

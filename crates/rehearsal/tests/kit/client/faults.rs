@@ -92,8 +92,7 @@ async fn observed_fixture(
         Transport::Stdio => {
             let file = folder.path().join("t.mock.yaml");
             std::fs::write(&file, &text).unwrap();
-            let builder =
-                Client::command(env!("CARGO_BIN_EXE_rehearse")).arguments(["mock".into(), file.into_os_string()]);
+            let builder = Client::command(env!("CARGO_BIN_EXE_rehearse")).args(["mock".into(), file.into_os_string()]);
             (None, builder)
         }
         Transport::Memory => {

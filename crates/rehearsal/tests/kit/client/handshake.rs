@@ -40,7 +40,7 @@ async fn an_unknown_version_is_refused() {
     "#;
     let error = connect(builder.legacy(Revision::V2025_06_18), &mut peer, script).await.unwrap_err();
     assert!(matches!(error, ClientError::NoCommonVersion { .. }), "{error}");
-    assert_eq!(error.to_string(), "the server speaks [\"1999-01-01\"]; this client was told to speak 2025-06-18");
+    assert_eq!(error.to_string(), "the server supports [\"1999-01-01\"]; this client was set to 2025-06-18");
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn a_server_that_does_not_read_initialized_is_reported() {
 async fn a_program_that_echoes_its_input_is_recognized() {
     for builder in [Client::command("cat"), Client::command("cat").legacy(Revision::V2025_11_25)] {
         let error = builder.connect().await.unwrap_err().to_string();
-        assert!(error.ends_with("the server sends back what it is told, as `cat` does"), "{error}");
+        assert!(error.ends_with("the server echoes its input, as `cat` does"), "{error}");
     }
 }
 

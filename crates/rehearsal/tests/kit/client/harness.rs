@@ -41,7 +41,7 @@ async fn the_agent_gets_the_next_response_in_every_turn() {
 
 #[tokio::test]
 async fn the_harness_runs_as_a_process() {
-    let client = Client::command(env!("CARGO_BIN_EXE_rehearse")).arguments(["mock", "--harness"]);
+    let client = Client::command(env!("CARGO_BIN_EXE_rehearse")).args(["mock", "--harness"]);
     let client = client.connect().await.unwrap();
     let tools = client.list_tools().await.unwrap();
     assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["get_data"]);

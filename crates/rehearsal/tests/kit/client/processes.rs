@@ -12,7 +12,7 @@ fn server(then: &str) -> ClientBuilder {
     let answer =
         r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}}"#;
     let script = format!("read initialize; echo '{answer}'; read initialized; {then}");
-    Client::command("sh").arguments(["-c", &script]).legacy(Revision::V2025_11_25)
+    Client::command("sh").args(["-c", &script]).legacy(Revision::V2025_11_25)
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn a_partial_response_is_shown_after_the_timeout() {
 
 #[tokio::test]
 async fn a_server_that_exits_before_it_reads_is_reported_with_its_status() {
-    let error = Client::command("sh").arguments(["-c", "echo 'no config' >&2; exit 78"]).connect().await.unwrap_err();
+    let error = Client::command("sh").args(["-c", "echo 'no config' >&2; exit 78"]).connect().await.unwrap_err();
     let text = "the server exited with status 78 before it answered initialize\n  \
                 the server's process ended: exit status: 78\n  last lines of its stderr:\n    no config";
     assert_eq!(error.to_string(), text);
@@ -140,4 +140,30 @@ async fn an_onlooker_that_panics_does_not_stop_the_server() {
     let client = builder.on_stderr(|_| panic!("on purpose")).connect().await.unwrap();
     assert!(client.ping().await.unwrap().success());
     assert_eq!(client.evidence().last_stderr.len(), 100);
+}
+
+#[tokio::test]
+async fn a_builder_call_that_does_not_apply_to_its_target_is_an_error_of_connect() {
+    let memory = || Client::connection(rehearsal::transport::memory_pair().0);
+    let url = || Client::url("http://127.0.0.1:1/mcp");
+    let cases = [
+        (url().args(["-v"]), "`args` does not apply to a URL; it needs a server that the client starts"),
+        (
+            memory().arg("-v").env("A", "b"),
+            "`arg` does not apply to a connection; it needs a server that the client starts",
+        ),
+        (url().envs([("A", "b")]), "`envs` does not apply to a URL; it needs a server that the client starts"),
+        (
+            url().current_dir("/"),
+            "`current_dir` does not apply to a URL; it needs a server that the client starts on this machine",
+        ),
+        (
+            Client::command("cat").header("X-A", "b"),
+            "`header` does not apply to a command; it needs a server that is reached over HTTP",
+        ),
+        (url().path("/sse"), "`path` does not apply to a URL; it needs a server of `Client::listening`"),
+    ];
+    for (builder, expected) in cases {
+        assert_eq!(builder.connect().await.unwrap_err().to_string(), expected);
+    }
 }

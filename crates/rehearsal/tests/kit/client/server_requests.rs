@@ -55,7 +55,7 @@ async fn scripted_answers_are_sent_in_order_once_each() {
         < {"jsonrpc":"2.0","id":0,"method":"roots/list"}
         > {"jsonrpc":"2.0","id":0,"result":{"roots":[]}}
         < {"jsonrpc":"2.0","id":1,"method":"roots/list"}
-        > {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"roots/list was asked more often than there are scripted answers"}}
+        > {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"roots/list was requested more often than there are scripted answers"}}
         "#,
     )
     .await;

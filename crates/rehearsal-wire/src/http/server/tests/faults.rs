@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use rehearsal_core::answer::fault::{AfterFault, DisconnectAt, HttpRefusal, TransportFault};
 use rehearsal_core::exchange::Channel;
+use rehearsal_core::transport_fault::{AfterFault, DisconnectAt, HttpRefusal, TransportFault};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 

@@ -1,6 +1,6 @@
 //! A mock of a live server, as a file to begin with.
 //!
-//! What it lists is listed; its resources are read and its prompts are asked for, because that changes nothing. Its tools
+//! The mock lists what the server lists. Resources and prompts are requested, because that changes nothing. Tools
 //! are never called: their answers are made up.
 
 use rehearsal_core::answer::keep_listed_forms;
@@ -15,43 +15,43 @@ use serde_json::{Map, Value, json};
 
 use crate::Client;
 
-/// How many resources are read, and how many prompts are asked for.
+/// Maximum number of resources and prompts that are requested.
 const MAX_READS: usize = 200;
-/// How large the contents of a resource or a prompt may be.
-const CONTENTS: usize = 64 << 10;
-/// How large all of them may be together.
-const ALL_CONTENTS: usize = 1 << 20;
+/// Maximum length of the contents of a resource or a prompt, in bytes.
+const CONTENTS_LIMIT: usize = 64 << 10;
+/// Maximum length of all contents together, in bytes.
+const ALL_CONTENTS_LIMIT: usize = 1 << 20;
 
 /// What a server lists.
 #[derive(Clone, Debug, Default)]
 pub struct ServerLists {
-    /// What can be called.
+    /// The tools.
     pub tools: Vec<Tool>,
-    /// What can be read.
+    /// The resources.
     pub resources: Vec<Resource>,
-    /// What can be read by pattern.
+    /// The resource templates.
     pub resource_templates: Vec<ResourceTemplate>,
-    /// What can be asked to be phrased.
+    /// The prompts.
     pub prompts: Vec<Prompt>,
 }
 
-/// A file, and what whoever gets it should know.
+/// A mock file, and remarks for its author.
 #[derive(Clone, Debug)]
 pub struct DraftedMock {
     /// The text of the mock file.
     pub text: String,
-    /// What is not as the server has it, a line each.
+    /// The differences from the server, a line each.
     pub remarks: Vec<String>,
 }
 
 /// Writes a mock that lists exactly what the server lists to a client of this version, under a comment.
 pub async fn draft(client: &Client, surface: ServerLists, comment: &str) -> Result<DraftedMock, Vec<ScriptError>> {
-    let mut asking = ServerReader { client, left: MAX_READS, room: ALL_CONTENTS, remarks: Vec::new() };
+    let mut reader = ServerReader { client, left: MAX_READS, room: ALL_CONTENTS_LIMIT, remarks: Vec::new() };
     let ServerLists { tools, resources, resource_templates, prompts } = surface;
-    let tools = asking.once("tool", tools, |tool| &tool.name);
-    let resources = asking.once("resource", resources, |resource| &resource.uri);
-    let resource_templates = asking.once("resource template", resource_templates, |one| &one.uri_template);
-    let prompts = asking.once("prompt", prompts, |prompt| &prompt.name);
+    let tools = reader.once("tool", tools, |tool| &tool.name);
+    let resources = reader.once("resource", resources, |resource| &resource.uri);
+    let resource_templates = reader.once("resource template", resource_templates, |one| &one.uri_template);
+    let prompts = reader.once("prompt", prompts, |prompt| &prompt.name);
     let mut draft = MockDraft {
         comment: comment.to_owned(),
         server: Some(client.server_info().clone()).filter(Value::is_object),
@@ -62,22 +62,22 @@ pub async fn draft(client: &Client, surface: ServerLists, comment: &str) -> Resu
         ..MockDraft::default()
     };
     for resource in resources {
-        draft.resources.push(asking.resource(resource).await);
+        draft.resources.push(reader.resource(resource).await);
     }
     for prompt in prompts {
-        draft.prompts.push(asking.prompt(prompt).await);
+        draft.prompts.push(reader.prompt(prompt).await);
     }
     let capabilities = client.server_capabilities().as_object().cloned().unwrap_or_default();
     let verbatim = keep_listed_forms(draft, &capabilities, client.revision())?;
     if verbatim.validate.is_some() {
         let remark = "the server returned a result that the protocol does not allow, so the file has `validate: warn`";
-        asking.remarks.push(remark.to_owned());
+        reader.remarks.push(remark.to_owned());
     }
-    Ok(DraftedMock { text: verbatim.to_text(), remarks: asking.remarks })
+    Ok(DraftedMock { text: verbatim.to_text(), remarks: reader.remarks })
 }
 
-/// A server of the handshake era speaks what it agreed on and, as far as anybody knows, what came before. One of 2026-07-28
-/// may speak everything.
+/// The versions of the mock. A legacy server is assumed to support the negotiated version and all older ones; a modern one,
+/// every version.
 fn versions(revision: Revision) -> Vec<Revision> {
     match revision.era() {
         Era::Legacy => Revision::ALL.into_iter().filter(|known| *known <= revision).collect(),
@@ -88,7 +88,7 @@ fn versions(revision: Revision) -> Vec<Revision> {
 fn tool(tool: Tool) -> DraftItem {
     let made_up = tool.output_schema.as_ref().map(example);
     let text = |text: String| json!({"content": [{"type": "text", "text": text}]});
-    let (says, comment) = match made_up {
+    let (body, comment) = match made_up {
         Some(Some(value)) => {
             let structured = escape_value(&value);
             let mut result = text(structured.to_string());
@@ -102,7 +102,7 @@ fn tool(tool: Tool) -> DraftItem {
         }
         None => (text(format!("{} was called with {{{{ arguments | tojson }}}}", escape_template(&tool.name))), ""),
     };
-    let answer = DraftAnswer { comment: comment.to_owned(), ..DraftAnswer::new(DraftBody::Template(says)) };
+    let answer = DraftAnswer { comment: comment.to_owned(), ..DraftAnswer::new(DraftBody::Template(body)) };
     DraftItem::new(tool.raw, vec![answer])
 }
 
@@ -114,7 +114,7 @@ fn resource_template(template: ResourceTemplate) -> DraftItem {
     DraftItem::new(template.raw, vec![DraftAnswer::new(DraftBody::Template(json!({"contents": [contents]})))])
 }
 
-/// Asks a server for what can be asked for without changing anything, within limits.
+/// Requests a server's resources and prompts, within limits. That changes nothing on the server.
 struct ServerReader<'a> {
     client: &'a Client,
     left: usize,
@@ -123,7 +123,7 @@ struct ServerReader<'a> {
 }
 
 impl ServerReader<'_> {
-    /// Each name once: a mock has no use for two.
+    /// Keeps the first item of each name: a mock can have only one.
     fn once<T>(&mut self, what: &str, all: Vec<T>, name: impl Fn(&T) -> &String) -> Vec<T> {
         let mut seen = std::collections::HashSet::new();
         let mut is_first = |one: &T| {
@@ -137,7 +137,7 @@ impl ServerReader<'_> {
     }
 
     async fn resource(&mut self, resource: Resource) -> DraftItem {
-        let read = match self.may_ask() {
+        let read = match self.take_request() {
             Ok(()) => self.client.read_resource(&resource.uri).await.map_err(|error| error.to_string()),
             Err(why) => Err(why),
         };
@@ -165,12 +165,12 @@ impl ServerReader<'_> {
         }
     }
 
-    /// Asks for a prompt with a mark for each argument, and puts the argument where its mark comes back.
+    /// Requests a prompt with a mark for each argument, and puts the argument in place of its mark in the result.
     async fn prompt(&mut self, prompt: Prompt) -> DraftItem {
         let mark = |name: &str| format!("rehearsal-{name}-argument");
         let names = prompt.arguments.iter().map(|argument| &argument.name);
         let arguments: Map<_, _> = names.map(|name| (name.clone(), mark(name).into())).collect();
-        let got = match self.may_ask() {
+        let got = match self.take_request() {
             Ok(()) => self.client.get_prompt(&prompt.name, arguments).await.map_err(|error| error.to_string()),
             Err(why) => Err(why),
         };
@@ -183,21 +183,21 @@ impl ServerReader<'_> {
         let marks: Vec<_> = prompt.arguments.iter().map(|it| (mark(&it.name), expression(it))).collect();
         match result {
             Ok(mut result) => {
-                // What the list says about it goes without saying in the file.
+                // The file takes the description from the list.
                 if let (None, Some(description)) = (result.get("description"), prompt.raw.get("description")) {
                     result["description"] = description.clone();
                 }
-                let says = DraftBody::Template(mark_arguments(&result, &marks));
-                DraftItem::new(prompt.raw, vec![DraftAnswer::new(says)])
+                let body = DraftBody::Template(mark_arguments(&result, &marks));
+                DraftItem::new(prompt.raw, vec![DraftAnswer::new(body)])
             }
             Err(why) => {
                 self.remarks.push(format!("the messages of {} are made up: {}", prompt.name, one_line(&why)));
                 let text = format!("{}: {{{{ arguments | tojson }}}}", escape_template(&prompt.name));
-                let mut said = json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]});
+                let mut result = json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]});
                 if let Some(description) = prompt.raw.get("description") {
-                    said["description"] = description.clone();
+                    result["description"] = description.clone();
                 }
-                let answer = DraftAnswer::new(DraftBody::Template(said));
+                let answer = DraftAnswer::new(DraftBody::Template(result));
                 DraftItem {
                     comment: format!("Made up: {}", one_line(&why)),
                     ..DraftItem::new(prompt.raw, vec![answer])
@@ -206,40 +206,40 @@ impl ServerReader<'_> {
         }
     }
 
-    fn may_ask(&mut self) -> Result<(), String> {
+    fn take_request(&mut self) -> Result<(), String> {
         self.left =
-            self.left.checked_sub(1).ok_or_else(|| format!("more than {MAX_READS} would have to be asked for"))?;
+            self.left.checked_sub(1).ok_or_else(|| format!("more than {MAX_READS} would have to be requested"))?;
         Ok(())
     }
 
-    /// What was said, without what a mock says about it by itself: what kind of result it is, how long it may be kept.
+    /// A result without the members that a mock adds itself: `resultType`, `ttlMs` and `cacheScope`.
     fn fits(&mut self, mut result: Value) -> Result<Value, String> {
         if let Some(object) = result.as_object_mut() {
             object.retain(|key, _| !["resultType", "ttlMs", "cacheScope"].contains(&key.as_str()));
         }
         let size = result.to_string().len();
-        if size > CONTENTS {
-            return Err(format!("{size} bytes are more than {CONTENTS}"));
+        if size > CONTENTS_LIMIT {
+            return Err(format!("{size} bytes are more than {CONTENTS_LIMIT}"));
         }
         self.room = self
             .room
             .checked_sub(size)
-            .ok_or_else(|| format!("everything together is more than {ALL_CONTENTS} bytes"))?;
+            .ok_or_else(|| format!("everything together is more than {ALL_CONTENTS_LIMIT} bytes"))?;
         Ok(result)
     }
 }
 
-/// How a template reads an argument.
+/// The expression of an argument in a template.
 fn expression(argument: &PromptArgument) -> String {
     let name = argument.name.as_str();
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let read = if plain { format!("arguments.{name}") } else { format!("arguments[{}]", json!(name)) };
-    // Who may leave it out is not told that it is missing.
+    // A missing optional argument renders as an empty text.
     if argument.required { read } else { format!("{read} | default('')") }
 }
 
-/// All texts of a value as templates.
+/// Makes all texts of a value templates.
 fn mark_arguments(value: &Value, marks: &[(String, String)]) -> Value {
     match value {
         Value::String(text) => with_expressions(text, marks).into(),

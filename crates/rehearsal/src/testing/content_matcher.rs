@@ -10,8 +10,8 @@ use crate::client::ServerResponse;
 
 /// An expectation of a response's text: all its patterns occur in it.
 ///
-/// A thin way of writing [`Matcher`]s that can stand in a `const`. Case does not count unless
-/// [`case_sensitive`](ContentMatcher::case_sensitive) says so.
+/// A thin way of writing [`Matcher`]s that can be a `const`. Case is ignored unless
+/// [`case_sensitive`](ContentMatcher::case_sensitive) is called.
 ///
 /// ```
 /// use rehearsal::testing::ContentMatcher;
@@ -36,7 +36,7 @@ enum ContentNode {
     Not(Box<ContentMatcher>),
 }
 
-/// What to look for.
+/// A text or a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContentPattern {
     /// This text, anywhere.
@@ -48,10 +48,10 @@ pub enum ContentPattern {
 /// Whether `a` and `A` are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextCase {
-    /// They are.
+    /// `a` and `A` are equal.
     #[default]
     Ignored,
-    /// They are not.
+    /// `a` and `A` differ.
     Sensitive,
 }
 
@@ -103,12 +103,12 @@ impl ContentMatcher {
         ContentMatcher { node }
     }
 
-    /// This one and the other.
+    /// Both this matcher and the other match.
     pub fn and(self, other: ContentMatcher) -> ContentMatcher {
         ContentMatcher { node: ContentNode::And(vec![self, other]) }
     }
 
-    /// This one or the other.
+    /// This matcher or the other matches.
     pub fn or(self, other: ContentMatcher) -> ContentMatcher {
         ContentMatcher { node: ContentNode::Or(vec![self, other]) }
     }
@@ -137,7 +137,7 @@ impl ContentMatcher {
     ///
     /// # Panics
     ///
-    /// That is what it is for.
+    /// If the text does not match, with the mismatches and the whole response.
     #[track_caller]
     pub fn assert_matches(&self, response: &ServerResponse) {
         if !response.success() {
@@ -217,7 +217,7 @@ mod tests {
     const STRICT: ContentMatcher = ContentMatcher::all_case_sensitive(&["Work Log"]);
 
     #[test]
-    fn case_counts_only_where_it_is_said() {
+    fn case_counts_only_if_it_is_requested() {
         assert!(CONST.matches_text("an ENTRY of the work log"));
         assert!(!CONST.matches_text("the work log"));
         assert!(STRICT.matches_text("Work Log") && !STRICT.matches_text("work log"));
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "this content matcher cannot be used")]
-    fn a_broken_expression_is_told() {
+    fn a_broken_expression_is_reported() {
         ContentMatcher::regex("(").matches_text("x");
     }
 }
