@@ -523,9 +523,9 @@ fn sessions_calls_and_messages_have_the_numbers_of_reports() {
     exit: 0
     ----- stdout -----
     ~ session 2: tools/call get_forecast
-      note: asked with {"city":"Oslo"}
+      note: sent with {"city":"Oslo"}
     --
     ~ session 2: tools/call get_forecast
-      note: asked with {"city":"Nowhere"}
+      note: sent with {"city":"Nowhere"}
     "#);
 }
