@@ -11,6 +11,23 @@
 //!                                     frames  ▼ │  on stdin and stdout
 //!                                          worker_main       rlimits, landlock, seccomp, QuickJS
 //! ```
+//! The program itself is the worker, if its `main` begins like this one:
+//! ```no_run
+//! # use rehearsal_sandbox::{CallOutcome, Deliver, Idle, Pool, Program, RunOptions, compile, worker_main};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! if std::env::args().nth(1).as_deref() == Some("__plan-worker") {
+//!     worker_main();
+//! }
+//! let pool = Pool::new(Program::current("__plan-worker")?);
+//! let plan = compile("plan.ts", "return await mcp.fs.read({ path: '/a' })").map_err(|errors| errors[0].to_string())?;
+//! let outcome = pool.take()?.run(&plan, &RunOptions::default(), &mut |batch: Idle| {
+//!     let results = batch.calls.iter().map(|call| (call.id, CallOutcome::Value(call.arguments.clone())));
+//!     Deliver::Results { now_ms: 0.0, results: results.collect() }
+//! });
+//! println!("{}", outcome.result?);
+//! # Ok(())
+//! # }
+//! ```
 //! This crate has no MCP and no asynchronous runtime. It is a crate of its own because only the dry run needs a
 //! JavaScript engine. Run a worker on a thread of its own if the caller must not block.
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The limits of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Bytes that the engine may have allocated at once.
+    /// Bytes that the engine may have allocated at once. The process has 512 MB of address space for everything.
     pub memory_bytes: usize,
     /// CPU time of the worker, in milliseconds.
     pub cpu_ms: u64,
@@ -50,6 +50,12 @@ impl Limits {
     pub(crate) fn wall(&self) -> Duration {
         Duration::from_millis(self.wall_ms)
     }
+
+    /// The longest frame of a worker that keeps its limits: JSON makes texts longer, and names and places come on top.
+    pub(crate) fn longest_frame(&self) -> usize {
+        let content = self.frame_bytes.saturating_add(self.console_bytes).saturating_add(self.result_bytes);
+        content.saturating_mul(12).saturating_add(8 * MEGABYTE)
+    }
 }
 
 /// A limit that ended a run, with its value.
@@ -90,11 +96,6 @@ pub enum Limit {
     },
 }
 
-/// The longest frame whose content is at most `limit`: names, places and console output come on top.
-pub(crate) fn frame_with_overhead(limit: usize) -> usize {
-    limit.saturating_mul(2).saturating_add(8 * MEGABYTE)
-}
-
 /// Prints `64 MB`, `5.2 MB` or `512 kB`.
 fn size(bytes: usize) -> String {
     let (unit, name) = if bytes >= MEGABYTE { (MEGABYTE, "MB") } else { (1024, "kB") };
@@ -121,7 +122,7 @@ mod tests {
         assert_eq!(Limit::Memory(limits.memory_bytes).to_string(), "the plan exceeded the memory limit of 64 MB");
         assert_eq!(Limit::Cpu(1000).to_string(), "the plan exceeded the CPU limit of 1 s");
         let result = Limit::Result { bytes: 5_452_596, limit: limits.result_bytes };
-        assert_eq!(result.to_string(), "a result of 5.1 MB exceeds 4 MB");
+        assert_eq!(result.to_string(), "a result of 5.2 MB exceeds 4 MB");
         assert_eq!(
             Limit::Stack(512 * 1024).to_string().split(':').next(),
             Some("the plan exceeded the stack limit of 512 kB")

@@ -79,7 +79,9 @@ impl LineIndex {
             offset -= 1;
         }
         let line = self.starts.partition_point(|start| *start as usize <= offset) - 1;
-        let column = self.text[self.starts[line] as usize..offset].chars().count();
+        // Editors do not show a byte order mark.
+        let before = self.text[self.starts[line] as usize..offset].trim_start_matches('\u{feff}');
+        let column = before.chars().count();
         (line as u32 + 1, column as u32 + 1)
     }
 
@@ -240,6 +242,7 @@ mod tests {
         assert_eq!(index.position(index.text().find('c').unwrap() as u32), (3, 1));
         assert_eq!(index.position(index.text().find('d').unwrap() as u32), (4, 1));
         assert_eq!(index.line_text(1), "é😀ß = 1");
+        assert_eq!(LineIndex::new("\u{feff}a").position(3), (1, 1));
         assert_eq!(index.offset_of_utf16(0, 3), Some("é😀".len() as u32));
     }
 

@@ -36,6 +36,8 @@ pub(crate) enum ToWorker {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Start {
+    /// The number of the run in this worker. The frames of the run repeat it, so that none is taken for a later run's.
+    pub(crate) run: u32,
     pub(crate) code: String,
     pub(crate) seed: u64,
     pub(crate) epoch_ms: i64,
@@ -83,6 +85,7 @@ pub(crate) enum ToHost {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IdleFrame {
+    pub(crate) run: u32,
     pub(crate) calls: Vec<CallFrame>,
     /// When the next timer is due, in virtual milliseconds.
     pub(crate) timer: Option<f64>,
@@ -114,7 +117,7 @@ pub(crate) struct CallFrame {
 pub struct Lossy {
     /// The path in the arguments: `$.a.b[0]`.
     pub path: String,
-    /// What became of the value: `a Promise: await is missing`.
+    /// The effect on the value: `a Promise: await is missing`, `NaN becomes null`.
     pub message: String,
 }
 
@@ -122,8 +125,11 @@ pub struct Lossy {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Done {
+    pub(crate) run: u32,
     pub(crate) outcome: WorkerOutcome,
     pub(crate) lossy: Vec<Lossy>,
+    /// Rejections that nothing handled.
+    pub(crate) unhandled: Vec<Exception>,
     /// Console output since the last frame.
     pub(crate) console: Vec<ConsoleLine>,
     pub(crate) now_ms: f64,

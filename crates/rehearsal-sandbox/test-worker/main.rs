@@ -1,7 +1,7 @@
 //! The worker of the tests: it runs plans, or it does what a worker that was taken over by a plan would do.
 //!
-//! The first argument names the attack. Attacks on the system run after the isolation; attacks on the protocol run
-//! instead of the worker.
+//! The first argument names the attack. Attacks on the system run after the isolation, or with `free-` before the name
+//! without it, which shows that they work. Attacks on the protocol run instead of the worker.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -14,36 +14,47 @@ const BROKE_OUT: i32 = 99;
 
 fn main() {
     let attack = std::env::args().nth(1).unwrap_or_default();
+    if let Some(attack) = attack.strip_prefix("free-") {
+        let status = if system_attack(attack).is_some_and(|attack| attack()) { BROKE_OUT } else { 0 };
+        std::process::exit(status);
+    }
+    if let Some(attack) = system_attack(&attack) {
+        // If it fails, as it must, the worker goes on and runs plans.
+        worker_main_then(|| {
+            if attack() {
+                std::process::exit(BROKE_OUT);
+            }
+        });
+    }
     match attack.as_str() {
-        "plain" => worker_main(),
-        "fork" => attack_system(|| Command::new("/bin/true").spawn().is_ok()),
-        "exec" => attack_system(|| {
-            use std::os::unix::process::CommandExt;
-            // It only returns if it fails.
-            let _error = Command::new("/bin/true").exec();
-            false
-        }),
-        "open" => attack_system(|| std::fs::File::open("/etc/passwd").is_ok()),
-        "create" => attack_system(|| std::fs::File::create("/tmp/rehearsal-sandbox-test").is_ok()),
-        "tcp" => {
-            attack_system(|| TcpStream::connect("127.0.0.1:9").is_ok() || TcpListener::bind("127.0.0.1:0").is_ok())
-        }
-        "udp" => attack_system(|| UdpSocket::bind("127.0.0.1:0").is_ok()),
-        "thread" => attack_system(|| std::thread::Builder::new().spawn(|| ()).is_ok()),
-        "kill" => attack_system(|| nix::sys::signal::kill(nix::unistd::getppid(), None).is_ok()),
-        "executable-memory" => attack_system(executable_memory),
+        "plain" | "plain " => worker_main(),
         "panic" => worker_main_then(|| panic!("a worker that panics")),
         protocol => attack_protocol(protocol),
     }
 }
 
-/// Runs an attack in an isolated worker. If it fails, as it must, the worker goes on and runs plans.
-fn attack_system(succeeds: impl FnOnce() -> bool) {
-    worker_main_then(|| {
-        if succeeds() {
-            std::process::exit(BROKE_OUT);
-        }
-    })
+/// What code in a worker must not be able to do; each returns true if it could.
+fn system_attack(attack: &str) -> Option<fn() -> bool> {
+    let attack: fn() -> bool = match attack {
+        "fork" => || Command::new("/bin/true").spawn().is_ok(),
+        "exec" => || {
+            use std::os::unix::process::CommandExt;
+            // It only returns if it fails; the shell ends with the status of a success.
+            let _error = Command::new("/bin/sh").args(["-c", "exit 99"]).exec();
+            false
+        },
+        "open" => || std::fs::File::open("/etc/passwd").is_ok(),
+        "create" => || std::fs::File::create("/tmp/rehearsal-sandbox-test").is_ok(),
+        "list" => || std::fs::read_dir("/").is_ok(),
+        "tcp" => || TcpStream::connect("127.0.0.1:9").is_ok() || TcpListener::bind("127.0.0.1:0").is_ok(),
+        "udp" => || UdpSocket::bind("127.0.0.1:0").is_ok(),
+        "unix" => || std::os::unix::net::UnixStream::pair().is_ok(),
+        "thread" => || std::thread::Builder::new().spawn(|| ()).is_ok(),
+        "kill" => || nix::sys::signal::kill(nix::unistd::getppid(), None).is_ok(),
+        "executable-memory" => executable_memory,
+        _ => return None,
+    };
+    Some(attack)
 }
 
 fn executable_memory() -> bool {
@@ -56,16 +67,18 @@ fn executable_memory() -> bool {
     mapped != MAP_FAILED
 }
 
-const READY: &str = r#"{"ready":{"levels":{"landlock":"enforced","seccomp":"enforced","rlimits":"enforced"}}}"#;
+const READY_FRAME: &str = r#"{"ready":{"levels":{"landlock":"enforced","seccomp":"enforced","rlimits":"enforced"}}}"#;
 
 fn call(id: u32) -> String {
     let call =
         format!(r#"{{"id":{id},"server":"fs","tool":"read","arguments":{{}},"site":"1:1","call_site":"","lossy":[]}}"#);
-    format!(r#"{{"idle":{{"calls":[{call}],"timer":null,"open":1,"ended":false,"console":[]}}}}"#)
+    format!(r#"{{"idle":{{"run":1,"calls":[{call}],"timer":null,"open":1,"ended":false,"console":[]}}}}"#)
 }
 
 fn done(result: &str) -> String {
-    format!(r#"{{"done":{{"outcome":{{"value":{result}}},"lossy":[],"console":[],"now_ms":0.0}}}}"#)
+    format!(
+        r#"{{"done":{{"run":1,"outcome":{{"value":{result}}},"lossy":[],"unhandled":[],"console":[],"now_ms":0.0}}}}"#
+    )
 }
 
 /// Sends forged frames: after `ready` and the first bytes of `start`, whatever the attack is.
@@ -79,12 +92,12 @@ fn attack_protocol(attack: &str) {
         send(&mut out, &done("1"));
         return;
     }
-    send(&mut out, READY);
+    send(&mut out, READY_FRAME);
     if attack == "leave" {
         return;
     }
     if attack == "unrequested" {
-        send(&mut out, &done("1"));
+        send(&mut out, &done("1").replace("\"run\":1", "\"run\":9"));
     }
     let mut first = [0; 4];
     if std::io::stdin().read_exact(&mut first).is_err() {
@@ -98,9 +111,9 @@ fn attack_protocol(attack: &str) {
         "unknown-id" => vec![unknown_id],
         "wrong-count" => vec![call(1).replace("\"open\":1", "\"open\":5")],
         "waits-for-nothing" => {
-            vec![r#"{"idle":{"calls":[],"timer":null,"open":0,"ended":false,"console":[]}}"#.to_owned()]
+            vec![r#"{"idle":{"run":1,"calls":[],"timer":null,"open":0,"ended":false,"console":[]}}"#.to_owned()]
         }
-        "ready-again" => vec![READY.to_owned()],
+        "ready-again" => vec![READY_FRAME.to_owned()],
         "done-twice" => vec![done("1"), done("2")],
         "done-with-open-call" => vec![call(1), done("1")],
         "large-result" => vec![done(&format!("\"{}\"", "x".repeat(5 << 20)))],

@@ -1,6 +1,8 @@
 //! All calls of a plan: where they are, and which tools they call as far as the source shows it.
 
-use oxc_ast::ast::{Argument, CallExpression, ComputedMemberExpression, Expression, Program, StaticMemberExpression};
+use oxc_ast::ast::{
+    Argument, CallExpression, ComputedMemberExpression, Expression, NewExpression, Program, StaticMemberExpression,
+};
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Semantic;
 use oxc_span::GetSpan;
@@ -29,6 +31,8 @@ struct Call {
     end: u32,
     /// The part of the callee that names its member, from the end of the object; `None` if the callee is no member.
     member: Option<(u32, u32)>,
+    /// Where the chain of members in the callee begins: `mcp` in `mcp.fs.read(…)`.
+    root: Option<u32>,
     tool: Option<(String, String)>,
     /// The function that the callee names.
     function: Option<(u32, u32)>,
@@ -52,8 +56,11 @@ impl CallIndex {
     }
 
     /// The start of the call whose callee reads its member at `offset`.
+    ///
+    /// The engine gives a read of `a.b.c` the position of `a`, and a read of `a[b]` the position of `b`.
     pub(crate) fn with_callee_at(&self, offset: u32) -> Option<u32> {
-        let reads = |call: &&Call| call.member.is_some_and(|(from, to)| from <= offset && offset < to);
+        let within = |(from, to): (u32, u32)| from <= offset && offset < to;
+        let reads = |call: &&Call| call.root == Some(offset) || call.member.is_some_and(within);
         self.around(offset).find(reads).map(|call| call.start)
     }
 
@@ -124,6 +131,7 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
             start: call.span.start,
             end: call.span.end,
             member: member(plain(&call.callee)),
+            root: root(plain(&call.callee)),
             tool,
             function: self.resolver.function(&call.callee),
         });
@@ -133,6 +141,13 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
             }
         }
         walk::walk_call_expression(self, call);
+    }
+
+    /// `new` calls no tool, but it is a caller of code that does.
+    fn visit_new_expression(&mut self, new: &NewExpression<'a>) {
+        let (start, end, function) = (new.span.start, new.span.end, self.resolver.function(&new.callee));
+        self.calls.index.calls.push(Call { start, end, member: None, root: None, tool: None, function });
+        walk::walk_new_expression(self, new);
     }
 }
 
@@ -153,5 +168,23 @@ fn member(callee: &Expression<'_>) -> Option<(u32, u32)> {
             part(member.object(), member.span().end)
         }
         _ => None,
+    }
+}
+
+/// Where the chain of members in the callee begins. `tool.bind(…)` has none: it calls the tool later.
+fn root(callee: &Expression<'_>) -> Option<u32> {
+    let is_bind =
+        matches!(callee, Expression::StaticMemberExpression(member) if member.property.name.as_str() == "bind");
+    if is_bind || member(callee).is_none() {
+        return None;
+    }
+    let mut expression = callee;
+    loop {
+        expression = match plain(expression) {
+            Expression::StaticMemberExpression(member) => &member.object,
+            Expression::ComputedMemberExpression(member) => &member.object,
+            Expression::ChainExpression(chain) => chain.expression.as_member_expression()?.object(),
+            other => return Some(other.span().start),
+        };
     }
 }

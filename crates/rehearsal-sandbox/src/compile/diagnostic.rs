@@ -41,6 +41,6 @@ impl Diagnostic {
             false => inner.labels.first(),
         };
         let offset = label.map_or(0, |label| label.offset());
-        Diagnostic::new(source, offset as u32, inner.message.into_owned(), inner.help.as_deref())
+        Diagnostic::new(source, offset, inner.message.into_owned(), inner.help.as_deref())
     }
 }

@@ -165,6 +165,7 @@ impl<'s, 'a> Resolver<'s, 'a> {
         let span = match self.semantic.symbol_declaration(symbol).kind() {
             AstKind::Function(function) => function.span,
             AstKind::VariableDeclarator(declarator) => declarator.span,
+            AstKind::Class(class) => class.span,
             _ => return None,
         };
         Some((span.start, span.end))

@@ -19,9 +19,16 @@ pub(super) fn rejected<'a>(source: &LineIndex, program: &Program<'a>, semantic: 
     found.sort_by_key(|(span, ..)| span.start);
     found
         .into_iter()
+        .take(MAX_REJECTED)
         .map(|(span, message, hint)| Diagnostic::new(source, span.start, message, hint.as_deref()))
         .collect()
 }
+
+/// The most constructs that are reported.
+const MAX_REJECTED: usize = 50;
+
+/// The longest name that a message shows.
+const MAX_NAME_CHARACTERS: usize = 60;
 
 type Found = (Span, String, Option<String>);
 
@@ -118,9 +125,10 @@ fn unknown_globals(semantic: &Semantic<'_>, found: &mut Vec<Found>) {
             if !reference.is_value() || guarded {
                 continue;
             }
+            let shown: String = name.chars().take(MAX_NAME_CHARACTERS).collect();
             let (message, hint) = match hint {
-                Some(hint) => (format!("`{name}` is not available in a plan"), Some(hint.to_owned())),
-                None => (format!("`{name}` is not defined"), None),
+                Some(hint) => (format!("`{shown}` is not available in a plan"), Some(hint.to_owned())),
+                None => (format!("`{shown}` is not defined"), None),
             };
             found.push((semantic.reference_span(reference), message, hint));
         }

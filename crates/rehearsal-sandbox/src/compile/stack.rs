@@ -50,6 +50,12 @@ mod tests {
             ("a:", "1", ""),
             ("(", "", ""),
             ("a", "()", ""),
+            ("x=>{", "", "}"),
+            ("function a(){", "", "}"),
+            ("class A{a=", "1", "}"),
+            ("if(1)", "1", ""),
+            ("[a=", "b", "]=c"),
+            ("typeof ", "1", ""),
         ];
         for (open, middle, close) in patterns {
             let bracket = open.contains(['(', '[', '{', '<']);

@@ -17,6 +17,9 @@ use super::rejected::rejected;
 use super::stack::{MAX_BRACKETS, MAX_SOURCE_BYTES, stack_bytes};
 use crate::place::{LineIndex, MapToken, Place, PlaceMap};
 
+/// The most diagnostics that are returned: each has a copy of its line.
+const MAX_DIAGNOSTICS: usize = 50;
+
 /// A plan that can run.
 #[derive(Debug, Clone)]
 pub struct CompiledPlan {
@@ -77,18 +80,19 @@ pub fn compile(file: &str, source: &str) -> Result<CompiledPlan, Vec<Diagnostic>
 fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diagnostic>> {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, source.text());
-    let mut diagnostics: Vec<Diagnostic> =
-        parsed.diagnostics.into_iter().map(|diagnostic| Diagnostic::from_oxc(source, diagnostic)).collect();
+    let diagnose = |diagnostic| Diagnostic::from_oxc(source, diagnostic);
+    let mut diagnostics: Vec<Diagnostic> = parsed.diagnostics.into_iter().take(MAX_DIAGNOSTICS).map(diagnose).collect();
     if parsed.panicked || !diagnostics.is_empty() {
         return Err(diagnostics);
     }
     let program = parsed.program;
     let checked = SemanticBuilder::new().with_check_syntax_error(true).with_build_nodes(true).with_enum_eval(true);
     let checked = checked.build(&program);
-    diagnostics.extend(checked.diagnostics.into_iter().map(|diagnostic| Diagnostic::from_oxc(source, diagnostic)));
+    diagnostics.extend(checked.diagnostics.into_iter().take(MAX_DIAGNOSTICS).map(diagnose));
     diagnostics.extend(rejected(source, &program, &checked.semantic));
     if !diagnostics.is_empty() {
         diagnostics.sort_by_key(|diagnostic| (diagnostic.place.line, diagnostic.place.column));
+        diagnostics.truncate(MAX_DIAGNOSTICS);
         return Err(diagnostics);
     }
     let Calls { index, named, computed } = calls::find(source, &program, &checked.semantic);
@@ -119,11 +123,9 @@ fn parse<'a>(allocator: &'a Allocator, source: &'a str) -> ParserReturn<'a> {
 
 /// The expression whose value is the value of the plan.
 fn last_value(program: &Program<'_>) -> Option<Span> {
-    let erased = |statement: &&Statement<'_>| match statement {
-        Statement::EmptyStatement(_) | Statement::TSTypeAliasDeclaration(_) | Statement::TSInterfaceDeclaration(_) => {
-            true
-        }
-        _ => false,
+    use Statement::{EmptyStatement, TSInterfaceDeclaration, TSTypeAliasDeclaration};
+    let erased = |statement: &&Statement<'_>| {
+        matches!(statement, EmptyStatement(_) | TSTypeAliasDeclaration(_) | TSInterfaceDeclaration(_))
     };
     match program.body.iter().rev().find(|statement| !erased(statement)) {
         Some(Statement::ExpressionStatement(statement)) => Some(statement.expression.span()),
@@ -152,6 +154,8 @@ fn transform(allocator: &Allocator, edited: &LineIndex) -> Result<(String, Vec<M
     program.body.retain(|statement| !statement.is_module_declaration());
     let options = CodegenOptions {
         comments: CommentOptions::disabled(),
+        // Indentation would make deeply nested code quadratic.
+        indent_width: 0,
         source_map_path: Some("plan.ts".into()),
         ..CodegenOptions::default()
     };

@@ -1,4 +1,4 @@
-//! What a plan asks of its host, and what the host delivers.
+//! The calls of a waiting plan, and what its host delivers.
 
 use serde_json::Value;
 use serde_json::value::RawValue;

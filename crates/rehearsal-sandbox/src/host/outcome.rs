@@ -11,10 +11,12 @@ use crate::protocol::{ConsoleLine, Lossy};
 /// Everything that is known about a run after its end.
 #[derive(Debug)]
 pub struct RunOutcome {
-    /// The value that the plan returned (`null` for `undefined`), or why there is none.
+    /// The value that the plan returned (`null` for `undefined`), or why it returned none.
     pub result: Result<Box<RawValue>, PlanError>,
     /// What the result lost on the way to JSON.
     pub result_lossy: Vec<Lossy>,
+    /// Rejected promises that the plan neither awaited nor caught, at most 100: failures that it did not notice.
+    pub unhandled: Vec<PlanException>,
     /// Console output in order.
     pub console: Vec<ConsoleLine>,
     /// How many calls the plan issued; their ids are 1 to this number.

@@ -59,7 +59,7 @@ impl Pool {
         self.shared.state().unused.len()
     }
 
-    /// Starts the missing workers on a thread. No worker dies with it: nothing binds a worker to a thread.
+    /// Starts the missing workers on threads. A worker outlives the thread that started it.
     fn refill(&self) {
         let mut state = self.shared.state();
         let missing = UNUSED.saturating_sub(state.unused.len() + state.starting);

@@ -63,19 +63,23 @@ pub(super) struct Process {
     stderr_end: Vec<u8>,
     /// Bytes of stdout that were read beyond the last frame.
     buffered: Vec<u8>,
+    /// After `wait` the id of the process may belong to another one.
+    is_reaped: bool,
 }
 
 impl Process {
+    /// Starts a program without environment, in a process group of its own. Local time is UTC in every worker.
     pub(super) fn spawn(program: &Program) -> io::Result<Process> {
         let mut command = Command::new(&program.path);
-        command.args(&program.arguments).env_clear().current_dir("/").process_group(0);
+        command.args(&program.arguments).env_clear().env("TZ", "UTC0").current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let missing = || io::Error::other("a pipe is missing");
         let stdin = child.stdin.take().ok_or_else(missing)?;
         let stdout = child.stdout.take().ok_or_else(missing)?;
         let stderr = child.stderr.take();
-        let process = Process { child, stdin, stdout, stderr, stderr_end: Vec::new(), buffered: Vec::new() };
+        let process =
+            Process { child, stdin, stdout, stderr, stderr_end: Vec::new(), buffered: Vec::new(), is_reaped: false };
         // Only our ends: the ends of the worker are open file descriptions of their own and stay blocking.
         unblock(&process.stdin)?;
         unblock(&process.stdout)?;
@@ -186,10 +190,12 @@ impl Process {
 
     /// Kills the process group, waits for the worker, and returns its status and the end of its stderr.
     pub(super) fn kill(&mut self) -> (Option<ExitStatus>, String) {
-        // A worker that ended by itself has its own status; the signal does not change it.
-        let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
-        let _ = self.child.kill();
+        if !self.is_reaped {
+            // A worker that ended by itself has its own status; the signal does not change it.
+            let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
+        }
         let status = self.child.wait().ok();
+        self.is_reaped = true;
         self.drain_stderr();
         (status, String::from_utf8_lossy(&self.stderr_end).into_owned())
     }

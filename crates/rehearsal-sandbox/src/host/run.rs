@@ -9,10 +9,10 @@ use super::outcome::{PlanError, PlanException, RunOutcome, WorkerFailure};
 use super::process::{Budget, Lost, Process};
 use super::start::{Worker, failure};
 use crate::compile::CompiledPlan;
-use crate::limits::{Limit, Limits, frame_with_overhead};
+use crate::limits::{Limit, Limits};
 use crate::place::{Place, read_positions, read_stack};
 use crate::protocol::{
-    Catalogue, ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, IdleFrame, Start, ToHost, ToWorker,
+    Catalogue, ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, Exception, IdleFrame, Start, ToHost, ToWorker,
     WorkerOutcome,
 };
 
@@ -35,7 +35,8 @@ impl Worker {
     /// The worker stays usable unless the result is [`PlanError::Worker`], [`PlanError::Host`] or a wall limit: these
     /// kill it.
     pub fn run(&mut self, plan: &CompiledPlan, options: &RunOptions, host: &mut dyn Host) -> RunOutcome {
-        let mut run = Run::new(plan, options);
+        self.runs += 1;
+        let mut run = Run::new(self.runs, plan, options);
         let result = match self.process.as_mut() {
             None => Err(Stop::Failed(WorkerFailure::Killed)),
             Some(process) => run.drive(process, host),
@@ -85,6 +86,7 @@ fn broken(reason: impl Into<String>) -> Stop {
 
 /// The host's view of a run.
 struct Run<'a> {
+    number: u32,
     plan: &'a CompiledPlan,
     options: &'a RunOptions,
     /// The place of each call; the call with id 1 is the first.
@@ -98,8 +100,9 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a CompiledPlan, options: &'a RunOptions) -> Run<'a> {
+    fn new(number: u32, plan: &'a CompiledPlan, options: &'a RunOptions) -> Run<'a> {
         Run {
+            number,
             plan,
             options,
             places: Vec::new(),
@@ -119,6 +122,7 @@ impl<'a> Run<'a> {
         let RunOptions { seed, epoch_ms, catalogue, limits } = self.options;
         let mut budget = Budget::new(limits.wall());
         let start = Start {
+            run: self.number,
             code: self.plan.code.clone(),
             seed: *seed,
             epoch_ms: *epoch_ms,
@@ -127,7 +131,7 @@ impl<'a> Run<'a> {
         };
         self.send(process, &ToWorker::Start(start), &mut budget)?;
         loop {
-            match process.receive::<ToHost>(frame_with_overhead(limits.frame_bytes), &mut budget)? {
+            match process.receive::<ToHost>(limits.longest_frame(), &mut budget)? {
                 ToHost::Ready { .. } => return Err(broken("`ready` during a run")),
                 ToHost::Done(done) => return self.finish(done),
                 ToHost::Idle(idle) => {
@@ -141,6 +145,10 @@ impl<'a> Run<'a> {
         }
     }
 
+    fn check_run(&self, run: u32) -> Result<(), Stop> {
+        if run == self.number { Ok(()) } else { Err(broken(format!("a message of run {run} in run {}", self.number))) }
+    }
+
     fn send(&self, process: &mut Process, message: &ToWorker, budget: &mut Budget) -> Result<(), Stop> {
         match process.send(message, self.options.limits.frame_bytes, budget) {
             Err(Lost::TooLong) => Err(Stop::Frame),
@@ -150,7 +158,8 @@ impl<'a> Run<'a> {
 
     /// Checks the frame of a waiting plan and finds the places of its calls.
     fn idle(&mut self, idle: IdleFrame) -> Result<Idle, Stop> {
-        let IdleFrame { calls, timer, open, ended, console } = idle;
+        let IdleFrame { run, calls, timer, open, ended, console } = idle;
+        self.check_run(run)?;
         self.add_console(console)?;
         let limits = &self.options.limits;
         let mut new = Vec::with_capacity(calls.len());
@@ -241,6 +250,7 @@ impl<'a> Run<'a> {
 
     /// Checks the last frame and makes a result of it.
     fn finish(&mut self, mut done: Done) -> Result<Result<Box<RawValue>, PlanError>, Stop> {
+        self.check_run(done.run)?;
         self.add_console(std::mem::take(&mut done.console))?;
         let limits = &self.options.limits;
         let result = match &done.outcome {
@@ -252,26 +262,28 @@ impl<'a> Run<'a> {
             WorkerOutcome::Limit(limit) => Err(PlanError::Limit(*limit)),
             WorkerOutcome::Stuck {} => Err(PlanError::Stuck),
             WorkerOutcome::Cancelled {} => Err(PlanError::Cancelled),
-            WorkerOutcome::Exception(exception) => {
-                let called = exception.call.and_then(|call| self.place(call)).cloned();
-                let place = called.or_else(|| self.plan.places.stack_place(&read_stack(&exception.stack)));
-                Err(PlanError::Exception(PlanException {
-                    name: exception.name.clone(),
-                    message: exception.message.clone(),
-                    place,
-                    call: exception.call.filter(|call| *call as usize <= self.places.len()),
-                }))
-            }
+            WorkerOutcome::Exception(exception) => Err(PlanError::Exception(self.exception(exception))),
         };
         self.done = Some(done);
         Ok(result)
     }
 
+    /// The exception with its place: that of the failed call, or where it was created.
+    fn exception(&self, exception: &Exception) -> PlanException {
+        let called = exception.call.and_then(|call| self.place(call)).cloned();
+        let place = called.or_else(|| self.plan.places.stack_place(&read_stack(&exception.stack)));
+        let call = exception.call.filter(|call| *call as usize <= self.places.len());
+        PlanException { name: exception.name.clone(), message: exception.message.clone(), place, call }
+    }
+
     fn outcome(self, result: Result<Box<RawValue>, PlanError>) -> RunOutcome {
+        let unhandled = self.done.iter().flat_map(|done| &done.unhandled);
+        let unhandled = unhandled.map(|exception| self.exception(exception)).collect();
         let mut not_awaited = self.not_awaited;
         not_awaited.extend(&self.open);
         RunOutcome {
             result,
+            unhandled,
             result_lossy: self.done.map(|done| done.lossy).unwrap_or_default(),
             console: self.console,
             calls: self.places.len() as u32,

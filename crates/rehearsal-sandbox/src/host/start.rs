@@ -13,7 +13,7 @@ use crate::protocol::{Levels, ToHost};
 const START_LIMIT: Duration = Duration::from_secs(10);
 
 /// The longest `ready` frame.
-const READY_BYTES: usize = 64 * 1024;
+const READY_FRAME_BYTES: usize = 64 * 1024;
 
 /// A program whose `main` calls [`crate::worker_main`] when it gets these arguments.
 #[derive(Debug, Clone)]
@@ -59,6 +59,8 @@ pub struct Worker {
     /// `None` after a run that ended with a kill.
     pub(super) process: Option<Process>,
     levels: Levels,
+    /// How many runs were started.
+    pub(super) runs: u32,
 }
 
 impl Worker {
@@ -66,8 +68,8 @@ impl Worker {
     pub fn start(program: &Program) -> Result<Worker, SandboxError> {
         let spawn = |source| SandboxError::Spawn { path: program.path.clone(), source };
         let mut process = Process::spawn(program).map_err(spawn)?;
-        let failure = match process.receive::<ToHost>(READY_BYTES, &mut Budget::new(START_LIMIT)) {
-            Ok(ToHost::Ready { levels }) => return Ok(Worker { process: Some(process), levels }),
+        let failure = match process.receive::<ToHost>(READY_FRAME_BYTES, &mut Budget::new(START_LIMIT)) {
+            Ok(ToHost::Ready { levels }) => return Ok(Worker { process: Some(process), levels, runs: 0 }),
             Ok(ToHost::Idle(_) | ToHost::Done(_)) => WorkerFailure::Protocol("a message before `ready`".to_owned()),
             Err(Lost::TimedOut) => WorkerFailure::Protocol(format!("no `ready` within {} s", START_LIMIT.as_secs())),
             Err(lost) => failure(lost, &mut process),

@@ -9,6 +9,7 @@ use rquickjs::{Context, Ctx, Function, Object, Runtime};
 use super::Pipes;
 use super::memory::{CountingAllocator, MemoryGauge};
 use super::natives;
+use super::rejections::Rejections;
 use super::state::Run;
 use crate::protocol::{
     self, DeliveredResult, Deliveries, Delivery, Done, IdleFrame, PLAN_FILE, Start, ToHost, ToWorker, WorkerOutcome,
@@ -40,8 +41,13 @@ impl Engine {
         let run = Rc::new(Run::new(start, self.gauge.clone()));
         let interrupt = run.clone();
         self.runtime.set_interrupt_handler(Some(Box::new(move || interrupt.exceeded().is_some())));
+        let rejections = Rc::new(Rejections::default());
+        let tracked = rejections.clone();
+        self.runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
+            tracked.track(&ctx, promise, reason, is_handled);
+        })));
         let driven = match Context::full(&self.runtime) {
-            Ok(context) => context.with(|ctx| drive(&ctx, &run, pipes)),
+            Ok(context) => context.with(|ctx| drive(&ctx, &run, &rejections, pipes)),
             Err(error) => Err(End::Failed(error)),
         };
         let outcome = match driven {
@@ -53,14 +59,18 @@ impl Engine {
         let is_limited = matches!(outcome, WorkerOutcome::Limit(_));
         let mut state = run.state.borrow_mut();
         let done = Done {
+            run: state.start.run,
             outcome,
             lossy: std::mem::take(&mut state.outcome_lossy),
+            unhandled: std::mem::take(&mut state.unhandled),
             console: std::mem::take(&mut state.console),
             now_ms: state.now_ms,
         };
         drop(state);
         pipes.write(&ToHost::Done(done))?;
         self.runtime.set_interrupt_handler(None);
+        self.runtime.set_host_promise_rejection_tracker(None);
+        rejections.clear();
         self.gauge.limit.set(usize::MAX);
         self.runtime.run_gc();
         // Jobs that are left would run in the next plan.
@@ -96,13 +106,19 @@ struct Control<'js> {
     run: Function<'js>,
     deliver: Function<'js>,
     fire: Function<'js>,
+    unhandled: Function<'js>,
 }
 
 impl<'js> Control<'js> {
     fn new(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Control<'js>> {
         let prelude: Function<'js> = ctx.eval_with_options(PRELUDE, options("prelude.js"))?;
         let control: Object<'js> = prelude.call((natives::host(ctx, run)?,))?;
-        Ok(Control { run: control.get("run")?, deliver: control.get("deliver")?, fire: control.get("fire")? })
+        Ok(Control {
+            run: control.get("run")?,
+            deliver: control.get("deliver")?,
+            fire: control.get("fire")?,
+            unhandled: control.get("unhandled")?,
+        })
     }
 }
 
@@ -120,9 +136,18 @@ fn internal(error: &rquickjs::Error) -> WorkerOutcome {
     WorkerOutcome::Exception(protocol::Exception { name, message, stack: String::new(), call: None })
 }
 
-/// Runs the plan until it has an outcome and no open call, and returns the outcome.
-fn drive<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, pipes: &mut Pipes) -> Result<WorkerOutcome, End> {
+/// Runs the plan and reports what it did not notice.
+fn drive<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, rejections: &Rejections, pipes: &mut Pipes) -> Result<WorkerOutcome, End> {
     let control = Control::new(ctx, run)?;
+    let outcome = settle(ctx, run, &control, pipes)?;
+    for reason in rejections.take(ctx) {
+        control.unhandled.call::<_, ()>((reason,))?;
+    }
+    Ok(outcome)
+}
+
+/// Runs the plan until it has an outcome and no open call, and returns the outcome.
+fn settle<'js>(ctx: &Ctx<'js>, run: &Run, control: &Control<'js>, pipes: &mut Pipes) -> Result<WorkerOutcome, End> {
     let code = std::mem::take(&mut run.state.borrow_mut().start.code);
     match ctx.eval_with_options::<Function<'js>, _>(code, options(PLAN_FILE)) {
         Ok(plan) => control.run.call::<_, ()>((plan,))?,
@@ -142,6 +167,7 @@ fn drive<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, pipes: &mut Pipes) -> Result<Worker
             }
             state.new_bytes = 0;
             IdleFrame {
+                run: state.start.run,
                 calls: std::mem::take(&mut state.new_calls),
                 timer,
                 open: state.open.len() as u32,
@@ -151,7 +177,7 @@ fn drive<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, pipes: &mut Pipes) -> Result<Worker
         };
         pipes.write(&ToHost::Idle(idle))?;
         match pipes.read::<ToWorker>()? {
-            Some(ToWorker::Deliver(deliveries)) => deliver(ctx, run, &control, deliveries)?,
+            Some(ToWorker::Deliver(deliveries)) => deliver(ctx, run, control, deliveries)?,
             Some(ToWorker::FireTimer {}) => {
                 let id = run.state.borrow_mut().fire();
                 if let Some(id) = id {

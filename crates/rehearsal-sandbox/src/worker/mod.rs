@@ -10,6 +10,7 @@ mod isolate;
 mod memory;
 mod natives;
 mod random;
+mod rejections;
 mod state;
 
 use std::fs::File;
@@ -43,8 +44,8 @@ impl Pipes {
     }
 
     fn write(&mut self, message: &ToHost) -> io::Result<()> {
-        // The limits of content are checked where it is produced; this one only keeps room for the frame around it.
-        frame::write(&mut self.to_host, message, crate::limits::frame_with_overhead(self.limit))
+        // The limits of content are checked where it is produced.
+        frame::write(&mut self.to_host, message, u32::MAX as usize)
     }
 }
 

@@ -12,23 +12,25 @@ use crate::protocol::{self, CallFrame, ConsoleLine, Lossy, WorkerOutcome};
 /// The most findings that are kept for one value.
 const MAX_LOSSY: usize = 100;
 
+/// The longest text about an exception or a lossy value that is kept.
+const MAX_TEXT_BYTES: usize = 4 * 1024;
+
 /// The object `host` of the prelude.
 pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
-    let with = |run: &Rc<Run>| run.clone();
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set(
         "lossy",
         Function::new(ctx.clone(), move |path: String, message: String| {
             let mut state = run_of.state.borrow_mut();
             if state.lossy.len() < MAX_LOSSY {
-                state.lossy.push(Lossy { path, message });
+                state.lossy.push(Lossy { path: bounded(path), message: bounded(message) });
             }
         })?,
     )?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set("forget", Function::new(ctx.clone(), move || run_of.state.borrow_mut().lossy.clear())?)?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set(
         "call",
         Function::new(
@@ -39,18 +41,18 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Objec
             },
         )?,
     )?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set("log", Function::new(ctx.clone(), move |level: String, text: String| log(&run_of, level, text))?)?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set(
         "addTimer",
         Function::new(ctx.clone(), move |delay: f64, repeats: bool| {
             run_of.state.borrow_mut().add_timer(delay, repeats)
         })?,
     )?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set("clearTimer", Function::new(ctx.clone(), move |id: u32| run_of.state.borrow_mut().clear_timer(id))?)?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set(
         "now",
         Function::new(ctx.clone(), move || {
@@ -58,22 +60,29 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Objec
             state.start.epoch_ms as f64 + state.now_ms.floor()
         })?,
     )?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set("random", Function::new(ctx.clone(), move || run_of.state.borrow_mut().random.next())?)?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set(
         "knows",
         Function::new(ctx.clone(), move |server: String, name: String| knows(&run_of.state.borrow(), &server, &name))?,
     )?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set("names", Function::new(ctx.clone(), move |server: String| names(&run_of.state.borrow(), &server))?)?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set("done", Function::new(ctx.clone(), move |json: String, _is_undefined: bool| done(&run_of, json))?)?;
-    let run_of = with(run);
+    let run_of = run.clone();
     object.set(
         "failed",
         Function::new(ctx.clone(), move |name: String, message: String, stack: String, call: i64| {
-            failed(&run_of, protocol::Exception { name, message, stack, call: u32::try_from(call).ok() });
+            failed(&run_of, exception(name, message, stack, call));
+        })?,
+    )?;
+    let run_of = run.clone();
+    object.set(
+        "unhandled",
+        Function::new(ctx.clone(), move |name: String, message: String, stack: String, call: i64| {
+            run_of.state.borrow_mut().unhandled.push(exception(name, message, stack, call));
         })?,
     )?;
     Ok(object)
@@ -164,7 +173,7 @@ fn done(run: &Run, json: String) {
 }
 
 /// The plan threw.
-fn failed(run: &Run, mut exception: protocol::Exception) {
+fn failed(run: &Run, exception: protocol::Exception) {
     let mut state = run.state.borrow_mut();
     if state.outcome.is_some() {
         return;
@@ -173,13 +182,22 @@ fn failed(run: &Run, mut exception: protocol::Exception) {
         run.exceed(Limit::Stack(state.start.limits.stack_bytes));
         return;
     }
-    for text in [&mut exception.name, &mut exception.message, &mut exception.stack] {
-        if text.len() > 64 * 1024 {
-            text.truncate(text.floor_char_boundary(64 * 1024));
-            text.push('…');
-        }
-    }
     state.outcome = Some(WorkerOutcome::Exception(exception));
+}
+
+/// An exception with texts of bounded length.
+fn exception(name: String, message: String, stack: String, call: i64) -> protocol::Exception {
+    let [name, message, stack] = [name, message, stack].map(bounded);
+    protocol::Exception { name, message, stack, call: u32::try_from(call).ok() }
+}
+
+/// The beginning of a long text.
+fn bounded(mut text: String) -> String {
+    if text.len() > MAX_TEXT_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+        text.push('…');
+    }
+    text
 }
 
 /// Replaces escapes of lone surrogates in JSON of the engine, which escapes no other surrogate.

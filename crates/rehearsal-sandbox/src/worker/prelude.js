@@ -334,7 +334,7 @@
       return "";
     }
   };
-  function fail(error) {
+  function describe(error, report) {
     const call = typeof error === "object" && error !== null ? apply(weakGet, toolErrors, [error]) : undefined;
     let name = "", message = "", trace = "";
     try {
@@ -348,8 +348,10 @@
     } catch {
       message = message || "the plan threw a value that cannot be shown";
     }
-    host.failed(name, message, trace, call === undefined ? -1 : call);
+    report(name, message, trace, call === undefined ? -1 : call);
   }
+  const { failed, unhandled } = host;
+  const fail = (error) => describe(error, failed);
   return {
     __proto__: null,
     run(plan) {
@@ -388,6 +390,7 @@
       apply(weakSet, toolErrors, [error, id]);
       call.reject(error);
     },
+    unhandled: (reason) => describe(reason, unhandled),
     fire(id) {
       const timer = callbacks[id];
       if (timer === undefined) return;

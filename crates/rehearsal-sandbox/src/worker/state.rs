@@ -9,7 +9,7 @@ use nix::time::{ClockId, clock_gettime};
 use super::memory::MemoryGauge;
 use super::random::Random;
 use crate::limits::Limit;
-use crate::protocol::{CallFrame, ConsoleLine, Lossy, Start, WorkerOutcome};
+use crate::protocol::{CallFrame, ConsoleLine, Exception, Lossy, Start, WorkerOutcome};
 
 /// A timer of the plan.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +41,8 @@ pub(super) struct State {
     sequence: u64,
     pub(super) outcome: Option<WorkerOutcome>,
     pub(super) outcome_lossy: Vec<Lossy>,
+    /// Rejections that nothing handled.
+    pub(super) unhandled: Vec<Exception>,
 }
 
 impl State {
@@ -115,6 +117,7 @@ impl Run {
             sequence: 0,
             outcome: None,
             outcome_lossy: Vec::new(),
+            unhandled: Vec::new(),
         };
         Run { state: RefCell::new(state), limit: Cell::new(None), gauge, cpu_start: cpu_time(), cpu_limit }
     }

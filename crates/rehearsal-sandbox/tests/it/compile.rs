@@ -27,7 +27,7 @@ fn syntax_errors_have_a_place() {
         ("import 'fs'", &["1:1: a plan cannot import modules"]),
         ("const a = await import('fs')", &["1:17: a plan cannot import modules"]),
         ("export const a = 1; export default a;", &["1:1: a plan cannot export", "1:21: a plan cannot export"]),
-        ("@log class A {}", &["1:1: a plan cannot use decorators"]),
+        ("@Object class A {}", &["1:1: a plan cannot use decorators"]),
         ("import.meta.url", &["1:1: `import.meta` is not available in a plan"]),
         (
             "await fetch('x'); process.exit(); new Buffer(1)",

@@ -3,29 +3,29 @@
 use std::sync::LazyLock;
 
 use rehearsal_sandbox::{
-    CallOutcome, CompiledPlan, Deliver, ErrorKind, Idle, PlanCall, PlanError, Pool, Program, RunOptions, RunOutcome,
-    compile,
+    CallOutcome, CompiledPlan, Deliver, ErrorKind, Host, Idle, PlanCall, PlanError, Pool, Program, RunOptions,
+    RunOutcome, Worker, compile,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// The program of all workers.
-pub fn program(argument: &str) -> Program {
+pub(crate) fn program(argument: &str) -> Program {
     Program::new(env!("CARGO_BIN_EXE_sandbox-test-worker"), [argument])
 }
 
 /// The pool of all tests: it must keep working whatever plans do.
-pub static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(program("plain")));
+pub(crate) static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(program("plain")));
 
 /// What happened in a run.
-pub struct Ran {
-    pub outcome: RunOutcome,
-    pub calls: Vec<PlanCall>,
+pub(crate) struct Ran {
+    pub(crate) outcome: RunOutcome,
+    pub(crate) calls: Vec<PlanCall>,
 }
 
 impl Ran {
     /// The result of the plan.
-    pub fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         match &self.outcome.result {
             Ok(value) => serde_json::from_str(value.get()).unwrap(),
             Err(error) => panic!("{error}"),
@@ -33,7 +33,7 @@ impl Ran {
     }
 
     /// The error of the plan.
-    pub fn error(&self) -> &PlanError {
+    pub(crate) fn error(&self) -> &PlanError {
         match &self.outcome.result {
             Ok(value) => panic!("the plan returned {value}"),
             Err(error) => error,
@@ -41,28 +41,28 @@ impl Ran {
     }
 
     /// The arguments of a call; the first call is 1.
-    pub fn arguments(&self, id: usize) -> Value {
+    pub(crate) fn arguments(&self, id: usize) -> Value {
         serde_json::from_str(self.calls[id - 1].arguments.get()).unwrap()
     }
 
     /// What the arguments of the first call lost, as `path: message`.
-    pub fn lossy(&self) -> Vec<String> {
+    pub(crate) fn lossy(&self) -> Vec<String> {
         self.calls[0].lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message)).collect()
     }
 }
 
 /// Compiles a plan that must be valid.
-pub fn compiled(source: &str) -> CompiledPlan {
+pub(crate) fn compiled(source: &str) -> CompiledPlan {
     compile("plan.ts", source).unwrap_or_else(|diagnostics| panic!("{source}\n{diagnostics:?}"))
 }
 
 /// The value as JSON text.
-pub fn raw(value: &Value) -> Box<RawValue> {
+pub(crate) fn raw(value: &Value) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap()
 }
 
 /// The answer to a call: `fail` fails, `maybe` returns `null`, `echo` its arguments, everything else an object.
-pub fn answer(call: &PlanCall) -> CallOutcome {
+pub(crate) fn answer(call: &PlanCall) -> CallOutcome {
     match call.tool.as_str() {
         "fail" => CallOutcome::Error {
             kind: ErrorKind::Tool,
@@ -75,29 +75,39 @@ pub fn answer(call: &PlanCall) -> CallOutcome {
     }
 }
 
-/// A host that answers all open calls, each 10 ms after the one before, and fires timers when nothing is open.
-pub fn run_in(worker: &mut rehearsal_sandbox::Worker, plan: &CompiledPlan, options: &RunOptions) -> Ran {
-    let (mut calls, mut open, mut now_ms) = (Vec::new(), Vec::new(), 0.0);
-    let mut host = |batch: Idle| {
-        open.extend(batch.calls.iter().map(|call| (call.id, answer(call))));
-        calls.extend(batch.calls);
-        if open.is_empty() {
-            now_ms = batch.timer_ms.unwrap();
+/// A host that answers all open calls, each batch 10 ms after the one before, and fires timers when nothing is open.
+#[derive(Default)]
+struct AnswerAll {
+    calls: Vec<PlanCall>,
+    now_ms: f64,
+}
+
+impl Host for AnswerAll {
+    fn idle(&mut self, batch: Idle) -> Deliver {
+        let results: Vec<_> = batch.calls.iter().map(|call| (call.id, answer(call))).collect();
+        self.calls.extend(batch.calls);
+        if results.is_empty() {
+            self.now_ms = batch.timer_ms.unwrap();
             return Deliver::FireTimer;
         }
-        now_ms += 10.0;
-        Deliver::Results { now_ms, results: std::mem::take(&mut open) }
-    };
+        self.now_ms += 10.0;
+        Deliver::Results { now_ms: self.now_ms, results }
+    }
+}
+
+/// Runs a plan whose calls are answered at once.
+pub(crate) fn run_in(worker: &mut Worker, plan: &CompiledPlan, options: &RunOptions) -> Ran {
+    let mut host = AnswerAll::default();
     let outcome = worker.run(plan, options, &mut host);
-    Ran { outcome, calls }
+    Ran { outcome, calls: host.calls }
 }
 
 /// Runs a plan in a worker of the pool.
-pub fn run_with(source: &str, options: &RunOptions) -> Ran {
+pub(crate) fn run_with(source: &str, options: &RunOptions) -> Ran {
     run_in(&mut POOL.take().unwrap(), &compiled(source), options)
 }
 
 /// Runs a plan with default options.
-pub fn run(source: &str) -> Ran {
+pub(crate) fn run(source: &str) -> Ran {
     run_with(source, &RunOptions::default())
 }

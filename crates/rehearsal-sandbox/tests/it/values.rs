@@ -20,6 +20,10 @@ fn the_value_of_a_plan() {
         ("", Value::Null),
         ("1 // the last\n;;\ninterface A {}", json!(1)),
         ("return", Value::Null),
+        ("let x = 1, y = 1; x<!--y", json!(false)),
+        ("\u{feff}const a = 1;\na", json!(1)),
+        ("const re = /[\\p{L}--[a-z]]/v; re.test('é')", json!(true)),
+        ("label: for (const a of [1, 2]) { continue label }\n`${1 + 1}`", json!("2")),
     ];
     for (source, value) in values {
         assert_eq!(run(source).value(), value, "{source}");
@@ -140,6 +144,26 @@ fn calls_that_are_not_awaited_reach_the_host() {
     let ran = run(source);
     assert_eq!(ran.value(), json!("early"));
     assert_eq!((ran.calls.len(), &ran.outcome.not_awaited[..]), (2, &[1, 2][..]));
+}
+
+#[test]
+fn failures_that_the_plan_does_not_notice_are_reported() {
+    let source = "mcp.fs.fail({});
+async function helper() { await null; throw new TypeError('lost'); }
+helper();
+const late = Promise.reject(new Error('handled later')); await null; await late.catch(() => {});
+try { await mcp.fs.fail({}) } catch { }
+await Promise.allSettled([mcp.fs.fail({})]);
+await mcp.fs.read({});
+return 'fine'";
+    let ran = run(source);
+    assert_eq!(ran.value(), json!("fine"));
+    let line = |exception: &rehearsal_sandbox::PlanException| {
+        format!("{exception} {:?} {}", exception.call, exception.place.as_ref().unwrap())
+    };
+    let unhandled: Vec<String> = ran.outcome.unhandled.iter().map(line).collect();
+    let expected = ["TypeError: lost None 2:49", "ToolError: no such file (plan.ts:1:1) Some(1) 1:1"];
+    assert_eq!(unhandled, expected);
 }
 
 #[test]
