@@ -46,7 +46,7 @@ pub use host::{
 };
 pub use limits::{Limit, Limits};
 pub use place::Place;
-pub use protocol::{Catalogue, ConsoleLine, Level, Levels, Lossy};
+pub use protocol::{Catalogue, ConsoleLine, Level, Levels, Lossy, RecordedShape};
 pub use worker::worker_main;
 #[doc(hidden)]
 pub use worker::worker_main_then;

@@ -66,7 +66,14 @@ pub(crate) struct Delivery {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum DeliveredResult {
     Value(Box<RawValue>),
-    Error { kind: String, message: String, content: Box<RawValue>, place: Option<String> },
+    /// A value that records what the plan does with it.
+    Recorder {},
+    Error {
+        kind: String,
+        message: String,
+        content: Box<RawValue>,
+        place: Option<String>,
+    },
 }
 
 /// A message from the worker.
@@ -133,6 +140,8 @@ pub(crate) struct Done {
     /// Console output since the last frame.
     pub(crate) console: Vec<ConsoleLine>,
     pub(crate) now_ms: f64,
+    /// The shapes of the recorders, by call.
+    pub(crate) shapes: Vec<RecordedShape>,
 }
 
 /// The result of the plan, or why it has none.
@@ -166,6 +175,16 @@ pub struct ConsoleLine {
     pub level: String,
     /// The arguments, separated by spaces.
     pub text: String,
+}
+
+/// What a plan did with the result of a call that was a recorder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedShape {
+    /// The id of the call.
+    pub call: u32,
+    /// A value of the shape that the plan expects; `null` if the plan used nothing of it.
+    pub example: serde_json::Value,
 }
 
 /// How far each part of the isolation is in force.

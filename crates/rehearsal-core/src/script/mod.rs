@@ -4,6 +4,7 @@
 //! text ──read──► Mock (as written, with places) ──check──► problems, each with a place and a hint
 //! ```
 
+mod collect;
 mod key_order;
 mod located;
 pub mod mock;

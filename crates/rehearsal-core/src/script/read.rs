@@ -1,14 +1,19 @@
 //! Parses YAML into a type, strictly.
 
+use std::collections::HashSet;
+
 use serde::de::DeserializeOwned;
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, UserMessageFormatter};
 
+use super::collect::{self, UnknownKey};
 use super::span_tree::SpanTree;
 use super::strict::Strict;
 use super::{ScriptError, ScriptProblem, Span};
 use crate::suggest::closest;
 
+/// Maximum number of wrong values that are reported together.
+const MAX_PASSES: usize = 20;
 /// Maximum number of values in a file.
 const NODE_LIMIT: usize = 2_000_000;
 /// Maximum depth of a file. A debug build needs 20 KB of stack for each level.
@@ -16,11 +21,48 @@ pub const DEPTH_LIMIT: usize = 64;
 /// Maximum number of values that aliases repeat.
 const ALIAS_LIMIT: usize = 100_000;
 
-/// Parses a file strictly: an unknown key, a wrong type and a duplicate key are errors with a place.
+/// Parses a file strictly: unknown keys, wrong types and duplicate keys are errors with a place. All unknown keys and
+/// wrong values are reported together.
 ///
 /// JSON is YAML, so a file may be either.
 pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ScriptError> {
-    parse(text).map_err(|error| ScriptError { file: file.to_owned(), problems: vec![problem(&error, text)] })
+    let mut problems: Vec<ScriptProblem> = Vec::new();
+    let mut ignored = HashSet::new();
+    for _ in 0..MAX_PASSES {
+        let (parsed, pass) = collect::run(ignored.clone(), || parse(text));
+        for UnknownKey { key, allowed } in pass.unknown {
+            add(&mut problems, unknown_key(key.at, &key.value, allowed));
+        }
+        let error = match parsed {
+            Ok(parsed) if problems.is_empty() => return Ok(parsed),
+            Ok(_) => break,
+            Err(error) => error,
+        };
+        // A key may be missing because it was ignored, or misspelt and reported as unknown.
+        let is_missing = matches!(error, Error::SerdeMissingField { .. });
+        if is_missing && !problems.is_empty() || !add(&mut problems, problem(&error, text)) {
+            break;
+        }
+        let is_budget = matches!(error, Error::Budget { .. });
+        if is_budget || !pass.failed.is_some_and(|key| ignored.insert(key)) {
+            break;
+        }
+    }
+    problems.sort_by_key(|problem| problem.at.start);
+    Err(ScriptError { file: file.to_owned(), problems })
+}
+
+/// Adds a problem; `false` if it was reported before.
+fn add(problems: &mut Vec<ScriptProblem>, problem: ScriptProblem) -> bool {
+    let is_new = !problems.contains(&problem);
+    if is_new {
+        problems.push(problem);
+    }
+    is_new
+}
+
+fn unknown_key(at: Span, key: &str, allowed: &[&'static str]) -> ScriptProblem {
+    ScriptProblem::new(at, format!("unknown key `{key}`")).hint(suggestion(key, allowed, "key"))
 }
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
@@ -39,9 +81,7 @@ fn problem(error: &Error, text: &str) -> ScriptProblem {
         return ScriptProblem::new(at, "a template that begins with `{` needs quotes").hint(hint);
     }
     match error {
-        Error::SerdeUnknownField { field, expected, .. } => {
-            ScriptProblem::new(at, format!("unknown key `{field}`")).hint(suggestion(field, expected, "key"))
-        }
+        Error::SerdeUnknownField { field, expected, .. } => unknown_key(at, field, expected),
         Error::SerdeUnknownVariant { variant, expected, .. } => {
             let at = if text_at(text, at) == variant { at } else { value_at(text, at) };
             ScriptProblem::new(at, format!("unknown value `{variant}`")).hint(suggestion(variant, expected, "value"))
@@ -271,6 +311,23 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(error(text), format!("m.yaml:{expected}"), "{text}");
         }
+    }
+
+    #[test]
+    fn all_unknown_keys_and_wrong_values_are_reported_together() {
+        let text = "server: { name: x, nme: y }\npage_size: many\ntools:\n  - name: a\n    answers: [{ times: \"3\", txt: b }]\n  \
+                    - name: b\n    descripton: c\n    answers: [{ text: 5, delay: soon }]\n";
+        let places: Vec<&str> = [
+            "m.yaml:1:20: unknown key `nme`; did you mean `name`?",
+            "m.yaml:2:12: expected a whole number that is not too large, got the text \"many\"",
+            "m.yaml:5:24: expected a whole number that is not too large, got the text \"3\"; write it without quotes: 3",
+            "m.yaml:5:29: unknown key `txt`; did you mean `text`?",
+            "m.yaml:7:5: unknown key `descripton`; did you mean `description`?",
+            "m.yaml:8:23: expected text, got the number `5`; in quotes it is text: \"5\"",
+            "m.yaml:8:33: write seconds such as 30 or 0.5, or a number with ms, s, m or h",
+        ]
+        .to_vec();
+        assert_eq!(error(text).lines().collect::<Vec<_>>(), places);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use serde::de::{
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
+use super::collect::StructVisitor;
+
 /// A strictly read value, or its reader.
 pub(super) struct Strict<T>(pub(super) T);
 
@@ -61,7 +63,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_struct(name, fields, Strict(visitor))
+        self.0.deserialize_struct(name, fields, StructVisitor { fields, visitor: Strict(visitor) })
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {

@@ -73,6 +73,8 @@ pub enum Deliver {
 pub enum CallOutcome {
     /// The call resolves with this value.
     Value(Box<RawValue>),
+    /// The call resolves with a value that records what the plan does with it: [`crate::RunOutcome::shapes`].
+    Recorder,
     /// The call rejects with a `ToolError`.
     Error {
         /// What failed.

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::limits::Limit;
 use crate::place::Place;
-use crate::protocol::{ConsoleLine, Lossy};
+use crate::protocol::{ConsoleLine, Lossy, RecordedShape};
 
 /// Everything that is known about a run after its end.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct RunOutcome {
     pub calls: u32,
     /// The ids of the calls that had no result when the plan ended, in ascending order.
     pub not_awaited: Vec<u32>,
+    /// What the plan did with results that were recorders.
+    pub shapes: Vec<RecordedShape>,
     /// The virtual time at the end: milliseconds since the start.
     pub ended_ms: f64,
 }

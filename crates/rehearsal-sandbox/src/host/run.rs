@@ -222,6 +222,7 @@ impl<'a> Run<'a> {
     fn delivered(&self, id: u32, outcome: CallOutcome) -> Result<DeliveredResult, Stop> {
         match outcome {
             CallOutcome::Value(value) => Ok(DeliveredResult::Value(value)),
+            CallOutcome::Recorder => Ok(DeliveredResult::Recorder {}),
             CallOutcome::Error { kind, message, content } => {
                 let place = self.place(id).map(|place| format!("{}:{place}", self.plan.file));
                 let message = match &place {
@@ -281,10 +282,12 @@ impl<'a> Run<'a> {
         let unhandled = unhandled.map(|exception| self.exception(exception)).collect();
         let mut not_awaited = self.not_awaited;
         not_awaited.extend(&self.open);
+        let (result_lossy, shapes) = self.done.map(|done| (done.lossy, done.shapes)).unwrap_or_default();
         RunOutcome {
             result,
             unhandled,
-            result_lossy: self.done.map(|done| done.lossy).unwrap_or_default(),
+            result_lossy,
+            shapes,
             console: self.console,
             calls: self.places.len() as u32,
             not_awaited: not_awaited.into_iter().collect(),

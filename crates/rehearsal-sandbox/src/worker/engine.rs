@@ -64,6 +64,7 @@ impl Engine {
             lossy: std::mem::take(&mut state.outcome_lossy),
             unhandled: std::mem::take(&mut state.unhandled),
             console: std::mem::take(&mut state.console),
+            shapes: std::mem::take(&mut state.shapes),
             now_ms: state.now_ms,
         };
         drop(state);
@@ -107,6 +108,7 @@ struct Control<'js> {
     deliver: Function<'js>,
     fire: Function<'js>,
     unhandled: Function<'js>,
+    shapes: Function<'js>,
 }
 
 impl<'js> Control<'js> {
@@ -118,6 +120,7 @@ impl<'js> Control<'js> {
             deliver: control.get("deliver")?,
             fire: control.get("fire")?,
             unhandled: control.get("unhandled")?,
+            shapes: control.get("shapes")?,
         })
     }
 }
@@ -140,6 +143,7 @@ fn internal(error: &rquickjs::Error) -> WorkerOutcome {
 fn drive<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, rejections: &Rejections, pipes: &mut Pipes) -> Result<WorkerOutcome, End> {
     let control = Control::new(ctx, run)?;
     let outcome = settle(ctx, run, &control, pipes)?;
+    control.shapes.call::<_, ()>(())?;
     for reason in rejections.take(ctx) {
         control.unhandled.call::<_, ()>((reason,))?;
     }
@@ -208,6 +212,7 @@ fn deliver(ctx: &Ctx<'_>, run: &Run, control: &Control<'_>, deliveries: Deliveri
         }
         match &result {
             DeliveredResult::Value(value) => control.deliver.call::<_, ()>((id, value.get(), "", "", ""))?,
+            DeliveredResult::Recorder {} => control.deliver.call::<_, ()>((id, "", "recorder", "", ""))?,
             DeliveredResult::Error { kind, message, content, place } => {
                 let place = place.as_deref().unwrap_or_default();
                 control.deliver.call::<_, ()>((id, content.get(), kind.as_str(), message.as_str(), place))?;

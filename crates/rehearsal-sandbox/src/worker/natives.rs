@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::state::{Run, State};
 use crate::limits::Limit;
-use crate::protocol::{self, CallFrame, ConsoleLine, Lossy, WorkerOutcome};
+use crate::protocol::{self, CallFrame, ConsoleLine, Lossy, RecordedShape, WorkerOutcome};
 
 /// The most findings that are kept for one value.
 const MAX_LOSSY: usize = 100;
@@ -78,6 +78,8 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Objec
             failed(&run_of, exception(name, message, stack, call));
         })?,
     )?;
+    let run_of = run.clone();
+    object.set("shape", Function::new(ctx.clone(), move |call: u32, json: String| shape(&run_of, call, &json))?)?;
     let run_of = run.clone();
     object.set(
         "unhandled",
@@ -169,6 +171,14 @@ fn done(run: &Run, json: String) {
     let (json, _) = without_lone_surrogates(json);
     if let Ok(value) = RawValue::from_string(json) {
         state.outcome = Some(WorkerOutcome::Value(value));
+    }
+}
+
+/// Keeps the shape of a recorder.
+fn shape(run: &Run, call: u32, json: &str) {
+    let mut state = run.state.borrow_mut();
+    if let Ok(example) = serde_json::from_str(json) {
+        state.shapes.push(RecordedShape { call, example });
     }
 }
 

@@ -9,7 +9,7 @@ use nix::time::{ClockId, clock_gettime};
 use super::memory::MemoryGauge;
 use super::random::Random;
 use crate::limits::Limit;
-use crate::protocol::{CallFrame, ConsoleLine, Exception, Lossy, Start, WorkerOutcome};
+use crate::protocol::{CallFrame, ConsoleLine, Exception, Lossy, RecordedShape, Start, WorkerOutcome};
 
 /// A timer of the plan.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +43,7 @@ pub(super) struct State {
     pub(super) outcome_lossy: Vec<Lossy>,
     /// Rejections that nothing handled.
     pub(super) unhandled: Vec<Exception>,
+    pub(super) shapes: Vec<RecordedShape>,
 }
 
 impl State {
@@ -118,6 +119,7 @@ impl Run {
             outcome: None,
             outcome_lossy: Vec::new(),
             unhandled: Vec::new(),
+            shapes: Vec::new(),
         };
         Run { state: RefCell::new(state), limit: Cell::new(None), gauge, cpu_start: cpu_time(), cpu_limit }
     }

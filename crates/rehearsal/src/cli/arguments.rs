@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! key=value, key:=JSON ──► Assignment ──┐
-//! --args JSON|@file|- ──────────────────┴► Given ──► typed by the tool's schema ──► arguments
+//! --args JSON|@file|- ──────────────────┴► ArgumentInput ──► typed by the tool's schema ──► ToolArguments
 //! ```
 
 use std::fmt;
@@ -21,26 +21,26 @@ use crate::print::{Parameter, accepts_unknown, parameters, prompt_parameters};
 /// `key=value` or `key:=JSON`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Assignment {
-    /// What it is passed by.
+    /// The name of the argument.
     pub(super) key: String,
-    /// What it is.
+    /// The value.
     pub(super) value: Verbatim,
 }
 
-/// A value as it was written.
+/// A value from the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Verbatim {
-    /// Text that means what the tool's schema says.
+    /// Text, which is typed by the tool's schema.
     Text(String),
-    /// JSON, whatever the schema says.
+    /// JSON, which is sent unchanged.
     Json(Value),
 }
 
 impl Assignment {
-    /// Reads one word of the command line.
+    /// Parses one word of the command line.
     pub(super) fn read(word: &str) -> Result<Assignment, Failure> {
         let not = || {
-            let hint = "arguments are written key=value or key:=JSON; the command of a server comes after `--`";
+            let hint = "write arguments as key=value or key:=JSON, and the command of a server after `--`";
             Failure::bad_input(format_args!("`{word}` is not key=value")).hint(hint)
         };
         let (key, value) = word.split_once('=').filter(|(key, _)| !key.is_empty() && *key != ":").ok_or_else(not)?;
@@ -52,27 +52,27 @@ impl Assignment {
     }
 }
 
-/// The arguments as they were written.
+/// The arguments from the command line.
 #[derive(Debug)]
 pub(super) enum ArgumentInput {
-    /// To be sent as it is, right or wrong.
+    /// JSON that is sent unchecked.
     Verbatim(Box<RawValue>),
-    /// To be typed and checked by what the server says about them.
+    /// Arguments that are typed and checked by the schema of the tool.
     Checked {
-        /// The object of `--args`, sent as it is.
+        /// The object of `--args`, which is sent unchanged.
         rest: Map<String, Value>,
-        /// What was written as `key=value`, on top of that.
+        /// The `key=value` arguments, which override it.
         assignments: Assignments,
     },
 }
 
-/// The arguments as they are sent.
+/// The arguments that are sent.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum ToolArguments {
-    /// As they were written.
-    Written(Box<RawValue>),
-    /// As what the server wants them to be.
+    /// JSON from the command line.
+    Verbatim(Box<RawValue>),
+    /// Values of the types in the schema.
     Typed(Value),
 }
 
@@ -100,7 +100,7 @@ impl ArgumentInput {
             Some(args) => match json_input("--args", args)? {
                 Value::Object(rest) => Ok(ArgumentInput::Checked { rest, assignments }),
                 found => Err(Failure::bad_input(format_args!(
-                    "--args must be an object where key=value adds to it, but it is {}",
+                    "--args must be an object if there is a key=value, but it is {}",
                     excerpt(&found, DEFAULT_EXCERPT)
                 ))),
             },
@@ -108,7 +108,7 @@ impl ArgumentInput {
     }
 }
 
-/// What a tool or a prompt says about its arguments.
+/// The name and the parameters of a tool or a prompt.
 #[derive(Debug)]
 pub(super) struct Signature {
     name: String,
@@ -116,25 +116,25 @@ pub(super) struct Signature {
     others: UnknownArguments,
 }
 
-/// What becomes of arguments that are not described.
+/// How arguments without a description are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UnknownArguments {
-    /// They are sent.
+    /// Unknown arguments are sent.
     Sent,
-    /// They are taken for typing errors.
+    /// Unknown arguments are refused as typing errors.
     Refused,
 }
 
 impl Signature {
-    /// Of a tool, by its input schema.
-    pub(super) fn of_tool(tool: &Tool) -> Signature {
+    /// Reads the input schema of a tool.
+    pub(super) fn from_tool(tool: &Tool) -> Signature {
         let others =
             if accepts_unknown(&tool.input_schema) { UnknownArguments::Sent } else { UnknownArguments::Refused };
         Signature { name: tool.name.clone(), parameters: parameters(&tool.input_schema), others }
     }
 
-    /// Of a prompt; all of its arguments are text.
-    pub(super) fn of_prompt(prompt: &Prompt) -> Signature {
+    /// Reads the arguments of a prompt; all of them are text.
+    pub(super) fn from_prompt(prompt: &Prompt) -> Signature {
         Signature {
             name: prompt.name.clone(),
             parameters: prompt_parameters(prompt),
@@ -142,9 +142,9 @@ impl Signature {
         }
     }
 
-    /// The one of this name, or what is there instead.
-    pub(super) fn named(
-        taker: ArgumentOwner,
+    /// Finds a signature by its name; the error suggests another name.
+    pub(super) fn find(
+        owner: ArgumentOwner,
         name: &str,
         offered: impl IntoIterator<Item = Signature>,
     ) -> Result<Signature, Failure> {
@@ -155,15 +155,15 @@ impl Signature {
             }
             known.push(signature.name);
         }
-        // What a server offers may depend on the client's capabilities.
+        // The lists of a server may depend on the client's capabilities.
         let is_close = closest(name, known.iter().map(String::as_str)).is_some();
         let depends = (!is_close).then_some("some servers list a tool only to clients with --roots or --answer");
-        let hint = suggestion(name, &known, &format!("{taker}s"));
-        Err(Failure::bad_input(format_args!("the server has no {taker} `{name}`")).hint(hint).hints(depends))
+        let hint = suggestion(name, &known, &format!("{owner}s"));
+        Err(Failure::bad_input(format_args!("the server has no {owner} `{name}`")).hint(hint).hints(depends))
     }
 
-    /// The arguments to send, or what is wrong with them.
-    pub(super) fn typed(self, rest: Map<String, Value>, assignments: Assignments) -> Result<Value, Failure> {
+    /// Types and checks the arguments by the schema.
+    pub(super) fn type_arguments(self, rest: Map<String, Value>, assignments: Assignments) -> Result<Value, Failure> {
         let Signature { name, parameters: known, others } = self;
         let mut arguments = rest;
         for assignment in assignments.0 {
@@ -178,7 +178,8 @@ impl Signature {
                 Verbatim::Json(value) => value,
                 Verbatim::Text(text) => {
                     let kinds = parameter.map_or(&[][..], |parameter| &parameter.kinds);
-                    let value = converted(&text, kinds).ok_or_else(|| wrong_type(&assignment.key, parameter, &text))?;
+                    let value =
+                        typed_value(&text, kinds).ok_or_else(|| wrong_type(&assignment.key, parameter, &text))?;
                     if let Some(parameter) = parameter.filter(|parameter| !parameter.allows(&value)) {
                         return Err(wrong_choice(&assignment.key, &text, &parameter.choices()));
                     }
@@ -195,35 +196,35 @@ impl Signature {
         } else {
             let missing = quoted(&missing, " and ");
             Err(Failure::bad_input(format_args!("`{name}` needs {missing}{}", Required(&required)))
-                .hint("to leave something out on purpose, write all arguments as --args JSON"))
+                .hint("`--args JSON` is sent unchecked"))
         }
     }
 }
 
-/// A text that is no value of the parameter's type.
+/// The error for a text that is not a value of the parameter's type.
 fn wrong_type(key: &str, parameter: Option<&Parameter>, found: &str) -> Failure {
     let expected = parameter.map(Parameter::expected).unwrap_or_default();
     let hint = if expected == JsonType::Array.with_article() {
-        format!("a list is written as JSON: {key}='{}'", Value::from(vec![found]))
+        format!("write a list as JSON: {key}='{}'", Value::from(vec![found]))
     } else {
-        format!("`{key}:=JSON` is sent whatever its type")
+        format!("`{key}:=JSON` is sent unchecked")
     };
     Failure::bad_input(format_args!("argument `{key}`: expected {expected}, got `{found}`")).hint(hint)
 }
 
-/// A value that the schema does not list.
+/// The error for a value that the schema does not list.
 fn wrong_choice(key: &str, found: &str, choices: &[String]) -> Failure {
     let close = closest(found, choices.iter().map(String::as_str));
     let hint = close.map(|close| format!("did you mean `{close}`?"));
     Failure::bad_input(format_args!("argument `{key}` cannot be `{found}`"))
         .hint(hint.unwrap_or_else(|| format!("it can be {}", quoted(choices, ", "))))
-        .hint(format!("`{key}:=JSON` is sent whatever it is"))
+        .hint(format!("`{key}:=JSON` is sent unchecked"))
 }
 
-/// A text as one of these kinds of value; no kinds means any.
+/// Reads a text as a value of one of these types; no types means any type.
 ///
-/// Where a string is one of several possibilities, the others are tried first: `5` for `string|integer` is a number.
-fn converted(text: &str, kinds: &[JsonType]) -> Option<Value> {
+/// If a string is one of several types, the others are tried first: `5` for `string|integer` is a number.
+pub(super) fn typed_value(text: &str, kinds: &[JsonType]) -> Option<Value> {
     if kinds == [JsonType::String] {
         return Some(text.into());
     }
@@ -236,7 +237,7 @@ fn converted(text: &str, kinds: &[JsonType]) -> Option<Value> {
     json.or_else(|| takes_text.then(|| text.into()))
 }
 
-/// What takes arguments.
+/// What the arguments belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArgumentOwner {
     /// A tool.
@@ -254,7 +255,7 @@ impl fmt::Display for ArgumentOwner {
     }
 }
 
-/// The arguments that a tool cannot do without, one a line.
+/// Prints the required arguments of a tool, one per line.
 struct Required<'a>(&'a [Parameter]);
 
 impl fmt::Display for Required<'_> {
@@ -264,7 +265,9 @@ impl fmt::Display for Required<'_> {
     ///     city  string  Where
     /// ```
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = |text: fn(&Parameter) -> &str| self.0.iter().map(|one| text(one).len()).max().unwrap_or_default();
+        let width = |text: fn(&Parameter) -> &str| {
+            self.0.iter().map(|parameter| text(parameter).len()).max().unwrap_or_default()
+        };
         let (names, labels) = (width(|one| &one.name), width(Parameter::label));
         f.write_str("\n  required arguments:")?;
         for parameter in self.0 {
@@ -277,16 +280,16 @@ impl fmt::Display for Required<'_> {
     }
 }
 
-/// How many names are listed where none is close.
-const LISTED: usize = 20;
+/// Maximum number of names in a hint.
+const MAX_NAMES: usize = 20;
 
-/// ``did you mean `echo`?``, or what there is.
+/// ``did you mean `echo`?``, or a list of the known names.
 pub(super) fn suggestion(word: &str, known: &[String], what: &str) -> String {
     match closest(word, known.iter().map(String::as_str)) {
         Some(close) => format!("did you mean `{close}`?"),
-        None if known.is_empty() => format!("it has no {what} at all"),
-        None if known.len() > LISTED => {
-            format!("it has {}, and {} more", quoted(&known[..LISTED], ", "), known.len() - LISTED)
+        None if known.is_empty() => format!("it has no {what}"),
+        None if known.len() > MAX_NAMES => {
+            format!("it has {}, and {} more", quoted(&known[..MAX_NAMES], ", "), known.len() - MAX_NAMES)
         }
         None => format!("it has {}", quoted(known, ", ")),
     }
@@ -304,7 +307,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_first_equals_sign_parts_key_and_value() {
+    fn the_first_equals_sign_separates_key_and_value() {
         let read = |word| Assignment::read(word).unwrap();
         let text = |key: &str, value: &str| Assignment { key: key.into(), value: Verbatim::Text(value.into()) };
         assert_eq!(read("q=a=b"), text("q", "a=b"));
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_without_key_is_no_assignment() {
+    fn a_word_without_a_key_is_refused() {
         for word in ["npx", "=x", ":=1", ""] {
             assert!(Assignment::read(word).is_err(), "{word}");
         }
@@ -326,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn args_alone_are_sent_exactly_even_where_they_are_no_object() {
+    fn args_alone_are_sent_verbatim_even_if_they_are_no_object() {
         assert!(matches!(read(&[], Some("[1]")), Ok(ArgumentInput::Verbatim(value)) if value.get() == "[1]"));
         let odd = "{\"a\": 1.10,\n \"a\": 12345678901234567890123}";
         let sent = "{\"a\": 1.10,  \"a\": 12345678901234567890123}";
@@ -335,13 +338,13 @@ mod tests {
     }
 
     #[test]
-    fn args_with_assignments_are_what_the_assignments_add_to() {
+    fn assignments_are_added_to_args() {
         let Ok(ArgumentInput::Checked { rest, assignments }) = read(&["a=1"], Some(r#"{"b": 2}"#)) else { panic!() };
         assert_eq!((Value::Object(rest), assignments.0.len()), (json!({"b": 2}), 1));
     }
 
     #[test]
-    fn a_key_is_given_once() {
+    fn a_duplicate_key_is_refused() {
         assert_eq!(read(&["a=1", "a:=2"], None).unwrap_err().to_string(), "argument `a` is given twice");
     }
 
@@ -370,11 +373,11 @@ mod tests {
         let Ok(ArgumentInput::Checked { rest, assignments }) = ArgumentInput::read(&words, None) else {
             panic!("{words:?}")
         };
-        Signature::of_tool(&forecast()).typed(rest, assignments).map_err(|error| error.to_string())
+        Signature::from_tool(&forecast()).type_arguments(rest, assignments).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn the_schema_says_what_a_text_means() {
+    fn texts_are_typed_by_the_schema() {
         let table = [
             (vec!["city=5"], json!({"city": "5"})),
             (vec!["city=Oslo", "days=5"], json!({"city": "Oslo", "days": 5})),
@@ -393,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_schema_does_not_take_is_refused() {
+    fn values_that_the_schema_does_not_allow_are_refused() {
         let wrong = |words: &[&str]| arguments(words).unwrap_err();
         assert_eq!(wrong(&["city=Oslo", "days=many"]), "argument `days`: expected an integer, got `many`");
         assert_eq!(wrong(&["city=Oslo", "days=1.5"]), "argument `days`: expected an integer, got `1.5`");

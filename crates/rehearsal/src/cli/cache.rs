@@ -126,23 +126,23 @@ impl ImportArgs {
         for trace in &self.traces {
             let input = Input::from(trace.clone());
             let recording = Recording::open(&input).map_err(Failure::bad_input)?;
-            context.talk.status(&format!("importing {input}"));
+            context.stderr.status(&format!("importing {input}"));
             let imported = import(cache, &recording, self.server.as_deref()).map_err(|error| match error {
                 ImportError::Read(error) => Failure::bad_input(format_args!("{input}, {error}")),
                 ImportError::Cache(error) => Failure::server_failed(error),
             })?;
-            context.talk.end_status();
+            context.stderr.end_status();
             let servers: Vec<&str> = imported.servers.iter().map(String::as_str).collect();
             let results = plural(imported.added as u64, "new result");
             let from = if servers.is_empty() { String::new() } else { format!(" of {}", servers.join(", ")) };
-            context.talk.note(format_args!(
+            context.stderr.note(format_args!(
                 "{input}: {results}{from}, {} known, {} without a result; {} of tools",
                 imported.known,
                 imported.skipped,
                 plural(imported.catalogues.len() as u64, "list"),
             ));
         }
-        context.talk.note(format_args!("the cache is {}", cache.path().display()));
+        context.stderr.note(format_args!("the cache is {}", cache.path().display()));
         Ok(Exit::Ok)
     }
 }
@@ -165,8 +165,8 @@ impl ListArgs {
             Ok(())
         })?;
         if entries.is_empty() && !self.json {
-            context.talk.note(format_args!("{} has no such results", cache.path().display()));
-            context.talk.hint("`rehearse cache import TRACE` adds those of a recording");
+            context.stderr.note(format_args!("{} has no such results", cache.path().display()));
+            context.stderr.hint("`rehearse cache import TRACE` adds those of a recording");
         }
         Ok(Exit::Ok)
     }
@@ -201,7 +201,7 @@ impl PurgeArgs {
                 .hint("name a --server, a --tool or --older-than, or remove everything with --all"));
         }
         let removed = cache.purge(&filter).map_err(Failure::server_failed)?;
-        context.talk.note(format_args!("{} removed", plural(removed as u64, "result")));
+        context.stderr.note(format_args!("{} removed", plural(removed as u64, "result")));
         Ok(Exit::Ok)
     }
 }

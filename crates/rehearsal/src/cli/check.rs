@@ -15,41 +15,40 @@ use super::output::to_stdout;
 
 /// Check mock files without starting them
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Check {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct CheckArgs {
     /// The files; - is stdin
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// As for `rehearse mock --schema-fill`: what has no answer gets one made up
+    /// As for `rehearse mock --schema-fill`: a tool may have no `answers`
     #[arg(long)]
     schema_fill: bool,
 
-    /// As for `rehearse mock --upstream`: what has no answer is forwarded to a live server
+    /// As for `rehearse mock --upstream`: requests without an answer are forwarded
     #[arg(long, conflicts_with = "schema_fill")]
     upstream: bool,
 
-    /// Print what is wrong as JSON, one problem a line
+    /// Print the problems as JSON, one per line
     #[arg(long)]
     json: bool,
 }
 
-const MORE: &str = "\
-All errors of a file are reported together, each with its line and, if it can be guessed,
-what to write instead; templates and the files that it names, such as pictures, are
-looked at when the rest is right. Each file is a mock of its own here. Nothing is started and no
-server is reached.
+const AFTER_HELP: &str = "\
+All problems of a file are reported together, each with its line and, if possible, a correction.
+Templates, and the files that a mock file names, such as images, are checked after everything else is
+valid. Each file is checked as one mock. No server is started or reached.
 
 Examples:
   rehearse check weather.mock.yaml
   rehearse check --json mocks/*.mock.yaml | jq .line
 
 Exit status:
-    0  nothing is wrong
-    2  something is, or a file cannot be read";
+    0  all files are valid
+    2  a file has problems, or cannot be read";
 
-impl Check {
-    /// Checks each file; the status is 2 if anything is wrong with any of them.
+impl CheckArgs {
+    /// Checks each file; the exit status is 2 if any file has a problem.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let mut wrong = 0;
         for path in &self.files {
@@ -62,21 +61,21 @@ impl Check {
             if self.json {
                 to_stdout(|out| as_json(&file, &problems, out))?;
             } else {
-                problems.iter().for_each(|problem| context.talk.problem(&file, &text, problem));
+                problems.iter().for_each(|problem| context.stderr.problem(&file, &text, problem));
             }
         }
         let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let files = plural(self.files.len(), "file");
         if wrong > 0 {
-            context.talk.note(format_args!("{files} checked, {} found", plural(wrong, "problem")));
+            context.stderr.note(format_args!("{files} checked, {} found", plural(wrong, "problem")));
             return Ok(Exit::BadInput);
         }
-        context.talk.note(format_args!("{files} checked, nothing wrong"));
+        context.stderr.note(format_args!("{files} checked, no problems"));
         Ok(Exit::Ok)
     }
 }
 
-/// What is in a file, or comes on stdin.
+/// The bytes of a file, or of stdin.
 fn bytes(path: &PathBuf) -> Result<Vec<u8>, Failure> {
     let read = if path.as_os_str() == "-" {
         let mut bytes = Vec::new();

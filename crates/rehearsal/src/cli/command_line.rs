@@ -1,4 +1,4 @@
-//! Everything that can be typed.
+//! The command line: all verbs and their arguments.
 
 use std::ffi::OsString;
 
@@ -6,30 +6,30 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::cache::CacheArgs;
-use super::call::Call;
-use super::check::Check;
-use super::completions::Completions;
+use super::call::CallArgs;
+use super::check::CheckArgs;
+use super::completions::CompletionsArgs;
 use super::context::Context;
 use super::dry_run::DryRunArgs;
 use super::exit::Exit;
-use super::generate::Generate;
-use super::init::Init;
-use super::list::List;
-use super::logout::Logout;
-use super::man::Man;
-use super::mock::Mock;
-use super::prompt::Prompt;
-use super::read::Read;
-use super::record::Record;
-use super::replay::Replay;
-use super::request::Request;
-use super::schema::Schema;
-use super::trace::Trace;
+use super::generate::GenerateArgs;
+use super::init::InitArgs;
+use super::list::ListArgs;
+use super::logout::LogoutArgs;
+use super::man::ManArgs;
+use super::mock::MockArgs;
+use super::prompt::PromptArgs;
+use super::read::ReadArgs;
+use super::record::RecordArgs;
+use super::replay::ReplayArgs;
+use super::request::RequestArgs;
+use super::schema::SchemaArgs;
+use super::trace::TraceArgs;
 use super::usage_error::usage_failure;
-use super::verify::Verify;
-use super::wrap::{Unwrap, Wrap};
+use super::verify::VerifyArgs;
+use super::wrap::{UnwrapArgs, WrapArgs};
 
-/// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
+/// Test everything that speaks MCP: drive, record, replay, mock and verify servers
 #[derive(Debug, Parser)]
 #[command(
     name = "rehearse",
@@ -41,35 +41,35 @@ use super::wrap::{Unwrap, Wrap};
     after_help = format!("{EXAMPLES}\n\n{}", Exit::help()),
 )]
 pub(super) struct CommandLine {
-    /// What to do.
+    /// The verb.
     #[command(subcommand)]
     pub(super) verb: Verb,
 }
 
-/// What can be done.
+/// The verbs.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    List(List),
-    Call(Call),
-    Read(Read),
-    Prompt(Prompt),
-    Request(Request),
-    Init(Init),
-    Mock(Mock),
-    Check(Check),
-    Schema(Schema),
-    Record(Record),
-    Replay(Box<Replay>),
-    Trace(Trace),
-    Verify(Verify),
-    Generate(Generate),
+    List(ListArgs),
+    Call(CallArgs),
+    Read(ReadArgs),
+    Prompt(PromptArgs),
+    Request(RequestArgs),
+    Init(InitArgs),
+    Mock(MockArgs),
+    Check(CheckArgs),
+    Schema(SchemaArgs),
+    Record(RecordArgs),
+    Replay(Box<ReplayArgs>),
+    Trace(TraceArgs),
+    Verify(VerifyArgs),
+    Generate(GenerateArgs),
     DryRun(Box<DryRunArgs>),
     Cache(CacheArgs),
-    Wrap(Wrap),
-    Unwrap(Unwrap),
-    Logout(Logout),
-    Completions(Completions),
-    Man(Man),
+    Wrap(WrapArgs),
+    Unwrap(UnwrapArgs),
+    Logout(LogoutArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 const EXAMPLES: &str = "\
@@ -83,12 +83,12 @@ Examples:
   rehearse verify trace.jsonl -- npx -y @modelcontextprotocol/server-everything
   rehearse replay trace.jsonl
 
-`rehearse list --help` and the like say more.";
+`rehearse list --help` describes a verb.";
 
 impl CommandLine {
-    /// Parses the words. `--help` and what cannot be parsed are printed here.
+    /// Parses the command line. Prints the help that it requests, or the errors in it.
     pub(super) fn read(context: &Context) -> Result<CommandLine, Exit> {
-        let read = || CommandLine::from_arg_matches(&CommandLine::screen().try_get_matches_from(&context.words)?);
+        let read = || CommandLine::from_arg_matches(&CommandLine::help_command().try_get_matches_from(&context.words)?);
         read().map_err(|error| {
             let screens = [
                 ErrorKind::DisplayHelp,
@@ -96,53 +96,53 @@ impl CommandLine {
                 ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
             ];
             if screens.contains(&error.kind()) {
-                // A reader that closed its end needs no help text.
+                // If stdout is closed, the help is not needed.
                 let _ = error.print();
                 let is_requested = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
                 return if is_requested { Exit::Ok } else { Exit::BadInput };
             }
             let all = CommandLine::command();
             let verb = verb_of(&all, &context.words);
-            usage_failure(&error, verb).report(&context.talk);
+            usage_failure(&error, verb).report(&context.stderr);
             let takes_command = verb.get_arguments().any(clap::Arg::is_last_set);
             let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
             let is_unknown = error.kind() == ErrorKind::UnknownArgument && !unknown.starts_with('-');
             if is_unknown && takes_command && !context.words.iter().any(|word| word == "--") {
-                context.talk.hint("the command of a server comes after `--`: rehearse list -- npx -y some-server");
+                context.stderr.hint("the command of a server comes after `--`: rehearse list -- npx -y some-server");
             }
             Exit::BadInput
         })
     }
 
-    /// The command with all that are below it, as they are to be shown.
-    pub(super) fn screen() -> Command {
-        flowing(CommandLine::command())
+    /// The command with all subcommands, in the form for help texts.
+    pub(super) fn help_command() -> Command {
+        with_joined_lines(CommandLine::command())
     }
 }
 
-/// Leaves it to the width of the terminal where the lines of a paragraph end.
-fn flowing(command: Command) -> Command {
-    let more = command.get_after_help().map(|text| unbroken(&text.to_string()));
-    let command = command.mut_subcommands(flowing);
+/// Joins the lines of each paragraph, so that clap wraps them to the width of the terminal.
+fn with_joined_lines(command: Command) -> Command {
+    let more = command.get_after_help().map(|text| join_lines(&text.to_string()));
+    let command = command.mut_subcommands(with_joined_lines);
     match more {
         Some(more) => command.after_help(more),
         None => command,
     }
 }
 
-/// The same text with a line for each paragraph; indented lines and what introduces them stay.
-fn unbroken(text: &str) -> String {
-    let mut flowing = String::with_capacity(text.len());
+/// Joins the lines of each paragraph. Indented lines, and the line before them, stay.
+fn join_lines(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
     let mut before = "";
     for line in text.lines() {
-        let goes_on = !before.is_empty() && !before.starts_with(' ') && !line.is_empty() && !line.starts_with(' ');
-        if !flowing.is_empty() || !before.is_empty() {
-            flowing.push(if goes_on { ' ' } else { '\n' });
+        let continues = !before.is_empty() && !before.starts_with(' ') && !line.is_empty() && !line.starts_with(' ');
+        if !joined.is_empty() || !before.is_empty() {
+            joined.push(if continues { ' ' } else { '\n' });
         }
-        flowing.push_str(line);
+        joined.push_str(line);
         before = line;
     }
-    flowing
+    joined
 }
 
 /// The verb that a command line names.
@@ -159,26 +159,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_makes_sense_to_its_parser() {
-        CommandLine::screen().debug_assert();
+    fn clap_accepts_the_command_line() {
+        CommandLine::help_command().debug_assert();
     }
 
     #[test]
-    fn paragraphs_are_broken_by_the_terminal_and_lists_are_not() {
+    fn lines_of_paragraphs_are_joined_and_lists_stay() {
         let text = "One and\ntwo.\n\nExamples:\n  a\n  b\n\nExit status:\n    0  well";
-        assert_eq!(unbroken(text), "One and two.\n\nExamples:\n  a\n  b\n\nExit status:\n    0  well");
+        assert_eq!(join_lines(text), "One and two.\n\nExamples:\n  a\n  b\n\nExit status:\n    0  well");
     }
 
     #[test]
-    fn no_screen_has_a_word_alone_on_a_line_in_the_middle_of_a_paragraph() {
-        fn look(command: &mut Command) {
+    fn no_help_text_has_a_line_break_inside_a_paragraph() {
+        fn check(command: &mut Command) {
             let more = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             for (line, next) in more.lines().zip(more.lines().skip(1)) {
                 let prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
                 assert!(!(prose(line) && prose(next)), "{}: {line}", command.get_name());
             }
-            command.get_subcommands_mut().for_each(look);
+            command.get_subcommands_mut().for_each(check);
         }
-        look(&mut CommandLine::screen());
+        check(&mut CommandLine::help_command());
     }
 }

@@ -7,28 +7,28 @@ use super::command_line::CommandLine;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 
-/// Print a script that completes `rehearse` in a shell
+/// Print the completion script of a shell
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Completions {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }
 
-const MORE: &str = "\
-Where it goes:
+const AFTER_HELP: &str = "\
+Installation:
   bash        rehearse completions bash > ~/.local/share/bash-completion/completions/rehearse
   zsh         rehearse completions zsh > ~/.zfunc/_rehearse     (a directory of your $fpath)
   fish        rehearse completions fish > ~/.config/fish/completions/rehearse.fish
   elvish      rehearse completions elvish >> ~/.config/elvish/rc.elv
   powershell  rehearse completions powershell >> $PROFILE";
 
-impl Completions {
+impl CompletionsArgs {
     /// Prints the script.
     pub(super) fn run(&self) -> Result<Exit, Failure> {
-        // The generator panics where it cannot write, so it writes to memory.
+        // The generator panics if it cannot write, so it writes to memory.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut CommandLine::screen(), "rehearse", &mut script);
+        clap_complete::generate(self.shell, &mut CommandLine::help_command(), "rehearse", &mut script);
         to_stdout(|out| out.write_all(&script))?;
         Ok(Exit::Ok)
     }

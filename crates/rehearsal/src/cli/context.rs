@@ -1,4 +1,4 @@
-//! What the program was started with. Nothing else reads the environment.
+//! The command line, the environment and the streams of the program. No other module reads the environment.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -10,33 +10,39 @@ use anstream::{AutoStream, ColorChoice};
 
 use crate::print::{Palette, StderrPrinter, Terminal, USUAL_WIDTH};
 
-/// The words, the variables and the streams that the program was given.
+/// The command line, the environment and the streams of the program.
 pub(crate) struct Context {
     /// The command line, the name of the program first.
     pub(super) words: Vec<OsString>,
-    /// The file that the program is in.
+    /// The path of the executable file.
     pub(super) program: PathBuf,
-    /// How stdout is shown.
+    /// The colours and the width of stdout.
     pub(super) stdout: Terminal,
-    /// What is said on stderr.
-    pub(super) talk: StderrPrinter,
+    /// Prints messages for the user to stderr.
+    pub(super) stderr: StderrPrinter,
+    /// True if a user can answer prompts: stdin and stderr are terminals.
+    pub(super) is_interactive: bool,
     variables: HashMap<OsString, OsString>,
 }
 
 impl Context {
-    /// Reads all of it.
+    /// Reads the command line, the environment and the streams.
     pub(crate) fn read() -> Context {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         Context {
             words: std::env::args_os().collect(),
             program: std::env::current_exe().unwrap_or_else(|_| "rehearse".into()),
             stdout: Terminal { palette: palette(AutoStream::choice(&stdout)), width: width(&stdout) },
-            talk: StderrPrinter::new(Terminal { palette: palette(AutoStream::choice(&stderr)), width: width(&stderr) }),
+            stderr: StderrPrinter::new(Terminal {
+                palette: palette(AutoStream::choice(&stderr)),
+                width: width(&stderr),
+            }),
+            is_interactive: io::stdin().is_terminal() && stderr.is_terminal(),
             variables: std::env::vars_os().collect(),
         }
     }
 
-    /// The program and the verb as they were typed, such as `rehearse verify …`; what else was typed may be secret.
+    /// The program and the verb from the command line, such as `rehearse verify …`. Other words may be secret.
     pub(super) fn typed(&self) -> String {
         let verb = self.words.get(1).map_or_else(|| "list".into(), |verb| verb.to_string_lossy());
         let more = if self.words.len() > 2 { " …" } else { "" };
@@ -50,16 +56,16 @@ impl Context {
         data.or_else(|| Some(PathBuf::from(set("HOME")?).join(".local/share")))
     }
 
-    /// A variable of our environment; `None` where it is not set, or not text.
+    /// A variable of the environment; `None` if it is not set or is not UTF-8.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(&OsString::from(name))?.to_str().map(str::to_owned)
     }
 }
 
-/// How many columns a terminal has; `None` where it is none.
+/// The number of columns of a terminal; `None` if the stream is not a terminal.
 fn width(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
-    let told = terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
-    stream.is_terminal().then(|| told.unwrap_or(USUAL_WIDTH))
+    let columns = terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
+    stream.is_terminal().then(|| columns.unwrap_or(USUAL_WIDTH))
 }
 
 fn palette(choice: ColorChoice) -> Palette {

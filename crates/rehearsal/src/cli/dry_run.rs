@@ -164,7 +164,7 @@ impl DryRunArgs {
         if let Some(cache) = cache.filter(|_| self.offline) {
             return Catalogue::saved(cache, &names).map_err(Failure::server_failed);
         }
-        context.talk.status(&format!("listing the tools of {}", names.join(", ")));
+        context.stderr.status(&format!("listing the tools of {}", names.join(", ")));
         let mut builders = Vec::new();
         for name in names {
             let entry = read_config(&path, &name, |variable| context.variable(variable))?;
@@ -172,10 +172,10 @@ impl DryRunArgs {
             builders.push((name, builder.timeout(self.timeout)));
         }
         let catalogue = Catalogue::from_servers(builders, cache).await.map_err(Failure::server_failed)?;
-        context.talk.end_status();
+        context.stderr.end_status();
         for (name, tools) in catalogue.servers() {
             if let ServerTools::Unavailable { reason } = tools {
-                context.talk.note(format_args!("the tools of {name} are not known: {reason}"));
+                context.stderr.note(format_args!("the tools of {name} are not known: {reason}"));
             }
         }
         Ok(catalogue)

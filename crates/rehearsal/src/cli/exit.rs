@@ -1,4 +1,4 @@
-//! How a verb ends: its exit status, and the failure that leads to one.
+//! The exit status of a verb, and the failure that leads to it.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -16,20 +16,19 @@ use rehearsal::wire::stdio::SpawnError;
 
 use crate::print::StderrPrinter;
 
-/// How the program ended, for scripts that run it.
+/// The exit status of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// Everything went well.
+    /// Success.
     Ok = 0,
-    /// The server answered, but with a failure: of the tool, or of the protocol.
+    /// The tool failed, or the server answered with an error.
     ChecksFailed = 1,
     /// The command line, or a file that it names, is wrong.
     BadInput = 2,
-    /// The server gave no answer: it could not be started or reached, let us
-    /// the client, crashed or timed out.
+    /// The server could not be started or reached, refused the handshake, crashed or timed out.
     ServerFailed = 3,
-    /// Something could not be recorded; the conversation went on.
+    /// Something could not be recorded; all messages were forwarded.
     RecordingFailed = 4,
     /// `--detailed-exitcode`: no error was found, and the plan changes something.
     CleanWithEffects = 5,
@@ -42,7 +41,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// All of them, lowest first.
+    /// All statuses, lowest first.
     pub(crate) const ALL: [Exit; 9] = [
         Exit::Ok,
         Exit::ChecksFailed,
@@ -55,17 +54,17 @@ impl Exit {
         Exit::Terminated,
     ];
 
-    /// This, unless it is [`Exit::Ok`]: then the other.
+    /// Returns `self` unless it is [`Exit::Ok`], and `other` otherwise.
     pub(crate) fn and(self, other: Exit) -> Exit {
         if self == Exit::Ok { other } else { self }
     }
 
-    /// The number.
+    /// The status as a number.
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
 
-    /// What it means, in a few words.
+    /// What the status means, for `--help`.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Exit::Ok => "everything went well",
@@ -82,7 +81,7 @@ impl Exit {
         }
     }
 
-    /// All of them for `--help`:
+    /// The list of all statuses for `--help`:
     ///
     /// ```text
     /// Exit status:
@@ -101,9 +100,9 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error that ends a verb: its message, hints at what to do, and the exit status.
+/// An error that ends a verb: a message, hints, and the exit status.
 ///
-/// The libraries below have typed errors. Here an error is only printed, so it is made of its text where it is found.
+/// The libraries have typed errors. A verb only prints them, so a failure has the text of the error.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -123,9 +122,9 @@ impl Failure {
         Failure { exit: Exit::ServerFailed, ..Failure::bad_input(message) }
     }
 
-    /// The runtime, the signal handlers or our own stdin and stdout cannot be set up.
+    /// The runtime, the signal handlers, or the stdin and stdout of this program cannot be set up.
     pub(crate) fn begin(cause: io::Error) -> Failure {
-        Failure::server_failed(format_args!("cannot begin: {cause}"))
+        Failure::server_failed(format_args!("cannot start: {cause}"))
     }
 
     /// A file cannot be read.
@@ -144,19 +143,27 @@ impl Failure {
         Failure { stdout_closed, ..Failure::bad_input(format_args!("cannot write to stdout: {cause}")) }
     }
 
-    /// A client failed, in a text without secrets.
+    /// A client failed; `message` is redacted.
     pub(crate) fn redacted(message: String, error: &ClientError) -> Failure {
         let hints = client_hints(error).into_iter().map(str::to_owned).collect();
         Failure { hints, exit: client_exit(error), ..Failure::bad_input(message) }
     }
 
-    /// Adds one more line about what to do.
+    /// Begins the message with the name of the server, if several servers are used.
+    pub(crate) fn of_server(mut self, name: Option<&str>) -> Failure {
+        if let Some(name) = name {
+            self.message = format!("{name}: {}", self.message);
+        }
+        self
+    }
+
+    /// Adds a hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hints.push(hint.into());
         self
     }
 
-    /// Adds lines about what to do.
+    /// Adds hints.
     pub(crate) fn hints(mut self, hints: impl IntoIterator<Item = impl Into<String>>) -> Failure {
         self.hints.extend(hints.into_iter().map(Into::into));
         self
@@ -171,14 +178,14 @@ impl Failure {
     ///
     /// ```text
     /// error: the server could not be started: there is no program "npxx" in PATH
-    /// hint: check how it is spelled, and that its directory is in PATH
+    /// hint: check the spelling, and that the directory of the program is in PATH
     /// ```
-    pub(super) fn report(&self, talk: &StderrPrinter) {
-        talk.error(self);
-        self.hints.iter().for_each(|hint| talk.hint(hint));
+    pub(super) fn report(&self, stderr: &StderrPrinter) {
+        stderr.error(self);
+        self.hints.iter().for_each(|hint| stderr.hint(hint));
     }
 
-    /// The exit status that it leads to.
+    /// The exit status of the failure.
     pub(super) fn exit(&self) -> Exit {
         self.exit
     }
@@ -214,13 +221,13 @@ impl From<BindError> for Failure {
     }
 }
 
-/// What to do about an address that cannot be listened on.
+/// The hint for an address on which the program cannot listen.
 pub(super) fn listen_hint(cause: &io::Error) -> Option<&'static str> {
     match cause.kind() {
-        io::ErrorKind::AddrInUse => Some("end the program that listens there, or write port 0 for any free port"),
+        io::ErrorKind::AddrInUse => Some("stop the program that listens there, or use port 0 for any free port"),
         io::ErrorKind::PermissionDenied => Some("ports below 1024 need privileges; choose a higher one"),
         io::ErrorKind::AddrNotAvailable => {
-            Some("this machine has no such address; 127.0.0.1 is for itself, 0.0.0.0 for all that it has")
+            Some("this machine has no such address; 127.0.0.1 accepts local clients, 0.0.0.0 clients on all addresses")
         }
         _ => None,
     }
@@ -228,7 +235,7 @@ pub(super) fn listen_hint(cause: &io::Error) -> Option<&'static str> {
 
 fn client_exit(error: &ClientError) -> Exit {
     match error {
-        // A server that answers the handshake with an error lets nobody in.
+        // A server that answers the handshake with an error accepts no requests.
         ClientError::ErrorReply { method, .. } if is_first(method) => Exit::ServerFailed,
         ClientError::ErrorReply { .. } => Exit::ChecksFailed,
         ClientError::Config(_)
@@ -236,7 +243,7 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::UnsupportedInVersion { .. }
         | ClientError::Start(SpawnError::NoWorkingDir { .. })
         | ClientError::NotSent { cause: SendError::TooLong { .. } | SendError::LineEnd, .. } => Exit::BadInput,
-        // The options were checked before, so a target that is still bad is one that cannot be reached.
+        // The options were checked before, so a bad target cannot be reached.
         ClientError::BadTarget { .. }
         | ClientError::NoTransport { .. }
         | ClientError::Engine(_)
@@ -263,52 +270,52 @@ fn client_exit(error: &ClientError) -> Exit {
     }
 }
 
-const PATH: &str = "is the path of the URL right? Many servers are at /mcp, older ones at /sse";
+const PATH: &str = "check the path of the URL: many servers are at /mcp, older ones at /sse";
 
 fn client_hints(error: &ClientError) -> Vec<&'static str> {
     let mut hints = Vec::new();
     match error {
         ClientError::Engine(EngineError::NoEngine { looked_for }) if looked_for.len() == 1 => {
-            hints.push("check how it is spelled, and that its directory is in PATH");
+            hints.push("check the spelling, and that the directory of the program is in PATH");
         }
         ClientError::Engine(EngineError::NoEngine { .. }) => {
-            hints.push("install one of them, or name the engine that you have: --engine NAME");
+            hints.push("install one of them, or name another engine: --engine NAME");
         }
         ClientError::Start(SpawnError::NoProgram { program }) if program.contains(' ') => {
-            hints.push("write the program and its arguments without quotes around them all: -- npx -y some-server");
+            hints.push("write the program and its arguments as separate words: -- npx -y some-server");
         }
         ClientError::Start(SpawnError::NoProgram { program }) if program.contains('/') => {
             hints.push("the path is relative to the directory in which rehearse runs");
         }
         ClientError::Start(SpawnError::NoProgram { .. }) => {
-            hints.push("check how it is spelled, and that its directory is in PATH");
+            hints.push("check the spelling, and that the directory of the program is in PATH");
         }
         ClientError::Start(SpawnError::NoInterpreter { .. }) => {
-            hints.push("look at the line that begins with #!, or name the interpreter: -- python3 server.py");
+            hints.push("check the first line of the file (#!), or name the interpreter: -- python3 server.py");
         }
         ClientError::Start(SpawnError::NotExecutable { .. }) => {
             hints.push("make it executable with chmod +x, or name the interpreter that runs it");
         }
         ClientError::TimedOut { method, .. } if is_first(method) => {
-            hints.push("is it an MCP server? `-v` prints what it sends, `--timeout 60` waits longer");
+            hints.push("if this is an MCP server, `--timeout 60` waits longer; `-v` prints what it sends");
         }
         ClientError::TimedOut { .. } => hints.push("`--timeout 60` waits longer"),
         ClientError::Refused { status: 401 | 403, .. } | ClientError::ErrorReply { status: Some(401 | 403), .. } => {
-            hints.push("log in with --login, or say who you are with --header 'Authorization: Bearer TOKEN'");
+            hints.push("log in with --login, or send a token with --header 'Authorization: Bearer TOKEN'");
         }
         ClientError::Refused { status: 200..=299 | 404 | 405, .. } | ClientError::NoTransport { .. } => {
             hints.push(PATH)
         }
         ClientError::ErrorReply { status: Some(404 | 405), method, .. } if is_first(method) => hints.push(PATH),
         ClientError::ErrorReply { method, error, .. } if is_first(method) && code::is_modern(error.code) => {
-            hints.push("it may have no version with a handshake; `--protocol modern` connects without one");
+            hints.push("the server may support no version with a handshake; `--protocol modern` connects without one");
         }
-        ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
+        ClientError::BadTarget { .. } => hints.push("check that the server is running, and its URL"),
         ClientError::StreamBroken { method, .. } if is_first(method) => {
-            hints.push("is the server running, and is its URL right?");
+            hints.push("check that the server is running, and its URL");
         }
-        ClientError::Echoed { .. } => hints.push("that is no MCP server; `-v` shows what it says"),
-        ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both ends have"),
+        ClientError::Echoed { .. } => hints.push("this is not an MCP server; `-v` prints what it sends"),
+        ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` uses any version that both sides support"),
         ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
         | ClientError::Engine(
             EngineError::SpawnFailed { .. } | EngineError::Failed { .. } | EngineError::TimedOut { .. },
@@ -328,17 +335,17 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
     }
     match error.evidence().filter(|evidence| !evidence.noise.is_empty()).map(|evidence| evidence.noise_on) {
         Some(NoiseSource::Stdout) => {
-            hints.push("only messages belong on a server's stdout; what it logs belongs on its stderr");
+            hints.push("a server must write only messages to stdout, and logs to stderr");
         }
         Some(NoiseSource::Http) => {
-            hints.push("an answer body and each event of a stream must be a message; what it logs belongs in its log");
+            hints.push("a response body, and each event of a stream, must be a message");
         }
         None => {}
     }
     hints
 }
 
-/// Whether a method is one that a conversation begins with.
+/// True for the first request of a connection.
 fn is_first(method: &Method) -> bool {
     *method == Method::INITIALIZE || *method == Method::DISCOVER
 }

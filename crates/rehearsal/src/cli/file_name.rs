@@ -1,12 +1,12 @@
-//! What a file is called that holds part of an answer.
+//! The names of files that hold the content of an answer.
 
 use rehearsal::core::protocol::Content;
 use rehearsal::core::protocol::content::ResourceContents;
 
-/// How long the part before the extension may be, in characters.
-const LONGEST: usize = 80;
+/// Maximum length of the part before the extension, in characters.
+const MAX_STEM: usize = 80;
 
-/// Extensions that cannot be told from the second half of the type.
+/// Extensions that differ from the subtype of the MIME type.
 const EXTENSIONS: [(&str, &str); 22] = [
     ("application/gzip", "gz"),
     ("application/javascript", "js"),
@@ -32,7 +32,7 @@ const EXTENSIONS: [(&str, &str); 22] = [
     ("video/x-matroska", "mkv"),
 ];
 
-/// The name of a file, without a directory; whatever a server says, it has no slash and does not begin with a dot.
+/// The name of a file without a directory. It has no slash and does not begin with a dot, whatever the server sends.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileName {
     stem: String,
@@ -40,11 +40,12 @@ pub(super) struct FileName {
 }
 
 impl FileName {
-    /// For a block of an answer: after the resource that it is, otherwise after what was asked.
-    pub(super) fn of(block: &Content, asked: &str) -> FileName {
+    /// Names a content block after its resource, otherwise after `subject`: the tool, prompt or resource that was
+    /// requested.
+    pub(super) fn for_block(block: &Content, subject: &str) -> FileName {
         match block {
             Content::Image { mime_type, .. } | Content::Audio { mime_type, .. } => {
-                FileName { stem: plain(asked), extension: extension(Some(mime_type), None) }
+                FileName { stem: plain(subject), extension: extension(Some(mime_type), None) }
             }
             Content::Resource(ResourceContents { uri, mime_type, .. }) => {
                 let path = uri.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
@@ -56,12 +57,12 @@ impl FileName {
                 FileName { stem: plain(stem), extension: extension(mime_type.as_deref(), own) }
             }
             Content::Text { .. } | Content::ResourceLink { .. } | Content::Other(_) => {
-                FileName { stem: plain(asked), extension: "bin".to_owned() }
+                FileName { stem: plain(subject), extension: "bin".to_owned() }
             }
         }
     }
 
-    /// The name, and others if it is taken: `map.png`, `map-2.png`, `map-3.png`.
+    /// The name, and names for the case that it exists: `map.png`, `map-2.png`, `map-3.png`.
     pub(super) fn candidates(&self) -> impl Iterator<Item = String> {
         let FileName { stem, extension } = self;
         let numbered = (2_u32..).map(move |number| format!("{stem}-{number}.{extension}"));
@@ -69,10 +70,10 @@ impl FileName {
     }
 }
 
-/// Letters, digits and `-_.`; everything else becomes `-`.
+/// Replaces every character except letters, digits and `-_.` by `-`.
 fn plain(name: &str) -> String {
     let kept = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
-    let name: String = name.chars().take(LONGEST).map(kept).collect();
+    let name: String = name.chars().take(MAX_STEM).map(kept).collect();
     let name = name.trim_matches(['-', '.']);
     if name.is_empty() { "content".to_owned() } else { name.to_owned() }
 }
@@ -81,9 +82,9 @@ fn extension(mime_type: Option<&str>, own: Option<&str>) -> String {
     let mime_type = mime_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase();
     let known = EXTENSIONS.iter().find(|(kind, _)| *kind == mime_type).map(|(_, extension)| *extension);
     let second = mime_type.split_once('/').map(|(_, second)| second).filter(|second| is_extension(second));
-    // "Just bytes" says less than the name of the resource does.
-    let telling = known.filter(|extension| *extension != "bin" || own.is_none());
-    telling.or(own).or(second).unwrap_or("bin").to_owned()
+    // The name of the resource is more exact than `application/octet-stream`.
+    let specific = known.filter(|extension| *extension != "bin" || own.is_none());
+    specific.or(own).or(second).unwrap_or("bin").to_owned()
 }
 
 fn is_extension(text: &str) -> bool {
@@ -95,13 +96,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn first(block: serde_json::Value, asked: &str) -> String {
-        FileName::of(&Content::read(&block), asked).candidates().next().unwrap()
+    fn first(block: serde_json::Value, subject: &str) -> String {
+        FileName::for_block(&Content::read(&block), subject).candidates().next().unwrap()
     }
 
     #[test]
-    fn pictures_and_sounds_are_named_after_what_was_asked() {
-        let image = |kind: &str, asked: &str| first(json!({"type": "image", "data": "", "mimeType": kind}), asked);
+    fn images_and_audio_are_named_after_the_requested_subject() {
+        let image = |kind: &str, subject: &str| first(json!({"type": "image", "data": "", "mimeType": kind}), subject);
         let table = [
             ("image/png", "get-map", "get-map.png"),
             ("image/JPEG; q=1", "map", "map.jpg"),
@@ -114,13 +115,13 @@ mod tests {
             ("image/png", "a\0b\nc", "a-b-c.png"),
             ("image/png", "天気", "天気.png"),
         ];
-        for (kind, asked, expected) in table {
-            assert_eq!(image(kind, asked), expected, "{kind} {asked}");
+        for (kind, subject, expected) in table {
+            assert_eq!(image(kind, subject), expected, "{kind} {subject}");
         }
     }
 
     #[test]
-    fn resources_are_named_after_themselves() {
+    fn resources_are_named_after_their_uri() {
         let blob = |uri: &str, kind: Option<&str>| {
             first(json!({"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": ""}}), "tool")
         };
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_gets_a_number() {
+    fn an_existing_name_gets_a_number() {
         let name = FileName { stem: "map".into(), extension: "png".into() };
         let names: Vec<_> = name.candidates().take(3).collect();
         assert_eq!(names, ["map.png", "map-2.png", "map-3.png"]);

@@ -1,4 +1,4 @@
-//! Values of flags that several verbs share: JSON, matchers, paths, rules of redaction.
+//! Values of flags that several verbs share: JSON, matchers, paths and redaction rules.
 
 use std::fmt;
 use std::io::Read;
@@ -29,14 +29,15 @@ pub(super) fn json_input<T: DeserializeOwned>(flag: &'static str, written: &str)
     }
 }
 
-/// Reads JSON, and says where it comes from if it is none.
+/// Parses JSON. The error names the source, the line and the column.
 pub(super) fn parsed<T: DeserializeOwned>(input: JsonSource, text: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(|cause| {
         let (line, column) = (cause.line(), cause.column());
-        let what = cause.to_string();
-        // The place is told once, and before what is wrong there.
-        let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what).to_owned();
-        Failure::bad_input(format_args!("{input}, line {line}, column {column}: not JSON: {what}")).hints(input.hint())
+        let reason = cause.to_string();
+        // The message begins with the line and the column, so the reason is printed without them.
+        let reason = reason.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&reason).to_owned();
+        Failure::bad_input(format_args!("{input}, line {line}, column {column}: not JSON: {reason}"))
+            .hints(input.hint())
     })
 }
 
@@ -44,8 +45,8 @@ fn unreadable(input: &JsonSource, cause: &std::io::Error) -> Failure {
     Failure::bad_input(format_args!("cannot read {input}: {cause}"))
 }
 
-/// Reads the value of a flag as it is written: every digit, and keys that stand twice. Only line ends, which a message
-/// cannot have, become spaces.
+/// Reads the JSON value of a flag and keeps its text: every digit, and duplicate keys. Line ends become spaces,
+/// because a message is one line.
 pub(super) fn raw_input(flag: &'static str, written: &str) -> Result<Box<RawValue>, Failure> {
     let raw: Box<RawValue> = json_input(flag, written)?;
     let line = raw.get().replace(['\n', '\r'], " ");
@@ -59,9 +60,9 @@ pub(super) enum JsonSource {
     Flag(&'static str),
     /// A file.
     File(PathBuf),
-    /// Our stdin.
+    /// The stdin of this program.
     Stdin,
-    /// One `key:=JSON`.
+    /// An argument `key:=JSON`.
     Key(String),
 }
 
@@ -77,7 +78,7 @@ impl fmt::Display for JsonSource {
 }
 
 impl JsonSource {
-    /// What to do if it is not JSON.
+    /// The hint for a value that is not JSON.
     fn hint(&self) -> Option<String> {
         match self {
             JsonSource::Flag(flag @ "--answer") => {
@@ -94,47 +95,48 @@ impl JsonSource {
     }
 }
 
-/// A path and its matcher as they were written; `example` is what one looks like, and `take` says what is wrong with the path.
+/// Parses a `--match PATH=MATCHER`. `example` is shown in the hints; `take` gets both and returns what is wrong with the
+/// path.
 pub(super) fn matching<T>(
     word: &str,
     example: &'static str,
     take: impl FnOnce(&str, Matcher) -> Result<T, String>,
 ) -> Result<T, Failure> {
-    let wrong = |why| {
-        Failure::bad_input(format_args!("--match {word}: {why}")).hint(format!("write it like --match '{example}'"))
+    let wrong = |reason| {
+        Failure::bad_input(format_args!("--match {word}: {reason}")).hint(format!("write it like --match '{example}'"))
     };
     let (path, matcher) = word.split_once('=').ok_or_else(|| wrong("there is no `=` in it".to_owned()))?;
-    let matcher = Matcher::parse(&written(matcher).map_err(wrong)?).map_err(|error| wrong(error.to_string()))?;
+    let matcher = Matcher::parse(&parse_matcher(matcher).map_err(wrong)?).map_err(|error| wrong(error.to_string()))?;
     take(path, matcher).map_err(|why| {
         Failure::bad_input(format_args!("--match {path}: not a JSONPath: {why}"))
             .hint(format!("a path begins with `$`, as in --match '{example}'"))
     })
 }
 
-/// A matcher as it was written: JSON, or a text that needs no quotes. `Err` says where JSON that was begun is none.
+/// Parses a matcher: JSON, or a text without quotes. `Err` is the syntax error of a text that begins like JSON.
 ///
 /// ```text
 /// not JSON: EOF while parsing an object, at column 17 of {"type":"integer"
 /// ```
-fn written(matcher: &str) -> Result<Value, String> {
+fn parse_matcher(matcher: &str) -> Result<Value, String> {
     match serde_json::from_str(matcher) {
         Ok(value) => Ok(value),
         Err(error) if matcher.trim_start().starts_with(['{', '[']) => {
-            let (words, column) = (error.to_string(), error.column());
-            let why = words.split(" at line").next().unwrap_or_default();
-            Err(format!("not JSON: {why}, at column {column} of {matcher}"))
+            let (text, column) = (error.to_string(), error.column());
+            let reason = text.split(" at line").next().unwrap_or_default();
+            Err(format!("not JSON: {reason}, at column {column} of {matcher}"))
         }
         Err(_) => Ok(Value::from(matcher)),
     }
 }
 
-/// A value of `--ignore` that is not a JSONPath; `example` shows one.
+/// The error for a value of `--ignore` that is not a JSONPath; `example` is a valid one.
 pub(super) fn not_a_path(written: &str, why: &str, example: &str) -> Failure {
     Failure::bad_input(format_args!("--ignore {written}: not a JSONPath: {why}"))
         .hint(format!("a path begins with `$`: {example}, or $..timestamp for all of them"))
 }
 
-/// What is redacted: the standard secrets unless `no_redact`, and what `--redact` names.
+/// Builds the redaction: the standard secrets unless `no_redact`, and the rules of `--redact`.
 pub(super) fn redaction(no_redact: bool, rules: &[RedactionRule]) -> Redaction {
     let redaction = if no_redact { Redaction::none() } else { Redaction::standard() };
     rules.iter().cloned().fold(redaction, Redaction::with)

@@ -17,29 +17,29 @@ use super::trace::{InputArgs, is_written_into, plain};
 
 /// Turn a recording into an editable mock, or into the code of a server
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Generate {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct GenerateArgs {
     /// The recording; - is stdin
     #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     trace: Input,
 
-    /// What to make of it
+    /// The output format
     #[arg(long = "as", value_name = "WHAT", value_enum)]
     kind: OutputKind,
 
-    /// Where to: a file for mock and python, stdout unless given; a directory for rust
+    /// The output: a file for mock and python [default: stdout], a directory for rust
     #[arg(short, long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     output: Option<PathBuf>,
 
-    /// Write over files that are there already
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-/// What can be made of a recording.
+/// The output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OutputKind {
     // Plain comments: help for each value would spread `--help` over several pages.
@@ -51,16 +51,16 @@ enum OutputKind {
     Python,
 }
 
-const MORE: &str = "\
-What was listed is listed, and each distinct request is answered with what was recorded for it, in
-order; the last answer is given again. Ids, progress tokens and the rest of `_meta` do not count. What
-was never recorded is an error. All sessions of the recording are taken together.
+const AFTER_HELP: &str = "\
+The result lists what the recorded server listed. Each distinct request gets its recorded answers in
+their order, and the last one from then on. Ids, progress tokens and the rest of `_meta` are ignored. A
+request that was not recorded gets an error. All sessions of the recording are used together.
 
-  mock    an editable *.mock.yaml: one rule a request, the default last; `rehearse mock` serves it
+  mock    an editable *.mock.yaml with one rule per request, the default last; `rehearse mock` serves it
   rust    a project on rmcp: `cargo run` serves it over stdio
   python  one file on the package mcp: `python FILE` serves it over stdio
 
-In the code the matching is one function of its own, which you can replace.
+In generated code, the request matching is one function, which you can replace.
 
 Examples:
   rehearse generate trace.jsonl --as mock -o weather.mock.yaml
@@ -68,11 +68,11 @@ Examples:
   rehearse generate trace.jsonl --as rust -o weather-server
 
 Exit status:
-    0  it was written; stderr counts the recorded items that have no place in it
-    1  it was written, but the recorded server does something that a mock may not
-    2  a flag is wrong, the recording cannot be read, or a file not be written";
+    0  the output was written; stderr counts the recorded items that it does not contain
+    1  the mock file was written, but `rehearse check` finds errors in it
+    2  a flag is wrong, the recording cannot be read, or a file cannot be written";
 
-impl Generate {
+impl GenerateArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let target = self.target()?;
         let model = self.model(context)?;
@@ -86,13 +86,13 @@ impl Generate {
             OutputKind::Python => generate_python(&model, &source).map_err(Failure::bad_input)?,
         };
         if !generated.left_out.is_empty() {
-            context.talk.note(format_args!("left out: {}", generated.left_out));
+            context.stderr.note(format_args!("left out: {}", generated.left_out));
         }
         self.write(&target, &generated, context)?;
-        Ok(self.checked(&target, &generated, context))
+        Ok(self.check(&target, &generated, context))
     }
 
-    /// Finds out first whether there is a place for it.
+    /// Finds the target, and refuses to overwrite files without `--force`.
     fn target(&self) -> Result<OutputTarget, Failure> {
         let path = self.output.clone().filter(|path| path.as_os_str() != "-");
         match (self.kind, path) {
@@ -117,17 +117,17 @@ impl Generate {
     }
 
     fn model(&self, context: &Context) -> Result<ServerModel, Failure> {
-        let recording = self.reading.open_in_order(&self.trace, context)?;
+        let recording = self.input.open_in_order(&self.trace, context)?;
         let mut learner = Learner::default();
-        for moment in recording.timeline(self.reading.bad_lines()) {
-            if let Some(moment) = self.reading.or_skip(moment, &self.trace, context)? {
-                learner.add(moment).map_err(too_large)?;
+        for item in recording.timeline(self.input.bad_lines()) {
+            if let Some(item) = self.input.or_skip(item, &self.trace, context)? {
+                learner.add(item).map_err(too_large)?;
             }
         }
         let model = learner.finish();
         if model.is_empty() {
             let message = format!("no tools, prompts or resources were recorded in {}", self.trace);
-            return Err(Failure::bad_input(message).hint("`rehearse trace show` shows what was recorded"));
+            return Err(Failure::bad_input(message).hint("`rehearse trace show` prints the recording"));
         }
         Ok(model)
     }
@@ -139,7 +139,7 @@ impl Generate {
             }
             OutputTarget::File(path) => {
                 generated.files.iter().try_for_each(|(_, text)| put(path, text))?;
-                context.talk.note(format_args!("wrote {}", path.display()));
+                context.stderr.note(format_args!("wrote {}", path.display()));
                 Ok(())
             }
             OutputTarget::Folder(folder) => {
@@ -152,14 +152,14 @@ impl Generate {
                     put(&path, text)?;
                 }
                 let count = generated.files.len();
-                context.talk.note(format_args!("wrote {count} files to {}", folder.display()));
+                context.stderr.note(format_args!("wrote {count} files to {}", folder.display()));
                 Ok(())
             }
         }
     }
 
-    /// What the recorded server does may be something that a mock may not; then it is said here rather than later.
-    fn checked(&self, target: &OutputTarget, generated: &Generated, context: &Context) -> Exit {
+    /// Checks a generated mock file: a recorded server may do what a mock file must not.
+    fn check(&self, target: &OutputTarget, generated: &Generated, context: &Context) -> Exit {
         let mut exit = Exit::Ok;
         for (name, text) in generated.files.iter().filter(|_| self.kind == OutputKind::Mock) {
             let file = match target {
@@ -167,7 +167,7 @@ impl Generate {
                 OutputTarget::Stdout | OutputTarget::Folder(_) => name.clone(),
             };
             if let Err(error) = mock::parse(&file, text, mock::MissingAnswers::Refused) {
-                error.problems.iter().for_each(|problem| context.talk.problem(&file, text, problem));
+                error.problems.iter().for_each(|problem| context.stderr.problem(&file, text, problem));
                 exit = Exit::ChecksFailed;
             }
         }
@@ -175,14 +175,14 @@ impl Generate {
     }
 }
 
-/// Where it goes.
+/// Where the output is written.
 enum OutputTarget {
     Stdout,
     File(PathBuf),
     Folder(PathBuf),
 }
 
-/// Writes a file in one step.
+/// Replaces a file atomically.
 pub(super) fn put(path: &Path, text: &str) -> Result<(), Failure> {
     let unwritable = |cause: io::Error| Failure::unwritable(path, &plain(cause));
     if is_written_into(path) {
@@ -198,12 +198,12 @@ pub(super) fn put(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file or folder that would be overwritten.
+/// The error for a file or folder that would be overwritten.
 pub(super) fn exists(path: &Path) -> Failure {
-    Failure::bad_input(format_args!("{} is there already", path.display())).hint("`--force` writes over it")
+    Failure::bad_input(format_args!("{} exists", path.display())).hint("`--force` overwrites it")
 }
 
 fn too_large(error: TooLarge) -> Failure {
     Failure::bad_input(error)
-        .hint("`rehearse replay` serves recordings of any size; `rehearse trace split` makes several files of one")
+        .hint("`rehearse replay` serves recordings of any size; `rehearse trace split` splits one into several files")
 }

@@ -7,26 +7,26 @@ use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::server::{check_url, token_store};
 
-/// Forget the token that --login has kept for a server
+/// Remove the stored token of a server
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Logout {
-    /// The server, as it was given to --url
+#[command(after_help = AFTER_HELP)]
+pub(super) struct LogoutArgs {
+    /// The URL of the server, as in --url
     #[arg(value_name = "URL", value_hint = clap::ValueHint::Url)]
     url: String,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 The token is removed from this machine. No server is notified: a copy of the token
 remains valid until it expires.";
 
-impl Logout {
+impl LogoutArgs {
     /// Removes the token.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         check_url(&self.url)?;
         let removed = token_store(context)?.forget(&self.url).map_err(Failure::bad_input)?;
-        let what = if removed { "the token is gone:" } else { "there was no token for" };
-        context.talk.note(format_args!("{what} {}", shown_url(&self.url)));
+        let what = if removed { "removed the token of" } else { "there is no token of" };
+        context.stderr.note(format_args!("{what} {}", shown_url(&self.url)));
         Ok(Exit::Ok)
     }
 }

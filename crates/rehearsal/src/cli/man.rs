@@ -12,24 +12,24 @@ use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 
-/// Print the manual page of rehearse, or write those of all commands to a directory
+/// Print the manual page, or write the pages of all verbs to a directory
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Man {
-    /// Where to write rehearse.1, rehearse-list.1 and so on
+#[command(after_help = AFTER_HELP)]
+pub(super) struct ManArgs {
+    /// The directory for rehearse.1, rehearse-list.1 and so on
     #[arg(value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
 }
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Examples:
   rehearse man | man -l -
   rehearse man ~/.local/share/man/man1";
 
-impl Man {
+impl ManArgs {
     /// Prints or writes the pages.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let mut command = CommandLine::screen();
+        let mut command = CommandLine::help_command();
         command.build();
         let Some(directory) = &self.dir else {
             to_stdout(|out| print_page(&command, out))?;
@@ -42,18 +42,18 @@ impl Man {
             let mut page = Vec::new();
             print_page(command, &mut page).map_err(Failure::stdout)?;
             std::fs::write(&path, page).map_err(|cause| unwritable(&path, cause))?;
-            context.talk.note(format_args!("wrote {}", path.display()));
+            context.stderr.note(format_args!("wrote {}", path.display()));
         }
         Ok(Exit::Ok)
     }
 }
 
-/// A command and all that are below it.
+/// A command and all its subcommands.
 fn pages(command: &Command) -> Vec<&Command> {
     std::iter::once(command).chain(command.get_subcommands().flat_map(pages)).collect()
 }
 
-/// Prints one page. What comes after the options has line ends that mean something, so it is printed as it is.
+/// Prints one page. The text after the options keeps its line ends.
 fn print_page(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     let page = Page::new(command.clone()).source(concat!("rehearse ", env!("CARGO_PKG_VERSION")));
     page.render_title(out)?;

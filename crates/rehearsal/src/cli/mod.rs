@@ -1,11 +1,12 @@
-//! The verbs as people type them.
+//! The verbs of the command line.
 //!
 //! ```text
-//! words ──► CommandLine ──► ServerOptions ──► Client ──► verb ──► stdout: data
-//!                                                         │
-//!                                             Failure ──► stderr: error, evidence, hint ──► Exit
+//! words ──► CommandLine ──► ServerArgs ──► Client ──► verb ──► stdout: data
+//!                                                     │
+//!                                                  Failure ──► stderr: error, evidence, hint ──► Exit
 //! ```
 
+mod answer_exit;
 mod arguments;
 mod cache;
 mod call;
@@ -19,6 +20,7 @@ mod file_name;
 mod flag_values;
 mod generate;
 mod init;
+mod input_request;
 mod list;
 mod logout;
 mod man;
@@ -36,7 +38,6 @@ mod serve;
 mod server;
 mod trace;
 mod usage_error;
-mod verdict;
 mod verify;
 mod wrap;
 mod wrapped_config;

@@ -29,39 +29,39 @@ use super::flag_values::redaction;
 use super::output::is_same_file;
 use super::run::{Signals, runtime};
 use super::serve::allowed_hosts;
-use super::server::{LoginOptions, ServerKind, no_use};
+use super::server::{LoginArgs, ServerKind, no_use};
 
-const FILES: &str = "Where to";
-const WHAT: &str = "What is kept";
-const URL: &str = "A server behind a URL";
+const FILES: &str = "Output";
+const CONTENT: &str = "Content";
+const URL: &str = "HTTP server";
 /// The trace file if the user names none.
 const TRACE: &str = "trace.jsonl";
 
 /// Record the messages between a client and a server
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Record {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct RecordArgs {
     /// Append each session to this file when it ends [default: trace.jsonl, unless there is a --log]
     #[arg(short, long, value_name = "FILE", help_heading = FILES, value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
 
-    /// Append every message to this file as it passes, one a line
+    /// Append every message to this file when it is forwarded, one per line
     #[arg(long, value_name = "FILE", help_heading = FILES, value_hint = clap::ValueHint::FilePath)]
     log: Option<PathBuf>,
 
-    /// Remember something with each session; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = WHAT)]
+    /// Store this metadata with each session; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = CONTENT)]
     metadata: Vec<(String, String)>,
 
-    /// Take out this too: a place such as $.params.arguments.iban, or a regular expression; may be repeated
-    #[arg(long, value_name = "PATH|PATTERN", value_parser = RedactionRule::parse, help_heading = WHAT)]
+    /// Redact this too: a JSONPath such as $.params.arguments.iban, or a regular expression; may be repeated
+    #[arg(long, value_name = "PATH|PATTERN", value_parser = RedactionRule::parse, help_heading = CONTENT)]
     redact: Vec<RedactionRule>,
 
-    /// Keep credentials; without this they are taken out before anything is written
-    #[arg(long, help_heading = WHAT)]
+    /// Keep credentials; by default they are redacted before anything is written
+    #[arg(long, help_heading = CONTENT)]
     no_redact: bool,
 
-    /// Say nothing at the end, unless something went wrong
+    /// Print no summary at the end; errors are printed
     #[arg(short, long)]
     quiet: bool,
 
@@ -69,30 +69,30 @@ pub(super) struct Record {
     #[arg(long, value_name = "URL", help_heading = URL, value_hint = clap::ValueHint::Url)]
     url: Option<String>,
 
-    /// Listen on this address; port 0 takes a free one, and stderr says which
+    /// Listen on this address; port 0 is any free port, which is printed on stderr
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", requires = "url", help_heading = URL)]
     listen: String,
 
-    /// Accept this name in `Host` and `Origin`, beside localhost and IP addresses; may be repeated
+    /// Accept this name in `Host` and `Origin`, in addition to localhost and IP addresses; may be repeated
     #[arg(long, value_name = "HOST", requires = "url", help_heading = URL)]
     allow_host: Vec<String>,
 
     #[command(flatten)]
-    login: LoginOptions,
+    login: LoginArgs,
 
-    /// Start this server and record it: everything after `--`
+    /// The command of the server: everything after `--`
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "url")]
     command: Vec<OsString>,
 }
 
-const MORE: &str = "\
-stdin, stdout and stderr are the server's: put this in front of its command in a client's configuration,
-or let `rehearse wrap` do it. The bytes that pass are not changed. The exit status is that of the server;
-4 says that something could not be recorded.
+const AFTER_HELP: &str = "\
+stdin, stdout and stderr are those of the server: put `rehearse record --` in front of its command in a
+client's configuration, or let `rehearse wrap` do it. Messages are forwarded byte for byte. The exit status
+is that of the server, or 4 if something could not be recorded.
 
 With --url this is a reverse proxy for Streamable HTTP and HTTP+SSE, for any number of clients, until
-Ctrl-C or SIGTERM ends it. In a client's configuration only host and port change. With --login it logs in
-first, and says who you are for clients that do not; that is never recorded.
+Ctrl-C or SIGTERM ends it. In a client's configuration only host and port change. With --login the
+proxy logs in first, and sends its token with requests that have none. The token is not recorded.
 
 Examples:
   rehearse record -- npx -y @modelcontextprotocol/server-everything
@@ -100,14 +100,14 @@ Examples:
   rehearse list -- rehearse record -- my-server
   rehearse record --url https://mcp.example/mcp --listen 127.0.0.1:8080";
 
-impl Record {
-    /// Records until the conversation is over.
+impl RecordArgs {
+    /// Records until the connection is closed.
     pub(super) fn run(&self, context: &Context) -> Result<u8, Failure> {
         if let (Some(trace), Some(log)) = (self.trace(), &self.log)
             && is_same_file(&trace, log)
         {
             return Err(Failure::bad_input(format_args!("-o and --log both name {}", log.display()))
-                .hint("a trace has a session a line, a log a message a line; give each a file of its own"));
+                .hint("a trace has one session per line, a log one message per line; name two files"));
         }
         let recorder = self.recorder(context);
         let ended = match (&self.url, self.command.split_first()) {
@@ -120,29 +120,29 @@ impl Record {
             }
             (None, Some((program, arguments))) => record_stdio(&recorder, program, arguments),
             (None, None) => {
-                return Err(Failure::bad_input("which server should be recorded?")
-                    .hint("start one: rehearse record -- npx -y some-server")
-                    .hint("reach one: rehearse record --url http://127.0.0.1:3000/mcp --listen 127.0.0.1:8080"));
+                return Err(Failure::bad_input("no server to record")
+                    .hint("start a server: rehearse record -- npx -y some-server")
+                    .hint("record a URL:   rehearse record --url http://127.0.0.1:3000/mcp --listen 127.0.0.1:8080"));
             }
         };
         let summary = recorder.summary();
         if !self.quiet && !summary.failed && ended.is_ok() {
-            context.talk.note(self.said(&summary));
+            context.stderr.note(self.summary_line(&summary));
         }
         let code = ended?;
         Ok(if summary.failed { Exit::RecordingFailed.code() } else { code })
     }
 
     fn recorder(&self, context: &Context) -> Recorder {
-        let (talk, quiet) = (context.talk.clone(), self.quiet);
+        let (stderr, quiet) = (context.stderr.clone(), self.quiet);
         let builder = Recorder::builder().on_notice(move |notice| match notice {
             Notice::Recovered { .. } if quiet => {}
-            Notice::Recovered { .. } => talk.note(notice),
+            Notice::Recovered { .. } => stderr.note(notice),
             Notice::NotStarted
             | Notice::Stopped { .. }
             | Notice::NotInTrace { .. }
             | Notice::NotRecovered { .. }
-            | Notice::HookPanicked { .. } => talk.error(notice),
+            | Notice::HookPanicked { .. } => stderr.error(notice),
         });
         let builder = match self.trace() {
             Some(path) => builder.trace(path),
@@ -168,7 +168,7 @@ impl Record {
     /// ```text
     /// recorded 1 session of 12 messages in trace.jsonl; redacted: 3 × password in $.params.arguments.password
     /// ```
-    fn said(&self, summary: &Summary) -> String {
+    fn summary_line(&self, summary: &Summary) -> String {
         let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         let files: Vec<_> = self.trace().iter().chain(&self.log).map(|path| path.display().to_string()).collect();
         let redacted = summary.redacted.to_string().replace('\n', ", ");
@@ -190,7 +190,7 @@ pub(super) fn pair(word: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// Where to listen, and for whom.
+/// The address of the proxy, and the host names that its clients may use.
 struct Listen<'a> {
     /// `127.0.0.1:8080`, `localhost:0`
     address: &'a str,
@@ -198,7 +198,7 @@ struct Listen<'a> {
     hosts: &'a [String],
 }
 
-/// Records a server until a signal ends us; that is how it is meant to end.
+/// Records a server at a URL until a signal arrives.
 fn record_http(
     recorder: &Recorder,
     url: &str,
@@ -208,11 +208,11 @@ fn record_http(
 ) -> Result<u8, Failure> {
     let mut options = HttpProxyOptions::new(address(listen.address)?, url).map_err(bad_url)?;
     (options.hosts, options.origins) = allowed_hosts(listen.hosts);
-    // One thread: whoever records two clients at once is limited by the disk, and one thread is the shortest way there.
+    // One thread is enough: with several clients the disk is the limit.
     let runtime = runtime()?;
     let code = runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        // A file that may not grow is an error like a full disk, not the death of the conversation.
+        // At the file size limit a write must fail, as on a full disk, instead of killing the process.
         let _grown = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(Failure::begin)?;
         let token = match oauth {
             Some(oauth) => tokio::select! {
@@ -224,11 +224,11 @@ fn record_http(
         options.authorization = token.as_ref().map(RenewingToken::header);
         let listening = HttpRecording::start(recorder, options).await;
         let recording = listening.map_err(not_started)?;
-        context.talk.note(format!("listening on {}", shown_url(&recording.url())));
+        context.stderr.note(format!("listening on {}", shown_url(&recording.url())));
         let exit = signals.next().await;
         tokio::select! {
             () = recording.stop() => {}
-            // Whoever insists gets out at once; what was recorded is in the journals.
+            // A second signal exits at once; the recorded messages are in the journals.
             exit = signals.next() => return Ok(exit.code()),
         }
         Ok(exit.code())
@@ -260,14 +260,14 @@ fn address(word: &str) -> Result<SocketAddr, Failure> {
     addresses.next().ok_or_else(|| bad("the name has no address".to_owned()))
 }
 
-/// Records a server on our own stdin, stdout and stderr; the status to exit with.
+/// Records a server on stdin, stdout and stderr of this program. Returns the exit status.
 fn record_stdio(recorder: &Recorder, program: &OsString, arguments: &[OsString]) -> Result<u8, Failure> {
     let server = ServerCommand::new(program).args(arguments);
     let runtime = runtime()?;
     let code = runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        // A file that may not grow is an error like a full disk, not the death of the conversation. This is a handler
-        // and not `SIG_IGN`, which the server would inherit.
+        // At the file size limit a write must fail, as on a full disk, instead of killing the process. This is a
+        // handler and not `SIG_IGN`, which the server would inherit.
         let _grown = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(Failure::begin)?;
         let client = ClientStreams::own().map_err(Failure::begin)?;
         let recording = StdioRecording::start(recorder, &server, client).await.map_err(ClientError::Start)?;
@@ -277,7 +277,7 @@ fn record_stdio(recorder: &Recorder, program: &OsString, arguments: &[OsString])
         };
         tokio::select! {
             _ = recording.stop(as_signal(exit)) => {}
-            // Whoever insists does not wait for the server.
+            // A second signal kills the server.
             _ = signals.next() => {
                 recording.kill();
                 recording.stop(Signal::SIGKILL).await;
@@ -303,7 +303,7 @@ fn as_signal(exit: Exit) -> Signal {
     }
 }
 
-/// The status of a server as a shell would show it: 128 and the signal where one killed it.
+/// The exit status of a server as a shell reports it: 128 plus the signal if a signal killed it.
 fn code(status: Option<ExitStatus>) -> u8 {
     let code = status.and_then(|status| status.code().or_else(|| status.signal().map(|signal| 128 + signal)));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::ServerFailed.code())

@@ -25,41 +25,41 @@ use super::flag_values::{matching, not_a_path, redaction};
 use super::mock::print_answer;
 use super::output::is_same_file;
 use super::run::{Signals, runtime};
-use super::serve::{ListenOptions, live_server, serve};
+use super::serve::{ListenArgs, live_server, serve};
 use super::server::check_url;
-use super::trace::{CONVERT, no_file, not_trace, on_lines, put_back};
+use super::trace::{CONVERT, no_file, not_trace, on_lines, recover_sessions};
 
-const MATCHING: &str = "Which recording answers";
-const FORWARD: &str = "The live server, for --unmatched forward";
-/// How `--match` is written.
+const MATCHING: &str = "Matching";
+const FORWARD: &str = "Upstream";
+/// An example of `--match`.
 const MATCH: &str = r#"$.params.arguments.city={"matches": "^O"}"#;
-/// How many lines of each kind are shown of a ledger.
-const SHOWN: usize = 10;
+/// Maximum number of requests of each kind in the summary.
+const MAX_SUMMARY_LINES: usize = 10;
 
-/// Serve a recording: the server that was recorded, again
+/// Serve a recording in place of the recorded server
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Replay {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct ReplayArgs {
     /// The recording, in any format that `rehearse trace` reads
     #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     trace: PathBuf,
 
     #[command(flatten)]
-    listen: ListenOptions,
+    listen: ListenArgs,
 
-    /// Do not compare what is at this JSONPath of a request, such as $.params.arguments.now; may be repeated
+    /// Ignore the value at this JSONPath of a request, such as $.params.arguments.now; may be repeated
     #[arg(long, value_name = "PATH", help_heading = MATCHING)]
     ignore: Vec<String>,
 
-    /// Take any value at this JSONPath that fits a matcher, in place of the recorded one; may be repeated
+    /// Accept any value at this JSONPath that fits a matcher, instead of the recorded value; may be repeated
     #[arg(long = "match", value_name = "PATH=MATCHER", help_heading = MATCHING)]
     matchers: Vec<String>,
 
-    /// When all recorded answers to a request were returned: repeat the last, start again, or refuse
+    /// What follows the last recorded answer to a request: the last again, the first, or an error
     #[arg(long, value_enum, default_value = "last", help_heading = MATCHING)]
     repeat: RepeatWord,
 
-    /// A request that was not recorded is refused, gets the first recording of its kind, or is forwarded
+    /// The answer to a request that was not recorded: an error, the first recording of its kind, or that of a live server
     #[arg(long, value_enum, default_value = "refuse", help_heading = MATCHING)]
     unmatched: UnmatchedWord,
 
@@ -71,7 +71,7 @@ pub(super) struct Replay {
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::record::pair, help_heading = MATCHING)]
     metadata: Vec<(String, String)>,
 
-    /// A rule with which this was recorded (`record --redact`); may be repeated
+    /// A redaction rule that the recording was made with (`record --redact`); may be repeated
     #[arg(long, value_name = "PATH|PATTERN", value_parser = RedactionRule::parse, help_heading = MATCHING)]
     redact: Vec<RedactionRule>,
 
@@ -95,47 +95,47 @@ pub(super) struct Replay {
     #[arg(short, long)]
     verbose: bool,
 
-    /// Reach it over HTTP
+    /// The URL of the live server for --unmatched forward
     #[arg(long, value_name = "URL", help_heading = FORWARD, value_hint = clap::ValueHint::Url)]
     url: Option<String>,
 
-    /// Record its answers in this file [default: the recording itself]
+    /// Record the answers of the live server in this file [default: the recording itself]
     #[arg(short, long, value_name = "FILE", help_heading = FORWARD, value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
 
-    /// Start it: everything after `--`
+    /// The command of the live server: everything after `--`
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "url", help_heading = FORWARD)]
     command: Vec<OsString>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RepeatWord {
-    /// Repeat the last one
+    /// The last answer again
     Last,
-    /// Start again with the first
+    /// The first answer, then the others
     Cycle,
-    /// Refuse
+    /// An error
     Error,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum UnmatchedWord {
-    /// Refuse, and name the closest recording
+    /// An error that names the closest recording
     Refuse,
-    /// Answer with the first recording of the same tool, or else of the same method
+    /// The first recording of the same tool, otherwise of the same method
     First,
-    /// Forward to the live server, and record its answer
+    /// The answer of the live server, which is recorded
     Forward,
 }
 
-const MORE: &str = "\
-A request is answered by what was recorded for the same method and arguments; ids, tokens and the rest of
-_meta do not count. The same request again gets the next recorded answer. Clients of every version are
-served, on every transport, whatever the recording was made with: notifications, progress and server requests
-are sent again in their order.
+const AFTER_HELP: &str = "\
+A request gets the recorded answer to the same method and arguments. Ids, tokens and the rest of `_meta`
+are ignored. If the request is repeated, it gets the next recorded answer. Clients of every version and
+transport are served, whatever the recording was made with. Notifications, progress and server requests
+are sent in their recorded order.
 
-An index is kept beside the trace, as TRACE.index, and built again when the trace has changed. Of a long
-recording of another format a trace is kept too, as FILE.trace.
+The index of a trace is stored next to it, as TRACE.index, and rebuilt if the trace changes. For a long
+recording in another format, a trace is stored too, as FILE.trace.
 
 Examples:
   rehearse replay trace.jsonl
@@ -148,35 +148,35 @@ Exit status:
     0  the client has disconnected; with --strict: each request was recorded, and each recorded request was sent
     1  with --strict: a request was not recorded, or a recorded request was not sent
     2  a flag, the recording, a path or the ledger is wrong
-    3  the address cannot be listened at, or the live server did not answer
-    4  something that was forwarded could not be recorded
+    3  the program cannot listen on the address, or the live server did not answer
+    4  a forwarded request could not be recorded
   129  ended by SIGHUP
   130  ended by SIGINT (Ctrl-C)
   143  ended by SIGTERM";
 
-/// What records the answers of a live server.
+/// The option that records the answers of a live server, for errors.
 const FORWARDING: &str = "--unmatched forward";
-const NEEDS_FORWARD: &str = "`--unmatched forward` asks it what was not recorded";
+const NEEDS_FORWARD: &str = "`--unmatched forward` sends it the requests that were not recorded";
 
-impl Replay {
+impl ReplayArgs {
     /// Serves until the client disconnects or a signal arrives.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let options = ReplayOptions { on_index: on_index(context), ..self.options()? };
         if let Some(url) = &self.url {
             check_url(url)?;
         }
-        self.can_write_ledger()?;
+        self.check_ledger()?;
         let recorder = self.recorder(context);
         let upstream = self.upstream(recorder.clone())?;
         if upstream.is_some() {
-            self.records_in_a_trace()?;
+            self.check_recording_format()?;
         }
         let input = Input::from(self.trace.clone());
         if input != Input::Stdin && journals(&self.trace).is_ok_and(|journals| !journals.is_empty()) {
-            put_back(&self.trace, context);
+            recover_sessions(&self.trace, context);
         }
         let replay = rehearsal::replay::Replay::open_with(&input, options, upstream);
-        context.talk.end_status();
+        context.stderr.end_status();
         let replay = replay.map_err(|error| match error {
             ReplayError::Open(error) => error.into(),
             error => {
@@ -185,9 +185,9 @@ impl Replay {
             }
         })?;
         let unread = |cause: io::Error| Failure::unreadable(&self.trace, &cause);
-        replay.notices().map_err(unread)?.into_iter().for_each(|notice| context.talk.note(notice));
-        let (talk, verbose) = (context.talk.clone(), self.verbose);
-        let observer = move |request: &LoggedRequest, answer: &Answer| print_answer(request, answer, verbose, &talk);
+        replay.notices().map_err(unread)?.into_iter().for_each(|notice| context.stderr.note(notice));
+        let (stderr, verbose) = (context.stderr.clone(), self.verbose);
+        let observer = move |request: &LoggedRequest, answer: &Answer| print_answer(request, answer, verbose, &stderr);
         let server = replay.observed_server(vec![Arc::new(observer) as Arc<dyn Observer>]);
         let runtime = runtime()?;
         let served = runtime.block_on(async {
@@ -197,7 +197,7 @@ impl Replay {
             replay.close().await.map_err(Failure::begin)?;
             served
         });
-        // A thread that reads from a terminal cannot be stopped, and must not be waited for.
+        // A thread that reads from a terminal cannot be stopped, so the program does not wait for it.
         runtime.shutdown_background();
         let exit = served?;
         let ledger = replay.ledger().map_err(unread)?;
@@ -212,32 +212,32 @@ impl Replay {
         })
     }
 
-    /// Whether the ledger can be written, which is better known before anybody has asked anything.
-    fn can_write_ledger(&self) -> Result<(), Failure> {
+    /// Checks before the first request whether the ledger can be written.
+    fn check_ledger(&self) -> Result<(), Failure> {
         let Some(path) = &self.ledger else { return Ok(()) };
         if let Some(what) = self.conflicting_use(path) {
-            return Err(Failure::bad_input(format_args!("--ledger {}: that is {what}", path.display()))
-                .hint("--ledger takes a file of its own: ledger.json"));
+            return Err(Failure::bad_input(format_args!("--ledger {}: this file is {what}", path.display()))
+                .hint("name another file: --ledger ledger.json"));
         }
         let failed = |cause: io::Error| ledger_failure(path, &cause);
         let is_new = path.symlink_metadata().is_err();
         std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
-        // Nobody finds an empty one where nothing comes of it.
+        // An empty file must not stay if the replay fails.
         if is_new { std::fs::remove_file(path).map_err(failed) } else { Ok(()) }
     }
 
-    /// What a file is to this replay, where it is something.
+    /// The other use of a file by this replay, if it has one.
     fn conflicting_use(&self, path: &Path) -> Option<&'static str> {
         let is_file = Input::from(self.trace.clone()) != Input::Stdin;
-        let beside = SidecarFile::ALL.map(|it| match it {
-            SidecarFile::Index => (it.path(&self.trace), "its index"),
-            SidecarFile::Trace => (it.path(&self.trace), "its trace"),
-            SidecarFile::IndexOfTrace => (it.path(&self.trace), "the index of its trace"),
+        let sidecars = SidecarFile::ALL.map(|sidecar| match sidecar {
+            SidecarFile::Index => (sidecar.path(&self.trace), "its index"),
+            SidecarFile::Trace => (sidecar.path(&self.trace), "its trace"),
+            SidecarFile::IndexOfTrace => (sidecar.path(&self.trace), "the index of its trace"),
         });
         let recording = [(self.trace.clone(), "the recording")];
-        let mut its = recording.into_iter().chain(beside).filter(|_| is_file);
+        let mut its = recording.into_iter().chain(sidecars).filter(|_| is_file);
         let output = self.output.as_deref().filter(|output| is_same_file(output, path));
-        let output = output.map(|_| "where the real server is recorded");
+        let output = output.map(|_| "the recording of the live server");
         its.find(|(file, _)| is_same_file(file, path)).map(|(_, what)| what).or(output)
     }
 
@@ -277,12 +277,12 @@ impl Replay {
         redaction(false, &self.redact)
     }
 
-    /// Records what the real server says.
+    /// Builds the recorder for the answers of the live server.
     fn recorder(&self, context: &Context) -> Recorder {
-        let talk = context.talk.clone();
-        let recorder = Recorder::builder().on_notice(move |notice| talk.error(notice)).redaction(self.redaction());
+        let stderr = context.stderr.clone();
+        let recorder = Recorder::builder().on_notice(move |notice| stderr.error(notice)).redaction(self.redaction());
         let mut recorder = recorder.metadata("recorded_by", "replay");
-        // So that it is found again by whoever chooses the same sessions.
+        // With the metadata of the chosen sessions, the same options choose the new session too.
         for (key, value) in &self.metadata {
             recorder = recorder.metadata(key, value.as_str());
         }
@@ -292,8 +292,8 @@ impl Replay {
         recorder.trace(self.output.as_ref().unwrap_or(&self.trace)).build()
     }
 
-    /// What other tools wrote, or a journal, would be damaged by a session at its end.
-    fn records_in_a_trace(&self) -> Result<(), Failure> {
+    /// Refuses to append a session to a file that is not a trace.
+    fn check_recording_format(&self) -> Result<(), Failure> {
         let path = self.output.as_ref().unwrap_or(&self.trace);
         let input = Input::from(path.clone());
         if input == Input::Stdin && self.output.is_none() {
@@ -314,16 +314,18 @@ impl Replay {
         let forwards = self.unmatched == UnmatchedWord::Forward;
         match (&self.url, self.command.first()) {
             (None, None) if forwards => {
-                return Err(Failure::bad_input("--unmatched forward needs the server: --url URL, or -- COMMAND")
-                    .hint("the server that was recorded: --unmatched forward -- npx -y some-server"));
+                return Err(Failure::bad_input("--unmatched forward needs a server: --url URL, or -- COMMAND")
+                    .hint("for example: --unmatched forward -- npx -y some-server"));
             }
             (None, None) if self.output.is_some() => {
-                let message = "-o records the answers of a live server, and none is asked without --unmatched forward";
+                let message = "-o records the answers of a live server, and needs --unmatched forward";
                 return Err(Failure::bad_input(message).hint(NEEDS_FORWARD));
             }
             (None, None) => return Ok(None),
             (_, _) if !forwards => {
-                return Err(Failure::bad_input("a server is asked only with --unmatched forward").hint(NEEDS_FORWARD));
+                return Err(
+                    Failure::bad_input("a live server is used only with --unmatched forward").hint(NEEDS_FORWARD)
+                );
             }
             (Some(_), _) | (None, Some(_)) => {}
         }
@@ -331,10 +333,10 @@ impl Replay {
             .map(|(server, info)| Upstream::new(server).recorded(recorder, info)))
     }
 
-    /// Says what was asked and what was not, and writes it down.
+    /// Prints the summary of the ledger, and writes the ledger to its file.
     fn report_ledger(&self, ledger: &Ledger, context: &Context) -> Result<(), Failure> {
         if !self.quiet {
-            self.say(ledger, context);
+            self.print_summary(ledger, context);
         }
         let Some(path) = &self.ledger else { return Ok(()) };
         let is_new = path.symlink_metadata().is_err();
@@ -343,7 +345,7 @@ impl Replay {
             std::fs::write(path, text)
         });
         written.map_err(|cause| {
-            // Nobody takes half of it for all.
+            // A partial ledger must not look like a complete one.
             if is_new {
                 let _ = std::fs::remove_file(path);
             }
@@ -351,36 +353,36 @@ impl Replay {
         })
     }
 
-    fn say(&self, ledger: &Ledger, context: &Context) {
-        context.talk.note(ledger);
+    fn print_summary(&self, ledger: &Ledger, context: &Context) {
+        context.stderr.note(ledger);
         for (what, lines) in [("unmatched", &ledger.unmatched_requests), ("unused", &ledger.unused_recordings)] {
-            for line in lines.iter().take(SHOWN) {
-                context.talk.note(format_args!("  {what}: {line}"));
+            for line in lines.iter().take(MAX_SUMMARY_LINES) {
+                context.stderr.note(format_args!("  {what}: {line}"));
             }
-            if lines.len() > SHOWN {
-                context.talk.note(format_args!("  {what}: … --ledger FILE has them all"));
+            if lines.len() > MAX_SUMMARY_LINES {
+                context.stderr.note(format_args!("  {what}: … `--ledger FILE` writes all of them"));
             }
         }
     }
 }
 
-/// Shows on a terminal how far the index is built.
+/// Shows the progress of the index on a terminal.
 fn on_index(context: &Context) -> IndexCallback {
-    let talk = context.talk.clone();
+    let stderr = context.stderr.clone();
     IndexCallback::new(move |IndexProgress { bytes, of }| {
-        talk.status(&format!("indexing: {} of {} MB", bytes / 1_000_000, of / 1_000_000));
+        stderr.status(&format!("indexing: {} of {} MB", bytes / 1_000_000, of / 1_000_000));
     })
 }
 
-/// What to do about a recording that cannot be served.
+/// The hints for a recording that cannot be served.
 fn open_hints(error: &ReplayError, session: Option<&str>) -> Vec<String> {
     match error {
         ReplayError::NoSession { known, .. } => match session {
-            Some(session) if known.iter().any(|it| it == session) => {
-                vec![format!("session {session} has other metadata: `rehearse trace show` shows it")]
+            Some(session) if known.iter().any(|known| known == session) => {
+                vec![format!("session {session} has other metadata; `rehearse trace show` prints it")]
             }
             Some(session) => vec![suggestion(session, known, "sessions")],
-            None => vec!["`rehearse trace show` shows what is known about each session".to_owned()],
+            None => vec!["`rehearse trace show` prints the metadata of each session".to_owned()],
         },
         ReplayError::Index { cause: IndexError::Trace(ReadError::Format { .. }), .. } => {
             vec!["update rehearse, or record again".to_owned()]
@@ -389,10 +391,10 @@ fn open_hints(error: &ReplayError, session: Option<&str>) -> Vec<String> {
             if let Some(laid_out) = error.file_layout() {
                 return vec![on_lines(laid_out).to_owned()];
             }
-            vec![format!("`rehearse trace convert --skip-bad {input} sound.jsonl` keeps the lines that can be read")]
+            vec![format!("`rehearse trace convert --skip-bad {input} readable.jsonl` keeps the lines that can be read")]
         }
         ReplayError::Index { cause: IndexError::Io(cause), .. } if cause.kind() == ErrorKind::StorageFull => {
-            vec!["TMPDIR names a folder with more room, for the index of the recording".to_owned()]
+            vec!["set TMPDIR to a folder with enough space for the index".to_owned()]
         }
         ReplayError::Index { cause: IndexError::Io(_), .. } | ReplayError::Open(_) => Vec::new(),
     }
@@ -400,8 +402,8 @@ fn open_hints(error: &ReplayError, session: Option<&str>) -> Vec<String> {
 
 fn ledger_failure(path: &Path, cause: &io::Error) -> Failure {
     let hint = match cause.kind() {
-        ErrorKind::StorageFull => "make room, or give it a file on another disk",
-        _ => "--ledger takes a file in a folder that is there: ledger.json",
+        ErrorKind::StorageFull => "free space, or write it to another disk: --ledger /other/ledger.json",
+        _ => "name a file in an existing folder: --ledger ledger.json",
     };
     Failure::bad_input(format_args!("cannot write the ledger to {}: {cause}", path.display())).hint(hint)
 }

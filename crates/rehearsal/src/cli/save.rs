@@ -1,4 +1,4 @@
-//! Pictures, sounds and other bytes of an answer, as files.
+//! Writes images, audio and other bytes of an answer to files.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -10,21 +10,21 @@ use rehearsal::core::protocol::Content;
 use super::exit::{Exit, Failure};
 use super::file_name::FileName;
 use super::server::{OUTPUT, ShownAs};
-use crate::print::{StderrPrinter, bytes_in_words, sanitize_line};
+use crate::print::{StderrPrinter, byte_size, sanitize_line};
 
-/// How many files of one name there may be.
-const NUMBERS: usize = 10_000;
+/// Maximum number of files with the same name.
+const MAX_NUMBERED: usize = 10_000;
 
-/// Where bytes go.
+/// The directory for bytes of an answer.
 #[derive(Args, Debug)]
-pub(super) struct SaveOptions {
-    /// Write the pictures, sounds and other bytes of the answer to files in this directory
+pub(super) struct SaveArgs {
+    /// Write images, audio and other bytes of the answer to files in this directory
     #[arg(long, value_name = "DIR", help_heading = OUTPUT, value_hint = clap::ValueHint::DirPath)]
     save: Option<PathBuf>,
 }
 
-impl SaveOptions {
-    /// Finds out before anything is called whether there will be a place for the answer.
+impl SaveArgs {
+    /// Checks the directory before a request is sent.
     pub(super) fn check(&self) -> Result<(), Failure> {
         match &self.save {
             Some(path) if path.exists() && !path.is_dir() => {
@@ -34,7 +34,7 @@ impl SaveOptions {
         }
     }
 
-    /// Writes everything that is not text to files of their own, and says so.
+    /// Writes every content block that is not text to a file, and reports the files.
     ///
     /// ```text
     /// saved maps/get-map.png, 1.2 kB
@@ -42,28 +42,28 @@ impl SaveOptions {
     pub(super) fn save(
         &self,
         blocks: &[Content],
-        asked: &str,
+        subject: &str,
         shown: ShownAs,
-        talk: &StderrPrinter,
+        stderr: &StderrPrinter,
     ) -> Result<Exit, Failure> {
         let mut exit = Exit::Ok;
         let mut found = blocks.iter().filter_map(|block| Some((block, block.decoded()?))).peekable();
         let Some(directory) = &self.save else {
             if found.peek().is_some() && shown == ShownAs::Text {
-                talk.hint("`--save DIR` writes what is not text to files");
+                stderr.hint("`--save DIR` writes images, audio and bytes to files");
             }
             return Ok(exit);
         };
         for (block, bytes) in found {
-            let name = FileName::of(block, asked);
+            let name = FileName::for_block(block, subject);
             match bytes {
                 Ok(bytes) => {
                     let path = write_new(directory, &name, &bytes)?;
                     let shown = path.display().to_string();
-                    talk.note(format_args!("saved {}, {}", sanitize_line(&shown), bytes_in_words(bytes.len())));
+                    stderr.note(format_args!("saved {}, {}", sanitize_line(&shown), byte_size(bytes.len())));
                 }
                 Err(cause) => {
-                    talk.error(format_args!("cannot save a part of the answer: its base64 is broken: {cause}"));
+                    stderr.error(format_args!("cannot save a content block: its base64 is invalid: {cause}"));
                     exit = Exit::ChecksFailed;
                 }
             }
@@ -72,13 +72,13 @@ impl SaveOptions {
     }
 }
 
-/// Writes a file that was not there before.
+/// Writes a new file.
 fn write_new(directory: &Path, name: &FileName, bytes: &[u8]) -> Result<PathBuf, Failure> {
     let unwritable = |path: &Path, cause: io::Error| Failure::unwritable(path, &cause);
     DirBuilder::new().recursive(true).create(directory).map_err(|cause| unwritable(directory, cause))?;
-    for name in name.candidates().take(NUMBERS) {
+    for name in name.candidates().take(MAX_NUMBERED) {
         let path = directory.join(name);
-        // A link that somebody has put there is not followed either.
+        // An existing symbolic link is not followed.
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(mut file) => {
                 file.write_all(bytes).map_err(|cause| unwritable(&path, cause))?;
@@ -88,5 +88,5 @@ fn write_new(directory: &Path, name: &FileName, bytes: &[u8]) -> Result<PathBuf,
             Err(cause) => return Err(unwritable(&path, cause)),
         }
     }
-    Err(unwritable(directory, io::Error::other(format!("there are {NUMBERS} files of that name"))))
+    Err(unwritable(directory, io::Error::other(format!("there are {MAX_NUMBERED} files with that name"))))
 }

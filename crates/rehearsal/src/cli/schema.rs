@@ -8,14 +8,14 @@ use super::output::to_stdout;
 
 /// Print the JSON Schema of a file format, for editors
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Schema {
-    /// Which format
+#[command(after_help = AFTER_HELP)]
+pub(super) struct SchemaArgs {
+    /// The format
     #[arg(value_enum)]
     format: Format,
 }
 
-/// The formats that people write.
+/// The formats of files that users write.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
     /// *.mock.yaml
@@ -26,8 +26,8 @@ enum Format {
     DryRun,
 }
 
-const MORE: &str = "\
-Editors that know JSON Schema complete keys and mark mistakes. With the YAML extension of VS Code,
+const AFTER_HELP: &str = "\
+Editors that support JSON Schema complete keys and mark errors. With the YAML extension of VS Code,
 put this into the settings:
   \"yaml.schemas\": { \"./mock.schema.json\": \"*.mock.yaml\" }
 or begin a file with:
@@ -37,11 +37,11 @@ Examples:
   rehearse schema mock > mock.schema.json
 
 Exit status:
-    0  it was printed
-    2  there is no such schema";
+    0  the schema was printed
+    2  there is no schema with this name";
 
-impl Schema {
-    /// Prints it.
+impl SchemaArgs {
+    /// Prints the schema.
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let schema = match self.format {
             Format::Mock => mock::json_schema(),

@@ -17,35 +17,35 @@ use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::run::Signals;
 
-/// How long the last answers may take to be written when a signal ends the server.
+/// After a signal: how long to wait until the last answers are written.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The address of a listener, and the names that its clients may use.
 #[derive(Args, Debug)]
-pub(super) struct ListenOptions {
-    /// Serve HTTP at this address: a port, or HOST:PORT; port 0 takes a free one
+pub(super) struct ListenArgs {
+    /// Serve HTTP at this address: a port, or HOST:PORT; port 0 is any free port
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(super) listen: Option<SocketAddr>,
 
-    /// Accept this name in `Host` and `Origin`, beside localhost and IP addresses; may be repeated
+    /// Accept this name in `Host` and `Origin`, in addition to localhost and IP addresses; may be repeated
     #[arg(long, value_name = "HOST", requires = "listen")]
     allow_host: Vec<String>,
 }
 
-impl ListenOptions {
-    /// These options with an address, for clients that use an allowed name.
+impl ListenArgs {
+    /// Adds the address and the allowed host names to `options`.
     pub(super) fn applied(&self, options: HttpServerOptions, address: SocketAddr) -> HttpServerOptions {
         let (hosts, origins) = allowed_hosts(&self.allow_host);
         HttpServerOptions { address, hosts, origins, ..options }
     }
 }
 
-/// What `--allow-host` allows in `Host` and in `Origin`.
+/// The values of `--allow-host` as allowed values of `Host` and `Origin`.
 pub(super) fn allowed_hosts(names: &[String]) -> (AllowedHosts, AllowedHosts) {
     (AllowedHosts::Named(names.to_vec()), AllowedHosts::Named(names.to_vec()))
 }
 
-/// Where a listener can be reached: `http://127.0.0.1:8080/mcp (and at every other address of this machine)`
+/// The URL of a listener: `http://127.0.0.1:8080/mcp (and at every other address of this machine)`
 fn listening_on(listener: &HttpServer, address: SocketAddr) -> String {
     let everywhere = if address.ip().is_unspecified() { " (and at every other address of this machine)" } else { "" };
     format!("{}{everywhere}", listener.url())
@@ -61,7 +61,7 @@ pub(super) async fn serve(
     let Some(options) = listen else { return on_stdio(server, signals).await.map_err(Failure::begin) };
     let address = options.address;
     let listener = HttpServer::bind(options).await?;
-    context.talk.note(format_args!("listening on {}", listening_on(&listener, address)));
+    context.stderr.note(format_args!("listening on {}", listening_on(&listener, address)));
     Ok(serve_http(server, listener, signals.next()).await.unwrap_or(Exit::Ok))
 }
 
@@ -74,7 +74,7 @@ async fn on_stdio(server: &Server, signals: &mut Signals) -> io::Result<Exit> {
         exit = signals.next() => exit,
     };
     server.stop();
-    // A client that does not read its last answers is not waited for.
+    // A client that does not read its last answers must not block the exit.
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, serving).await;
     Ok(exit)
 }
@@ -82,7 +82,7 @@ async fn on_stdio(server: &Server, signals: &mut Signals) -> io::Result<Exit> {
 /// Starts a client of a live server.
 type Connect = Box<dyn Fn() -> ClientBuilder + Send + Sync>;
 
-/// How to connect to a live server, and what a recording says about it; `None` if the user named none.
+/// How to connect to a live server, and its `server_info` in a recording; `None` if the user named none.
 pub(super) fn live_server(url: Option<&str>, command: &[OsString]) -> Option<(Connect, Map<String, Value>)> {
     let mut info = Map::new();
     if let Some(url) = url {
@@ -124,7 +124,7 @@ mod tests {
             ("example.com:80", None),
             ("", None),
         ] {
-            assert_eq!(address(word).ok().map(|it| it.to_string()).as_deref(), expected, "{word}");
+            assert_eq!(address(word).ok().map(|address| address.to_string()).as_deref(), expected, "{word}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What is wrong with a command line, in the form of all other errors.
+//! Errors in the command line, printed like all other errors.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::exit::Failure;
 
-/// The error and the hints for a command line that clap refuses.
+/// Builds the error and the hints for a command line that clap rejects.
 ///
 /// ```text
 /// error: missing: --as <WHAT>

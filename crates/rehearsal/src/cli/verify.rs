@@ -14,62 +14,62 @@ use super::exit::{Exit, Failure};
 use super::flag_values::{matching, not_a_path, redaction};
 use super::output::to_stdout;
 use super::run::{Signals, runtime};
-use super::server::{ServerOptions, ShownAs};
+use super::server::{ServerArgs, ShownAs};
 use super::trace::{AtomicOutput, CONVERT, InputArgs, is_written_into, no_file, not_trace, unreadable};
 use crate::print::{print_report, print_report_json};
 
 /// Send recorded requests to a live server and compare its answers
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Verify {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct VerifyArgs {
     /// The recording; - is stdin
     #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     trace: Input,
 
-    /// Pass over what is at this JSONPath of an answer, such as $.result..timestamp; may be repeated
+    /// Ignore the value at this JSONPath of an answer, such as $.result..timestamp; may be repeated
     #[arg(long, value_name = "PATH")]
     ignore: Vec<String>,
 
-    /// Take whatever fits a matcher at this JSONPath of an answer, in place of what was recorded; may be repeated
+    /// Accept any value that fits a matcher at this JSONPath of an answer, instead of the recorded value; may be repeated
     #[arg(long = "match", value_name = "PATH=MATCHER")]
     matchers: Vec<String>,
 
-    /// Write the answers that differ into the recording, in one step when all is over
+    /// Replace the recorded answers that differ, atomically at the end
     #[arg(long)]
     update: bool,
 
-    /// How a secret was taken out when this was recorded, if with `record --redact`; may be repeated
+    /// A redaction rule that the recording was made with (`record --redact`); may be repeated
     #[arg(long, value_name = "PATH|PATTERN", value_parser = RedactionRule::parse)]
     redact: Vec<RedactionRule>,
 
-    /// Compare and write credentials too; without this they are taken out first
+    /// Compare and write credentials too; by default they are redacted first
     #[arg(long)]
     no_redact: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 
     #[command(flatten)]
-    server: ServerOptions,
+    server: ServerArgs,
 }
 
-/// How `--match` is written.
+/// An example of `--match`.
 const MATCH: &str = r#"$.result.content[0].text={"matches": "^created at "}"#;
 
-const MORE: &str = "\
-Each session of the recording is sent on a connection of its own, in the recorded version unless
-`--protocol` says another, and with the capabilities that the recorded client had. Requests are sent
-one after the other in the order in which they were asked, also those that were made at the same
-time. What the server asks is answered from the recording, rounds of `input_required` too; `--answer`
-answers what the recording does not.
+const AFTER_HELP: &str = "\
+Each session of the recording is sent on its own connection, in the recorded version unless `--protocol`
+names another, and with the capabilities of the recorded client. Requests are sent one after the other in
+their recorded order, also those that were concurrent. Server requests and input requests are answered
+from the recording; `--answer` answers those that the recording does not.
 
-Told are what was added, removed or changed in an answer, and what changed its type; of lists, which
-tools, prompts and resources came, went or changed, whatever their order; and questions that are new or
-no longer asked. Ids, `_meta`, cursors, times, progress and log messages do not count. Pings,
-subscriptions, tasks, calls without an answer and calls with a redacted secret are skipped. The paths begin at `result` or `error`,
-and at `params` of what the server asks; for an element of a list at the element, and `--ignore '$.result.tools[*].description'` passes over them.
-`--match` asks for what fits instead: what is there may differ from the recording, and must be as the
-matcher says.
+The report names what was added, removed or changed in an answer, or changed its type. For lists it names
+the tools, prompts and resources that were added, removed or changed, whatever their order. It also names
+server requests that are new or missing. Ids, `_meta`, cursors, times, progress and log messages are
+ignored. Pings, subscriptions, tasks, calls without an answer and calls with a redacted secret are skipped.
+
+Paths begin at `result` or `error` of an answer, and at `params` of a server request. In the report, the
+path of a list item begins at the item; `--ignore '$.result.tools[*].description'` ignores it. With
+`--match`, the live value may differ from the recording, but must fit the matcher.
 
 Examples:
   rehearse verify trace.jsonl -- npx -y @modelcontextprotocol/server-everything
@@ -79,11 +79,11 @@ Examples:
 
 Exit status:
     0  the server answers as recorded, or the recording was updated
-    1  it answers differently, asks what an update cannot put into the recording, or nothing was compared
+    1  an answer or a server request differs, or nothing was compared
     2  a flag, the recording or a path is wrong
     3  the server could not be started or reached, crashed or timed out";
 
-impl Verify {
+impl VerifyArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let verification = Verification::new(&self.trace.to_string(), self.server.protocol());
         let mut verification = verification.redaction(self.redaction());
@@ -97,13 +97,14 @@ impl Verify {
         if self.update && self.file().is_none() {
             return Err(no_file("--update"));
         }
-        // What is wrong with the words is found out before the recording is read.
-        drop(self.server.client(context)?);
-        let recording = self.reading.open_in_order(&self.trace, context)?;
+        // Errors in the options are reported before the recording is read.
+        drop(self.server.client(None, context)?);
+        let recording = self.input.open_in_order(&self.trace, context)?;
         if self.update && recording.format() != Format::Trace {
             let (input, format) = (self.trace.clone(), recording.format());
             return Err(not_trace(&input, format, "--update").hint(CONVERT));
         }
+        let mut verification = verification.session_numbers(recording.session_numbers());
         if let (true, Some(path)) = (self.update, self.file()) {
             AtomicOutput::check(path)?;
         }
@@ -131,7 +132,7 @@ impl Verify {
         }
     }
 
-    /// The file that the recording is in, where it is in one: what a pipe gives is gone once it was read.
+    /// The file of the recording; `None` for stdin and pipes, which cannot be read twice.
     fn file(&self) -> Option<&Path> {
         match &self.trace {
             Input::File(path) if !is_written_into(path) => Some(path),
@@ -151,11 +152,11 @@ impl Verify {
     ) -> Result<(), Failure> {
         let redaction = self.redaction();
         let mut server = || self.server.client_answering(context, &redaction);
-        // What cannot be read is told below.
-        recording.timeline(BadLines::Skip).flatten().for_each(|moment| verification.preview(&moment));
-        for moment in recording.timeline(self.reading.bad_lines()) {
-            if let Some(moment) = self.reading.or_skip(moment, &self.trace, context)? {
-                verification.check(moment, &mut server).await.map_err(|error: VerifyError<Failure>| match error {
+        // Unreadable lines are reported by the loop below.
+        recording.timeline(BadLines::Skip).flatten().for_each(|item| verification.preview(&item));
+        for item in recording.timeline(self.input.bad_lines()) {
+            if let Some(item) = self.input.or_skip(item, &self.trace, context)? {
+                verification.check(item, &mut server).await.map_err(|error: VerifyError<Failure>| match error {
                     VerifyError::Setup(failure) => failure,
                     VerifyError::Connect { words, error } => Failure::redacted(words, &error),
                 })?;
@@ -178,20 +179,20 @@ impl Verify {
         })?;
         let counts = report.counts();
         let (alike, differ, skipped) = (counts.passed, counts.failed, counts.skipped);
-        context.talk.note(format_args!("{alike} as recorded, {differ} different, {skipped} skipped"));
+        context.stderr.note(format_args!("{alike} as recorded, {differ} different, {skipped} skipped"));
         if alike + differ == 0 {
-            context.talk.error("nothing was compared");
-            context.talk.hint("`rehearse trace show` shows what was recorded");
+            context.stderr.error("nothing was compared");
+            context.stderr.hint("`rehearse trace show` prints the recording");
             return Ok(Exit::ChecksFailed);
         }
         let failed = report.verdict() == Verdict::Failed;
         if unanswered == AnswerStatus::TimedOut {
-            context.talk.hint("the server did not answer everything in time; `--timeout 60` waits longer");
+            context.stderr.hint("a request timed out; `--timeout 60` waits longer");
         }
         let lost = unanswered != AnswerStatus::AllAnswered;
         if !self.update {
             if failed && !lost {
-                context.talk.hint(self.update_hint(updates, recording));
+                context.stderr.hint(self.update_hint(updates, recording));
             }
             return Ok(match (lost, failed) {
                 (true, _) => Exit::ServerFailed,
@@ -201,42 +202,42 @@ impl Verify {
         }
         let Some(path) = self.file() else { return Ok(Exit::Ok) };
         if lost {
-            context.talk.note(format_args!("{} was not updated: some requests were not answered", path.display()));
+            context.stderr.note(format_args!("{} was not updated: some requests were not answered", path.display()));
             return Ok(Exit::ServerFailed);
         }
         if updates.is_empty() {
-            context.talk.note(format_args!("{} stays as it was", path.display()));
+            context.stderr.note(format_args!("{} is unchanged", path.display()));
         } else {
             self.write(path, updates, recording)?;
-            context.talk.note(format_args!("{} has the live answers now", path.display()));
+            context.stderr.note(format_args!("{} has the live answers now", path.display()));
         }
         match changed_questions(report) {
             0 => Ok(Exit::Ok),
-            questions => {
-                let s = if questions == 1 { "" } else { "s" };
+            count => {
+                let s = if count == 1 { "" } else { "s" };
                 context
-                    .talk
-                    .note(format_args!("{questions} question{s} of the server came or went: record those calls again"));
+                    .stderr
+                    .note(format_args!("{count} server request{s} added or removed: record those calls again"));
                 Ok(Exit::ChecksFailed)
             }
         }
     }
 
-    /// What to do about a difference.
+    /// The hint for a difference.
     fn update_hint(&self, updates: &Updates, recording: &Recording) -> &'static str {
         match self.file() {
-            _ if updates.is_empty() => "where the server asks something else, record those calls again",
+            _ if updates.is_empty() => "record the calls again whose server requests differ",
             Some(_) if recording.format() == Format::Trace => {
-                "`--update` writes the live answers into the recording, `--ignore PATH` passes over some"
+                "`--update` writes the live answers into the recording, `--ignore PATH` ignores a value"
             }
             Some(_) => {
-                "`--ignore PATH` passes over some; `--update` writes traces, and `rehearse trace convert` makes one"
+                "`--ignore PATH` ignores a value; `--update` needs a trace, which `rehearse trace convert` writes"
             }
-            None => "`--ignore PATH` passes over some; `--update` needs a recording in a file",
+            None => "`--ignore PATH` ignores a value; `--update` needs a recording in a file",
         }
     }
 
-    /// Writes the recording again, with the live answers.
+    /// Rewrites the recording with the live answers.
     fn write(&self, path: &Path, updates: &Updates, recording: &Recording) -> Result<(), Failure> {
         let (mut writing, redaction) = (AtomicOutput::to_file(path)?, self.redaction());
         let mut session = 0;

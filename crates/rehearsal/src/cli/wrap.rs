@@ -1,12 +1,11 @@
-//! `rehearse wrap` and `rehearse unwrap`: the servers of a client's configuration, recorded and not.
+//! `rehearse wrap` and `rehearse unwrap`: edit the commands in a client's configuration, so that its servers are recorded.
 //!
 //! ```text
 //! "command": "npx", "args": ["-y", "server"]
-//!      wrap ──► "command": "/…/rehearse", "args": ["record", …, "--", "npx", "-y", "server"]      unwrap ──► as it was
+//!      wrap ──► "command": "/…/rehearse", "args": ["record", …, "--", "npx", "-y", "server"]      unwrap ──► the original
 //! ```
 //!
-//! Only the words of the command are touched, in the text as it is: spacing, comments and whatever else is in the file
-//! stay.
+//! Only the words of the commands are edited; spacing, comments and everything else in the file stay.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,13 +18,13 @@ use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::wrapped_config::{Config, RecordPrefix, WrapKind, reached};
 
-/// Where sessions go unless somebody says otherwise: beside the configuration.
+/// The default trace file, in the folder of the configuration.
 const TRACE: &str = "trace.jsonl";
 
 /// Record the servers of a client: put rehearse in front of their commands in its configuration
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_WRAP_HELP)]
-pub(super) struct Wrap {
+pub(super) struct WrapArgs {
     /// The configuration: `.mcp.json`, `claude_desktop_config.json`, `.vscode/mcp.json` and the like
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
@@ -34,22 +33,22 @@ pub(super) struct Wrap {
     #[arg(long, value_name = "NAME")]
     server: Vec<String>,
 
-    /// Append each session to this file [default: trace.jsonl beside the configuration]
+    /// Append each session to this file [default: trace.jsonl in the folder of the configuration]
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
 
 const AFTER_WRAP_HELP: &str = "\
-Only the words of the commands change; spacing, comments and everything else stay. The file as it was is kept
-in FILE.rehearsal-backup, and `rehearse unwrap FILE` restores it. A client reads its configuration when it
+Only the words of the commands change; spacing, comments and everything else stay. The original file is kept
+as FILE.rehearsal-backup, and `rehearse unwrap FILE` restores it. A client reads its configuration when it
 starts, so restart it.
 
 Examples:
   rehearse wrap .mcp.json
   rehearse wrap .vscode/mcp.json --server github -o ~/github.jsonl";
 
-impl Wrap {
-    /// Wraps, and says what was done with each server.
+impl WrapArgs {
+    /// Wraps the servers, and reports each of them.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let config = Config::read(&self.file)?;
         let servers = config.servers()?;
@@ -68,16 +67,16 @@ impl Wrap {
         for server in servers.into_iter().filter(|server| wanted(server.name)) {
             let (name, reached) = (server.name, reached(&server));
             done |= matches!(reached, WrapKind::Command | WrapKind::Wrapped(_));
-            let said = match reached {
+            let line = match reached {
                 WrapKind::Command => format!("{name}: wrapped; recorded in {}", trace.display()),
                 WrapKind::Wrapped(_) => format!("{name}: was wrapped already"),
                 WrapKind::Url(url) => {
                     let url = shown_url(&url);
-                    format!("{name}: NOT wrapped, it is at {url}; {}", elsewhere(&url, &trace))
+                    format!("{name}: NOT wrapped, it is at {url}; {}", record_url_hint(&url, &trace))
                 }
                 WrapKind::Unknown => format!("{name}: NOT wrapped, it has neither `command` nor `url`"),
             };
-            context.talk.note(said);
+            context.stderr.note(line);
         }
         match done {
             true => Ok(Exit::Ok),
@@ -85,7 +84,7 @@ impl Wrap {
         }
     }
 
-    /// Nobody knows in which directory a client starts its servers, so the path is absolute.
+    /// The absolute path of the trace: a client may start its servers in any directory.
     fn trace(&self) -> Result<PathBuf, Failure> {
         let path = match &self.output {
             Some(path) => path.clone(),
@@ -95,8 +94,8 @@ impl Wrap {
     }
 }
 
-/// What a server at a URL needs, which no command can stand in front of.
-fn elsewhere(url: &str, trace: &Path) -> String {
+/// How to record a server at a URL, which has no command to wrap.
+fn record_url_hint(url: &str, trace: &Path) -> String {
     format!(
         "run `rehearse record --url {url} --listen 127.0.0.1:8808 -o {}` and write the URL that it prints in its place",
         trace.display()
@@ -109,19 +108,19 @@ fn prefix(context: &Context, name: &str, trace: &Path) -> RecordPrefix {
     RecordPrefix { program: context.program.to_string_lossy().into_owned(), words: words.map(str::to_owned).to_vec() }
 }
 
-/// Keeps the file as it was before the first wrap.
+/// Copies the file to its backup before the first wrap.
 fn keep(config: &Config, any_wrapped: bool) -> Result<(), Failure> {
     let backup = config.backup();
     match std::fs::read(&backup) {
         Ok(kept) if any_wrapped || kept == config.file.text.as_bytes() => Ok(()),
         Ok(_) => {
             let (path, backup) = (config.file.path.display(), backup.display());
-            let message = format!("{backup} is of an earlier wrap, but nothing in {path} is wrapped");
+            let message = format!("{backup} is the backup of an earlier wrap, but nothing in {path} is wrapped");
             Err(Failure::bad_input(message).hint(format!("compare the two, then remove or rename {backup}")))
         }
-        // Somebody removed it; what is there now is not how it was.
+        // The backup was removed. The current file is wrapped, so it is no backup.
         Err(_) if any_wrapped => Ok(()),
-        // With its permissions: a configuration may have secrets in it.
+        // With its permissions, because a configuration may contain secrets.
         Err(_) => match std::fs::copy(&config.file.path, &backup) {
             Ok(_) => Ok(()),
             Err(cause) => Err(Failure::unwritable(&backup, &cause)),
@@ -129,23 +128,24 @@ fn keep(config: &Config, any_wrapped: bool) -> Result<(), Failure> {
     }
 }
 
-/// Undo `rehearse wrap`: the configuration is as it was, byte for byte
+/// Undo `rehearse wrap` and restore the configuration byte for byte
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_UNWRAP_HELP)]
-pub(super) struct Unwrap {
+pub(super) struct UnwrapArgs {
     /// The configuration that was wrapped
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
 }
 
 const AFTER_UNWRAP_HELP: &str = "\
-Where the file was edited since, the edits stay: only the commands are put back, and the backup is kept.
+If the file was edited since it was wrapped, the edits stay: only the commands are restored, and the backup
+is kept.
 
 Examples:
   rehearse unwrap .mcp.json";
 
-impl Unwrap {
-    /// Unwraps, and says how.
+impl UnwrapArgs {
+    /// Unwraps the servers, and reports the result.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let config = Config::read(&self.file)?;
         let backup = config.backup();
@@ -155,9 +155,9 @@ impl Unwrap {
         }
         let original = std::fs::read_to_string(&backup).ok();
         let untouched = original.as_ref().is_some_and(|original| {
-            let again = Config::parse(&self.file, original.clone());
-            again
-                .and_then(|again| again.wrapped(|name| prefixes.get(name).cloned()))
+            let parsed = Config::parse(&self.file, original.clone());
+            parsed
+                .and_then(|config| config.wrapped(|name| prefixes.get(name).cloned()))
                 .is_ok_and(|text| text == config.file.text)
         });
         let (file, count) = (self.file.display(), prefixes.len());
@@ -166,18 +166,18 @@ impl Unwrap {
             Some(original) => {
                 config.replace(&original)?;
                 std::fs::remove_file(&backup).map_err(|cause| Failure::unwritable(&backup, &cause))?;
-                context.talk.note(format_args!("unwrapped {servers}: {file} is as it was"));
+                context.stderr.note(format_args!("unwrapped {servers}: restored {file}"));
             }
             None => {
                 config.replace(&config.unwrapped()?)?;
                 let kept = match backup.exists() {
                     true => format!(
-                        "it was edited since it was wrapped, and the edits stay; as it was before, it is in {}",
+                        "the file was edited since it was wrapped, and the edits stay; the original is in {}",
                         backup.display()
                     ),
                     false => "there is no backup to compare it with".to_owned(),
                 };
-                context.talk.note(format_args!("unwrapped {servers} in {file}; {kept}"));
+                context.stderr.note(format_args!("unwrapped {servers} in {file}; {kept}"));
             }
         }
         Ok(Exit::Ok)

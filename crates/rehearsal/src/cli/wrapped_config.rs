@@ -8,19 +8,19 @@ use rehearsal::config::{ConfigFile, JsonNode, NodeKind, ServerRef};
 
 use super::exit::Failure;
 
-/// What `rehearse wrap` keeps the file in as it was.
-const BACKUP: &str = ".rehearsal-backup";
+/// The suffix of the backup.
+const BACKUP_SUFFIX: &str = ".rehearsal-backup";
 
-/// A configuration that is to be edited.
+/// A configuration that is edited.
 #[derive(Debug)]
 pub(super) struct Config {
     pub(super) file: ConfigFile,
 }
 
-/// What stands before the command of a server that is wrapped.
+/// The words in front of the command of a wrapped server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecordPrefix {
-    /// Us.
+    /// The path of `rehearse`.
     pub(super) program: String,
     /// `record`, its options, and `--`.
     pub(super) words: Vec<String>,
@@ -31,11 +31,11 @@ pub(super) struct RecordPrefix {
 pub(super) enum WrapKind {
     /// By a command.
     Command,
-    /// By a command that is recorded already.
+    /// By a command that is wrapped already.
     Wrapped(RecordPrefix),
     /// At a URL.
     Url(String),
-    /// In no way that we know.
+    /// Neither by a command nor by a URL.
     Unknown,
 }
 
@@ -48,10 +48,10 @@ impl Config {
         Ok(Config { file: ConfigFile::parse(path, text)? })
     }
 
-    /// Where the file is kept as it was.
+    /// The path of the backup.
     pub(super) fn backup(&self) -> PathBuf {
         let mut path = self.file.path.clone().into_os_string();
-        path.push(BACKUP);
+        path.push(BACKUP_SUFFIX);
         path.into()
     }
 
@@ -67,7 +67,7 @@ impl Config {
             let Some(prefix) = prefix else { continue };
             let words: Vec<String> = prefix.words.iter().map(|word| quoted(word)).collect();
             let words = words.join(", ");
-            match Command::of(server.node) {
+            match Command::from_server(server.node) {
                 Some(Command::Line(list)) => {
                     let inside = list.span.start + 1;
                     let space = self.separator(inside);
@@ -93,7 +93,7 @@ impl Config {
         Ok(edited(&self.file.text, edits))
     }
 
-    /// What stands between our words and what came first before.
+    /// The separator between the inserted words and the word that follows.
     fn separator(&self, inside: usize) -> &'static str {
         let on_its_own_line = self.file.text[inside..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
         if on_its_own_line { "," } else { ", " }
@@ -104,9 +104,9 @@ impl Config {
         let mut edits = Vec::new();
         for server in self.servers()? {
             let WrapKind::Wrapped(prefix) = reached(&server) else { continue };
-            match Command::of(server.node) {
+            match Command::from_server(server.node) {
                 Some(Command::Line(list)) => {
-                    // Our own name is the first word.
+                    // The first word is the path of `rehearse`.
                     let (ours, theirs) = list.elements().unwrap_or_default().split_at(prefix.words.len() + 1);
                     if let (Some(last), Some(first)) = (ours.last(), theirs.first()) {
                         let end = self.after_comma(last.span.end..first.span.start);
@@ -129,17 +129,17 @@ impl Config {
         Ok(edited(&self.file.text, edits))
     }
 
-    /// Where what was put before an element ends: after the comma, and the space behind it where we put one.
+    /// The end of the text that was inserted before an element: after the comma and its space.
     fn after_comma(&self, between: Range<usize>) -> usize {
         let Some(comma) = self.file.text[between.clone()].find(',') else { return between.end };
         let after = between.start + comma + 1;
         after + usize::from(self.file.text[after..].starts_with(' '))
     }
 
-    /// Writes another text in place of this one, in one step, with the same permissions.
+    /// Replaces the file atomically, with the same permissions.
     pub(super) fn replace(&self, text: &str) -> Result<(), Failure> {
         let write = || {
-            // What a link points at is replaced, not the link.
+            // A symbolic link stays; its target is replaced.
             let path = std::fs::canonicalize(&self.file.path)?;
             let directory = path.parent().unwrap_or(Path::new("/"));
             let mut file = tempfile::NamedTempFile::new_in(directory)?;
@@ -166,7 +166,7 @@ enum Arguments<'a> {
 }
 
 impl Command<'_> {
-    fn of(server: &JsonNode) -> Option<Command<'_>> {
+    fn from_server(server: &JsonNode) -> Option<Command<'_>> {
         let command = server.field("command")?;
         match &command.kind {
             NodeKind::Text(_) => {
@@ -183,7 +183,7 @@ impl Command<'_> {
         }
     }
 
-    /// What stands before the command, where it is us who record it.
+    /// The words in front of the command, if it is wrapped.
     fn prefix(&self) -> Option<RecordPrefix> {
         let (program, words) = match self {
             Command::Program { program, arguments: Arguments::List(list) } => (*program, list.elements()?),
@@ -202,7 +202,7 @@ impl Command<'_> {
 
 /// How a server is reached.
 pub(super) fn reached(server: &ServerRef<'_>) -> WrapKind {
-    if let Some(command) = Command::of(server.node) {
+    if let Some(command) = Command::from_server(server.node) {
         return command.prefix().map_or(WrapKind::Command, WrapKind::Wrapped);
     }
     server.url().map_or(WrapKind::Unknown, |url| WrapKind::Url(url.to_owned()))
@@ -254,7 +254,7 @@ mod tests {
                 r#"{"mcpServers":{"a":{"command":"x","args":null}}}"#,
                 r#"{"mcpServers":{"a":{"command":"/bin/rehearse","args":["record", "-o", "/t.jsonl", "--", "x"]}}}"#,
             ),
-            // Nobody knows what this means, so it stays.
+            // Invalid arguments stay unchanged.
             (
                 r#"{"mcpServers":{"a":{"command":"x","args":"y"}}}"#,
                 r#"{"mcpServers":{"a":{"command":"x","args":"y"}}}"#,

@@ -188,6 +188,11 @@ impl ClientConnection {
         self.sender.send(Outgoing::new(channel, message)).await
     }
 
+    /// When a user last answered a server request.
+    pub(super) fn last_user_activity(&self) -> Option<tokio::time::Instant> {
+        self.handlers.last_user_activity()
+    }
+
     /// Awaits `work` for at most `limit`, which starts again while the user logs in.
     pub(super) async fn in_time<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);

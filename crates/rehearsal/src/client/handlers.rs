@@ -13,6 +13,7 @@ use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Method, Reply};
 use rehearsal_core::protocol::code;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 /// A server request or an input request.
 #[derive(Clone, Debug)]
@@ -54,6 +55,16 @@ pub struct ClientHandlers {
     handlers: Vec<(Method, Handler)>,
     /// The handler that is tried before all others.
     first: Option<Handler>,
+    user: Arc<Mutex<UserActivity>>,
+}
+
+/// When a user answered server requests.
+#[derive(Debug, Default)]
+struct UserActivity {
+    /// The number of answers that the user has not finished.
+    open: usize,
+    /// The time of the last finished answer.
+    last: Option<Instant>,
 }
 
 impl ClientHandlers {
@@ -81,6 +92,35 @@ impl ClientHandlers {
         F: Future<Output = HandlerResult> + Send + 'static,
     {
         self.handled(method, move |request| HandlerReply::Future(Box::pin(answer(request))))
+    }
+
+    /// Answers a method by a user. The time that the user needs does not count against the timeout of a request.
+    pub fn on_user<F>(
+        self,
+        method: Method,
+        answer: impl Fn(&ServerRequest) -> F + Send + Sync + 'static,
+    ) -> ClientHandlers
+    where
+        F: Future<Output = HandlerResult> + Send + 'static,
+    {
+        let user = self.user.clone();
+        self.handled(method, move |request| {
+            let (user, answer) = (user.clone(), answer(request));
+            HandlerReply::Future(Box::pin(async move {
+                user.lock().unwrap_or_else(PoisonError::into_inner).open += 1;
+                let result = answer.await;
+                let mut user = user.lock().unwrap_or_else(PoisonError::into_inner);
+                user.open = user.open.saturating_sub(1);
+                user.last = Some(Instant::now());
+                result
+            }))
+        })
+    }
+
+    /// When a user last answered a server request: now, if an answer is not finished.
+    pub(super) fn last_user_activity(&self) -> Option<Instant> {
+        let user = self.user.lock().unwrap_or_else(PoisonError::into_inner);
+        if user.open > 0 { Some(Instant::now()) } else { user.last }
     }
 
     fn handled(

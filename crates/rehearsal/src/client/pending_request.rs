@@ -154,7 +154,12 @@ impl PendingRequest {
         while timer.as_mut().poll(context).is_ready() {
             // The end of the server would be the better error; but the server may only have closed its stdin.
             self.lost = self.unsent.is_none() && self.connection.sender.is_closed();
-            let next = if self.connection.sender.is_waiting_for_login() {
+            let user_activity = self.connection.last_user_activity();
+            let after_user = user_activity.and_then(|time| time.checked_add(self.limit));
+            let next = if let Some(after_user) = after_user.filter(|time| *time > timer.deadline().max(deadline)) {
+                // The timeout does not run while a user answers a server request.
+                Some(after_user)
+            } else if self.connection.sender.is_waiting_for_login() {
                 // The timeout does not run during a login.
                 Instant::now().checked_add(self.limit)
             } else {

@@ -1,4 +1,4 @@
-//! JSON with places, comments and all.
+//! A JSON parser that keeps the place of each value, and accepts comments.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 /// A value and its place in the text.
 #[derive(Clone, Debug)]
 pub struct JsonNode {
-    /// Where, in bytes.
+    /// The place of the value, in bytes.
     pub span: Range<usize>,
-    /// What.
+    /// The value.
     pub kind: NodeKind,
 }
 
-/// What a value is.
+/// A JSON value.
 #[derive(Clone, Debug)]
 pub enum NodeKind {
     /// The fields of an object, in their order.
@@ -28,20 +28,20 @@ pub enum NodeKind {
     Other(Value),
 }
 
-/// What is wrong with a text, and where.
+/// A syntax error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonSyntaxError {
-    /// Where, in bytes.
+    /// The place of the error, in bytes.
     pub at: usize,
-    /// What is expected there.
+    /// What the parser expected there.
     pub expected: &'static str,
 }
 
-/// How deep a configuration may be.
-const DEPTH: usize = 128;
+/// Maximum depth of a configuration.
+const MAX_DEPTH: usize = 128;
 
 impl JsonNode {
-    /// Reads a text. Comments and a comma after the last element are taken, since editors write them.
+    /// Parses a text. Comments and trailing commas are accepted, because editors write them.
     pub fn parse(text: &str) -> Result<JsonNode, JsonSyntaxError> {
         let mut reader = JsonNodeReader { text, at: if text.starts_with('\u{feff}') { 3 } else { 0 } };
         let node = reader.value(0)?;
@@ -72,7 +72,7 @@ impl JsonNode {
         if let NodeKind::Text(text) = &self.kind { Some(text) } else { None }
     }
 
-    /// The value without its places; of two fields with one name the last counts.
+    /// The value without places; of two fields with the same name, the last is used.
     pub fn value(&self) -> Value {
         match &self.kind {
             NodeKind::Object(fields) => fields.iter().map(|(key, node)| (key.clone(), node.value())).collect(),
@@ -119,7 +119,7 @@ impl JsonNodeReader<'_> {
 
     fn value(&mut self, depth: usize) -> Result<JsonNode, JsonSyntaxError> {
         self.white()?;
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return Err(self.bad("fewer levels"));
         }
         let start = self.at;
@@ -137,7 +137,7 @@ impl JsonNodeReader<'_> {
         self.at += 1;
         loop {
             self.white()?;
-            if self.taken('}') {
+            if self.skip('}') {
                 return Ok(NodeKind::Object(fields));
             }
             if !self.rest().starts_with('"') {
@@ -145,12 +145,12 @@ impl JsonNodeReader<'_> {
             }
             let key = self.string()?;
             self.white()?;
-            if !self.taken(':') {
+            if !self.skip(':') {
                 return Err(self.bad("`:`"));
             }
             fields.push((key, self.value(depth + 1)?));
             self.white()?;
-            if !self.taken(',') && !self.rest().starts_with('}') {
+            if !self.skip(',') && !self.rest().starts_with('}') {
                 return Err(self.bad("`,` or `}`"));
             }
         }
@@ -161,12 +161,12 @@ impl JsonNodeReader<'_> {
         self.at += 1;
         loop {
             self.white()?;
-            if self.taken(']') {
+            if self.skip(']') {
                 return Ok(NodeKind::Array(elements));
             }
             elements.push(self.value(depth + 1)?);
             self.white()?;
-            if !self.taken(',') && !self.rest().starts_with(']') {
+            if !self.skip(',') && !self.rest().starts_with(']') {
                 return Err(self.bad("`,` or `]`"));
             }
         }
@@ -205,10 +205,10 @@ impl JsonNodeReader<'_> {
         Ok(kind)
     }
 
-    fn taken(&mut self, wanted: char) -> bool {
-        let found = self.rest().starts_with(wanted);
+    fn skip(&mut self, expected: char) -> bool {
+        let found = self.rest().starts_with(expected);
         if found {
-            self.at += wanted.len_utf8();
+            self.at += expected.len_utf8();
         }
         found
     }
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_last_commas_are_read_over() {
+    fn comments_and_trailing_commas_are_skipped() {
         let text = "\u{feff}// one\n{ /* two */ \"a\": [1, -2.5e3, true,], \"b\\u0041\": \"x\\\"y\", } // end";
         let node = JsonNode::parse(text).unwrap();
         assert_eq!(node.field("a").unwrap().elements().unwrap().len(), 3);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_said_with_its_place() {
+    fn a_syntax_error_has_its_place() {
         let table = [
             ("", 0, "a value"),
             ("{", 1, "a key in quotes or `}`"),

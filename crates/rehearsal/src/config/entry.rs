@@ -1,4 +1,4 @@
-//! Reads an entry of a file of servers.
+//! Parses an entry of a configuration.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,29 @@ use rehearsal_core::json::Path as Place;
 use serde_json::{Map, Value};
 
 use super::file::ConfigError;
-use super::file::{ConfigFile, URLS};
+use super::file::{ConfigFile, URL_KEYS};
 
 /// One entry of an `.mcp.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerEntry {
-    /// A server to start.
+    /// A server that is started by a command.
     Command {
-        /// What to run.
+        /// The program.
         command: String,
-        /// With what.
+        /// Its arguments.
         arguments: Vec<String>,
-        /// Variables for it.
+        /// Its environment variables.
         environment: BTreeMap<String, String>,
-        /// Where to run it.
+        /// Its working directory.
         working_dir: Option<PathBuf>,
     },
-    /// A server to reach.
+    /// A server with a URL.
     Url {
-        /// Where it is.
+        /// The URL of the server.
         url: String,
-        /// Headers for it.
+        /// The HTTP headers of each request.
         headers: BTreeMap<String, String>,
-        /// Whether the file selects HTTP+SSE.
+        /// True if the file selects HTTP+SSE.
         sse: bool,
     },
 }
@@ -58,13 +58,13 @@ impl EntryReader<'_> {
 
     fn entry(&self, at: &Place, entry: &Value) -> Result<ServerEntry, ConfigError> {
         let entry = entry.as_object().ok_or_else(|| self.shape(at, "a server must be an object"))?;
-        // What is `null` is as good as absent.
-        let given = |key: &&str| entry.get(*key).is_some_and(|value| !value.is_null());
-        match (given(&"command"), URLS.into_iter().find(given)) {
+        // `null` means absent.
+        let is_set = |key: &&str| entry.get(*key).is_some_and(|value| !value.is_null());
+        match (is_set(&"command"), URL_KEYS.into_iter().find(is_set)) {
             (true, None) => {
                 let (command, arguments) = self.command(at, entry)?;
-                // opencode has another word for it.
-                let environment = if given(&"environment") { "environment" } else { "env" };
+                // opencode names it `environment`.
+                let environment = if is_set(&"environment") { "environment" } else { "env" };
                 Ok(ServerEntry::Command {
                     command,
                     arguments,
@@ -82,7 +82,7 @@ impl EntryReader<'_> {
                 let hint = entry.keys().find_map(|key| Some(format!("; `{key}` should be `{}`", meant(key)?)));
                 Err(self.shape(at, format!("neither `command` nor `url`{}", hint.unwrap_or_default())))
             }
-            (true, Some(key)) => Err(self.shape(at, format!("both `command` and `{key}`; which one is meant?"))),
+            (true, Some(key)) => Err(self.shape(at, format!("both `command` and `{key}`; use one of them"))),
         }
     }
 
@@ -122,7 +122,7 @@ impl EntryReader<'_> {
     fn string(&self, at: &Place, value: &Value) -> Result<String, ConfigError> {
         match value {
             Value::String(text) => self.expanded(at, text),
-            // Users write ports and switches without quotes.
+            // Ports and switches are often written without quotes.
             Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
             Value::Null | Value::Array(_) | Value::Object(_) => Err(self.shape(at, "must be a string")),
         }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_of_entries_are_read_and_variables_filled_in() {
+    fn both_kinds_of_entries_are_parsed_and_variables_expanded() {
         let text = r#"{"mcpServers": {
             "local": {"command": "npx", "args": ["-y", "server", "${PORT:-80}"], "env": {"KEY": "${TOKEN}", "N": 1}},
             "remote": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn every_clients_way_to_write_an_entry_is_read() {
+    fn entries_of_all_clients_are_parsed() {
         let table = [
             (r#"{"servers": {"a": {"command": "npx", "args": ["x", "${env:TOKEN}"], /* so */ },}}"#, "npx x secret"),
             (r#"{"context_servers": {"a": {"command": "x", "args": null, "env": null}}}"#, "x"),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn an_error_has_its_place() {
         let table = [
             ("{", ".mcp.json:1:2: not JSON: expected a key in quotes or `}`"),
             (
@@ -210,7 +210,7 @@ mod tests {
                 ".mcp.json: no servers: none of `mcpServers`, `servers`, `mcp.servers`, `context_servers`, `amp.mcpServers` or `mcp`",
             ),
             (r#"{"mcp":{"local":{"command":[]}}}"#, ".mcp.json: $.mcp.local.command: must have a program in it"),
-            (r#"{"mcpServers":{}}"#, ".mcp.json has no server \"local\"; it has none at all"),
+            (r#"{"mcpServers":{}}"#, ".mcp.json has no server \"local\"; it has no servers"),
             (r#"{"mcpServers":{"locale":{}}}"#, ".mcp.json has no server \"local\"; did you mean \"locale\"?"),
             (r#"{"mcpServers":{"local":{}}}"#, ".mcp.json: $.mcpServers.local: neither `command` nor `url`"),
             (

@@ -1,4 +1,4 @@
-//! A file of servers, and where in it they are.
+//! The configuration file of a client, and the servers in it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +7,16 @@ use rehearsal_core::script::{ScriptError, text};
 
 use super::document::JsonNode;
 
-/// The places in which clients keep servers, for messages.
-pub(super) const PLACES: &str = "`mcpServers`, `servers`, `mcp.servers`, `context_servers`, `amp.mcpServers` or `mcp`";
-/// The keys of a URL.
-pub(super) const URLS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
+/// The keys of server lists, for messages.
+pub(super) const SERVER_KEYS: &str =
+    "`mcpServers`, `servers`, `mcp.servers`, `context_servers`, `amp.mcpServers` or `mcp`";
+/// The keys of the URL of a server.
+pub(super) const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
-/// A file of servers.
+/// The configuration file of a client.
 #[derive(Debug)]
 pub struct ConfigFile {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
     /// Its content.
     pub text: String,
@@ -25,23 +26,23 @@ pub struct ConfigFile {
 /// A server in a file.
 #[derive(Clone, Debug)]
 pub struct ServerRef<'a> {
-    /// What it is called there.
+    /// The name of the server.
     pub name: &'a str,
-    /// Its place, from the top of the file.
+    /// The path of its entry in the file.
     pub at: Place,
     /// The value of its entry.
     pub node: &'a JsonNode,
 }
 
 impl ServerRef<'_> {
-    /// The URL that it is reached at, as it is written.
+    /// The URL in the entry, with its variables.
     pub fn url(&self) -> Option<&str> {
-        URLS.into_iter().find_map(|name| self.node.field(name)?.text())
+        URL_KEYS.into_iter().find_map(|name| self.node.field(name)?.text())
     }
 }
 
 impl ConfigFile {
-    /// Reads a file. Comments and commas after the last element are taken, since editors write them.
+    /// Reads a file. Comments and trailing commas are accepted, because editors write them.
     pub fn read(path: &Path) -> Result<ConfigFile, ConfigError> {
         let bytes = std::fs::read(path).map_err(|cause| ConfigError::Unreadable { path: path.into(), cause })?;
         ConfigFile::parse(path, text(&path.display().to_string(), bytes)?)
@@ -62,10 +63,10 @@ impl ConfigFile {
         Ok(ConfigFile { path: path.to_owned(), text, root })
     }
 
-    /// Returns the servers, wherever clients keep them:
+    /// Returns the servers under the keys of all known clients:
     ///
     /// ```text
-    /// mcpServers              most clients; amp.mcpServers, and projects.PATH.mcpServers beside it in ~/.claude.json
+    /// mcpServers              most clients; amp.mcpServers, and and projects.PATH.mcpServers in ~/.claude.json
     /// servers, mcp.servers    VS Code
     /// context_servers         Zed
     /// mcp                     opencode, Crush
@@ -96,7 +97,7 @@ impl ConfigFile {
         Ok(servers.collect())
     }
 
-    /// The server with this name; where several have it, the first.
+    /// The first server with this name.
     pub fn server(&self, name: &str) -> Result<ServerRef<'_>, ConfigError> {
         let servers = self.servers()?;
         servers.iter().find(|server| server.name == name).cloned().ok_or_else(|| ConfigError::NoServer {
@@ -107,65 +108,65 @@ impl ConfigFile {
     }
 }
 
-/// What is wrong with a config file.
+/// An error in a configuration.
 #[derive(thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system.
         #[source]
         cause: std::io::Error,
     },
-    /// It is not text.
+    /// The file is not UTF-8.
     #[error(transparent)]
     NotText(#[from] ScriptError),
-    /// It is not JSON.
+    /// The file is not JSON.
     #[error("{}:{line}:{column}: not JSON: expected {expected}", path.display())]
     NotJson {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// The line.
         line: usize,
-        /// Where in the line.
+        /// The column, in characters.
         column: usize,
-        /// What is expected there.
+        /// What the parser expected there.
         expected: &'static str,
     },
-    /// It is JSON, but something else.
+    /// A value has the wrong type, or is missing.
     #[error("{}: {at}: {what}", path.display())]
     Shape {
         /// The file.
         path: PathBuf,
-        /// The place inside.
+        /// The path of the value.
         at: String,
-        /// What is wrong, with a hint.
+        /// The problem, with a hint.
         what: String,
     },
-    /// There is no place for servers in it.
-    #[error("{}: no servers: none of {}", path.display(), super::file::PLACES)]
+    /// The file has no list of servers.
+    #[error("{}: no servers: none of {}", path.display(), super::file::SERVER_KEYS)]
     NoServers {
         /// The file.
         path: PathBuf,
     },
-    /// There is no such server in it.
+    /// The file has no server with this name.
     #[error("{} has no server {name:?}; {}", path.display(), known(.names, .name))]
     NoServer {
         /// The file.
         path: PathBuf,
-        /// What was looked for.
+        /// The name.
         name: String,
-        /// What is there.
+        /// The names of the servers in the file.
         names: Vec<String>,
     },
-    /// It uses a variable that is not set.
+    /// The entry uses a variable that is not set.
     #[error("{}: {at}: the variable {variable} is not set; set it, or write ${{{variable}:-default}}", path.display())]
     NoVariable {
         /// The file.
         path: PathBuf,
-        /// The place inside.
+        /// The path of the value.
         at: String,
         /// The variable.
         variable: String,
@@ -177,7 +178,7 @@ debug_as_display!(ConfigError);
 fn known(names: &[String], name: &str) -> String {
     match rehearsal_core::suggest::closest(name, names.iter().map(String::as_str)) {
         Some(close) => format!("did you mean {close:?}?"),
-        None if names.is_empty() => "it has none at all".to_owned(),
+        None if names.is_empty() => "it has no servers".to_owned(),
         None => format!("it has {}", names.join(", ")),
     }
 }
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_found_wherever_clients_keep_them() {
+    fn servers_are_found_under_the_keys_of_all_clients() {
         let table = [
             (
                 r#"{"mcpServers":{},"servers":{"a":{}},"context_servers":{"b":{}}}"#,
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_no_json_is_told() {
+    fn a_syntax_error_has_its_line_and_column() {
         let error = ConfigFile::parse(Path::new("x.json"), "{\n  \"ä\" 1}".to_owned()).unwrap_err();
         assert_eq!(error.to_string(), "x.json:2:7: not JSON: expected `:`");
     }

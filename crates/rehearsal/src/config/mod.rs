@@ -1,7 +1,7 @@
 //! The files in which clients keep their servers: `.mcp.json` and its relatives.
 //!
 //! ```text
-//! text ──► Node, with places ──► ConfigFile ──► Server, Server, … ──► ServerEntry   what to start or to connect to
+//! text ──► JsonNode, with places ──► ConfigFile ──► ServerRef, … ──► ServerEntry   what to start or to connect to
 //! ```
 //!
 //! Commands that start a server from such a file and commands that edit one find the same servers in it.

@@ -334,6 +334,7 @@ fn reported(index: usize, call: &SimulatedCall) -> ReportedCall {
     let ToolEffect { effect, from, is_reversible, notes, .. } = &call.effect;
     let (value, is_error) = match &call.end {
         CallEnd::Value(value) => (value.clone(), false),
+        CallEnd::Recorder => (Value::Null, false),
         CallEnd::Error { message, .. } => (Value::String(message.clone()), true),
     };
     let cached_at = call.cached_ms.and_then(|ms| Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok());

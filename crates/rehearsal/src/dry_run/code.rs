@@ -1,13 +1,14 @@
 //! Runs a plan of code in the sandbox, and answers its calls.
 
-use std::io;
+use std::collections::HashMap;
 use std::time::Instant;
+use std::{io, mem};
 
 use rehearsal_core::json::Path;
 use rehearsal_core::report::Severity;
 use rehearsal_sandbox::{
     CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, Program,
-    RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
+    RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
 };
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -18,8 +19,11 @@ use super::options::DryRunOptions;
 use super::plan::Plan;
 use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, Runs, SandboxLevels, Via};
 use super::run::{PlanFailure, RunRecord};
-use super::simulation::{CallEnd, Event, LatencyChoice, PlannedCall, Shapes, SimulatedCall, Simulation};
+use super::simulation::{CallEnd, Event, LatencyChoice, PlannedCall, SimulatedCall, Simulation};
 use super::{DryRunError, EPOCH_MS, has_latencies};
+
+/// Maximum number of runs that record the use of placeholders: a placeholder may lead to calls with further ones.
+const MAX_RECORDER_RUNS: usize = 3;
 
 /// The argument with which a program that uses this library runs as the worker of a sandbox.
 const WORKER_ARGUMENT: &str = "__rehearsal-plan-worker";
@@ -58,7 +62,7 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
         }
     };
     let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
-    let mut worker = Worker::start(&worker_program()?)?;
+    let worker = Worker::start(&worker_program()?)?;
     let levels = sandbox_levels(worker.levels());
     let run_options = RunOptions {
         seed: options.seed,
@@ -66,33 +70,78 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
         catalogue: servers.tools(),
         limits: options.limits.clone(),
     };
-    let shapes = Shapes::new();
-    let mut run = |latencies| {
-        let simulation = Simulation::new(&servers, &shapes, latencies, EPOCH_MS);
-        let mut host = PlanHost { plan: &compiled, simulation };
-        let outcome = worker.run(&compiled, &run_options, &mut host);
-        record(&compiled, outcome, host.simulation)
-    };
-    let record = run(LatencyChoice::Median);
-    let p95_ms = has_latencies(&record).then(|| run(LatencyChoice::P95).duration_ms);
+    let mut runner = Runner { plan: &compiled, servers: &servers, options: run_options, worker, count: 0 };
+    let shapes = runner.placeholder_shapes();
+    let record = runner.run(LatencyChoice::Median, &shapes, false).0;
+    let p95_ms = has_latencies(&record).then(|| runner.run(LatencyChoice::P95, &shapes, false).0.duration_ms);
     let mut findings = Vec::new();
     findings.extend(isolation_finding(&levels));
     findings.extend(unseen_finding(&compiled, &record));
     let unreached = unreached_calls(&servers, &compiled, &record);
-    let runs = Runs { count: 1 + usize::from(p95_ms.is_some()), elapsed_ms: begun.elapsed().as_secs_f64() * 1000.0 };
+    let runs = Runs { count: runner.count, elapsed_ms: begun.elapsed().as_secs_f64() * 1000.0 };
     let (intent, sandbox) = (options.intent.clone(), Some(levels));
     Ok(Assembly { plan, intent, record, p95_ms, unreached, findings, sandbox, runs }.report())
+}
+
+/// Runs a plan several times in one worker.
+struct Runner<'a> {
+    plan: &'a CompiledPlan,
+    servers: &'a Servers,
+    options: RunOptions,
+    worker: Worker,
+    count: usize,
+}
+
+/// The values of placeholders by the index of the call, shaped by what an earlier run used of them.
+type Shapes = HashMap<usize, Value>;
+
+impl Runner<'_> {
+    /// Finds the shapes of the placeholders: each run records what the plan does with those that are not known yet.
+    fn placeholder_shapes(&mut self) -> Shapes {
+        let mut shapes = Shapes::new();
+        for _ in 0..MAX_RECORDER_RUNS {
+            let (_, recorded) = self.run(LatencyChoice::Median, &shapes, true);
+            if recorded.is_empty() {
+                break;
+            }
+            let example = |shape: RecordedShape| Some((call_index(shape.call)?, shape.example));
+            shapes.extend(recorded.into_iter().filter_map(example));
+        }
+        shapes
+    }
+
+    /// One run. With `record_placeholders` a placeholder without a shape is a recorder.
+    fn run(
+        &mut self,
+        latencies: LatencyChoice,
+        shapes: &Shapes,
+        record_placeholders: bool,
+    ) -> (RunRecord, Vec<RecordedShape>) {
+        self.count += 1;
+        let simulation = Simulation::new(self.servers, latencies, EPOCH_MS);
+        let mut host = PlanHost { plan: self.plan, simulation, shapes, record_placeholders };
+        let mut outcome = self.worker.run(self.plan, &self.options, &mut host);
+        let recorded = mem::take(&mut outcome.shapes);
+        (record(self.plan, outcome, host.simulation), recorded)
+    }
 }
 
 /// Answers the calls of one run.
 struct PlanHost<'a> {
     plan: &'a CompiledPlan,
     simulation: Simulation<'a>,
+    shapes: &'a Shapes,
+    record_placeholders: bool,
 }
 
 impl Host for PlanHost<'_> {
     fn idle(&mut self, batch: Idle) -> Deliver {
         for call in batch.calls {
+            let placeholder = match call_index(call.id).and_then(|index| self.shapes.get(&index)) {
+                Some(shape) => CallEnd::Value(shape.clone()),
+                None if self.record_placeholders => CallEnd::Recorder,
+                None => CallEnd::Value(Value::Null),
+            };
             let lossy = call.lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message));
             let planned = PlannedCall {
                 // The worker sends JSON, or its frame is refused.
@@ -104,6 +153,7 @@ impl Host for PlanHost<'_> {
                 tool: call.tool,
                 task: None,
                 after: None,
+                placeholder,
             };
             self.simulation.call(planned, call.at_ms);
         }
@@ -135,6 +185,7 @@ fn outcome(call: &SimulatedCall) -> CallOutcome {
                 CallOutcome::Error { kind: ErrorKind::Protocol, message: error.to_string(), content: Value::Null }
             }
         },
+        CallEnd::Recorder => CallOutcome::Recorder,
         CallEnd::Error { kind, message, content } => {
             CallOutcome::Error { kind: *kind, message: message.clone(), content: content.clone() }
         }

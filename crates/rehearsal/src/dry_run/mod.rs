@@ -54,7 +54,7 @@ pub use self::report::{
     Validation, Via, json_schema,
 };
 use self::run::RunRecord;
-use self::simulation::{LatencyChoice, Shapes, Simulation};
+use self::simulation::{LatencyChoice, Simulation};
 use crate::cache::CacheError;
 
 /// Why a dry run could not be made. A plan with errors is no such reason: its report has them.
@@ -101,8 +101,7 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
         }
     };
     let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
-    let shapes = Shapes::new();
-    let run = |latencies| tasks::run(&workflow, &plan.file, Simulation::new(&servers, &shapes, latencies, EPOCH_MS));
+    let run = |latencies| tasks::run(&workflow, &plan.file, Simulation::new(&servers, latencies, EPOCH_MS));
     let record = run(LatencyChoice::Median);
     let p95_ms = has_latencies(&record).then(|| run(LatencyChoice::P95).duration_ms);
     let unreached = record.skipped.iter().map(|(index, reason)| {

@@ -43,6 +43,8 @@ pub(super) struct PlannedCall {
     pub(super) is_caught: bool,
     /// The calls that had to end first, if the plan states them; else those of the last delivery.
     pub(super) after: Option<Vec<usize>>,
+    /// What answers the call if nothing is known about the tool's results.
+    pub(super) placeholder: CallEnd,
 }
 
 /// What a plan gets for a call.
@@ -50,6 +52,8 @@ pub(super) struct PlannedCall {
 pub(super) enum CallEnd {
     /// A value.
     Value(Value),
+    /// A value that records what the plan does with it, in place of a placeholder.
+    Recorder,
     /// An error, which the plan may catch.
     Error { kind: ErrorKind, message: String, content: Value },
 }
@@ -94,14 +98,10 @@ pub(super) enum LatencyChoice {
     P95,
 }
 
-/// The values of placeholders by the index of the call, shaped by what an earlier run used of them.
-pub(super) type Shapes = HashMap<usize, Value>;
-
 /// One run of a plan: its calls, its queue and its clock.
 #[derive(Debug)]
 pub(super) struct Simulation<'a> {
     servers: &'a Servers,
-    shapes: &'a Shapes,
     latencies: LatencyChoice,
     states: HashMap<String, ConnectionState>,
     signer: StateSigner,
@@ -127,10 +127,9 @@ pub(super) enum Event {
 }
 
 impl<'a> Simulation<'a> {
-    pub(super) fn new(servers: &'a Servers, shapes: &'a Shapes, latencies: LatencyChoice, epoch_ms: u64) -> Self {
+    pub(super) fn new(servers: &'a Servers, latencies: LatencyChoice, epoch_ms: u64) -> Self {
         Simulation {
             servers,
-            shapes,
             latencies,
             states: HashMap::new(),
             // Its signatures are not seen outside this run.
@@ -218,14 +217,9 @@ impl<'a> Simulation<'a> {
         match servers.get(&simulated.call.server) {
             Some(ServerState::Known(server)) if tool.is_some() => self.answer(server, &mut simulated),
             // The plan continues, so that one dry run lists all findings.
-            _ => simulated.end = CallEnd::Value(self.placeholder()),
+            _ => simulated.end = simulated.call.placeholder.clone(),
         }
         simulated
-    }
-
-    /// The placeholder for the call that is being answered.
-    fn placeholder(&self) -> Value {
-        self.shapes.get(&self.calls.len()).cloned().unwrap_or_default()
     }
 
     fn answer(&mut self, server: &KnownServer, simulated: &mut SimulatedCall) {
@@ -276,7 +270,7 @@ impl<'a> Simulation<'a> {
         }
         let Some(answer) = answer else {
             simulated.origin = AnswerOrigin::Placeholder;
-            simulated.end = CallEnd::Value(self.placeholder());
+            simulated.end = simulated.call.placeholder.clone();
             simulated.latency_ms = self.latency(&simulated.call);
             return;
         };

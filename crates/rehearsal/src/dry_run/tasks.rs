@@ -1,5 +1,6 @@
 //! Runs a workflow in virtual time.
 
+use rehearsal_core::json::Segment;
 use rehearsal_core::script::Span;
 use rehearsal_core::script::workflow::{OnError, Workflow, WorkflowTask};
 use serde_json::{Map, Value};
@@ -7,6 +8,9 @@ use serde_json::{Map, Value};
 use super::report::{FindingCode, PlanPlace};
 use super::run::{PlanFailure, RunRecord};
 use super::simulation::{CallEnd, Event, PlannedCall, Simulation};
+
+/// Maximum index in an array of a placeholder.
+const MAX_PLACEHOLDER_ELEMENTS: usize = 1000;
 
 /// The state of a task.
 #[derive(Clone, Debug)]
@@ -28,6 +32,7 @@ pub(super) fn run(workflow: &Workflow, file: &str, mut simulation: Simulation<'_
         states: vec![TaskState::Waiting; workflow.tasks.len()],
         calls: vec![None; workflow.tasks.len()],
         failure: None,
+        placeholders: placeholders(workflow),
     };
     loop {
         run.start_ready(&mut simulation);
@@ -46,6 +51,48 @@ struct TaskRun<'a> {
     /// The call of each task.
     calls: Vec<Option<usize>>,
     failure: Option<PlanFailure>,
+    /// The placeholder of each task: a value in which every reference to it finds something.
+    placeholders: Vec<Value>,
+}
+
+/// A value for each task in which every reference to it finds something.
+fn placeholders(workflow: &Workflow) -> Vec<Value> {
+    let mut values = vec![Value::Null; workflow.tasks.len()];
+    for reference in workflow.references() {
+        if let Some(path) = reference.path() {
+            add_path(&mut values[reference.task], path.segments());
+        }
+    }
+    values
+}
+
+/// Adds a member or an element at a path; the last one is text.
+fn add_path(value: &mut Value, path: &[Segment]) {
+    let Some((first, rest)) = path.split_first() else { return };
+    let child = match first {
+        Segment::Key(key) => {
+            if !value.is_object() {
+                *value = Value::Object(Map::new());
+            }
+            let Value::Object(members) = value else { return };
+            members.entry(key.as_str()).or_insert(Value::Null)
+        }
+        Segment::Index(index) => {
+            if !value.is_array() {
+                *value = Value::Array(Vec::new());
+            }
+            let Value::Array(elements) = value else { return };
+            if elements.len() <= *index && *index < MAX_PLACEHOLDER_ELEMENTS {
+                elements.resize(index + 1, Value::Null);
+            }
+            let Some(element) = elements.get_mut(*index) else { return };
+            element
+        }
+    };
+    if rest.is_empty() && child.is_null() {
+        *child = Value::String("text".to_owned());
+    }
+    add_path(child, rest);
 }
 
 impl TaskRun<'_> {
@@ -104,6 +151,7 @@ impl TaskRun<'_> {
             lossy: Vec::new(),
             is_caught: task.on_error != OnError::Stop,
             after: Some(after),
+            placeholder: CallEnd::Value(self.placeholders[index].clone()),
         };
         let call = simulation.call(call, simulation.now_ms());
         self.calls[index] = Some(call);
@@ -116,6 +164,7 @@ impl TaskRun<'_> {
         let task = &self.workflow.tasks[index];
         self.states[index] = match &simulation.get(call).end {
             CallEnd::Value(value) => TaskState::Ended(value.clone()),
+            CallEnd::Recorder => TaskState::Ended(Value::Null),
             CallEnd::Error { message, .. } => {
                 self.fail(task, format!("task {} ({}:{}): {message}", task.id, task.server, task.tool), Some(call))
             }

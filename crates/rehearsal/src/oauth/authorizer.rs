@@ -15,57 +15,58 @@ use rmcp::transport::auth::{
 };
 use tokio::sync::Mutex;
 
-use super::client_registration::of_login;
+use super::client_registration::client_of_login;
 use super::login::LoginFlow;
+use super::login_cache::LoginCache;
 use super::options::{OAuth, OAuthError};
-use super::shelf::LoginCache;
-use super::store::Login;
+use super::token_store::Login;
 
-/// A token that expires within this many seconds is renewed before it is used, unless its whole lifetime is short.
+/// A token that expires within this many seconds is renewed before it is used. A quarter of the lifetime, if that is
+/// shorter.
 const RENEW_MARGIN: u64 = 30;
 
-/// Authorizes us at one server. Requests that are sent during a login wait for it.
+/// Authorizes the client at one server. Requests that are sent during a login wait for it.
 pub(crate) struct Authorizer {
     oauth: OAuth,
     options: HttpClientOptions,
-    shelf: LoginCache,
+    cache: LoginCache,
     manager: Mutex<AuthorizationManager>,
 }
 
 impl Authorizer {
-    /// Answers at the server that `options` reach.
+    /// Creates an authorizer for the server of `options`.
     pub(crate) async fn new(oauth: OAuth, options: HttpClientOptions) -> Result<Authorizer, OAuthError> {
         let server = options.url.to_string();
-        let shelf = LoginCache::new(&server, oauth.store.clone());
+        let cache = LoginCache::new(&server, oauth.store.clone());
         let fetcher = Arc::new(OAuthHttp { options: options.clone() });
         let mut manager = AuthorizationManager::new_with_oauth_http_client(&server, fetcher).await?;
-        manager.set_credential_store(shelf.clone());
-        Ok(Authorizer { oauth, options, shelf, manager: Mutex::new(manager) })
+        manager.set_credential_store(cache.clone());
+        Ok(Authorizer { oauth, options, cache, manager: Mutex::new(manager) })
     }
 
-    /// The token in use, renewed where it is old; a token that cannot be renewed is for the server to judge.
+    /// The current token, renewed if it is old. A token that cannot be renewed is sent anyway, and the server decides.
     async fn token(&self) -> Result<Option<HeaderValue>, OAuthError> {
         let mut manager = self.manager.lock().await;
-        let login = match self.shelf.kept() {
+        let login = match self.cache.get() {
             Some(login) => Some(login),
-            None => self.shelf.fresh()?,
+            None => self.cache.reload()?,
         };
         let Some(login) = login else { return Ok(None) };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         if login.is_old(now, RENEW_MARGIN) && login.has_refresh_token() {
-            let _lock = self.shelf.lock().await?;
-            if let Some(login) = self.shelf.fresh()?.filter(|login| login.is_old(now, RENEW_MARGIN)) {
+            let _lock = self.cache.lock().await?;
+            if let Some(login) = self.cache.reload()?.filter(|login| login.is_old(now, RENEW_MARGIN)) {
                 let metadata = self.discover(&mut manager, None).await?;
                 self.refresh(&mut manager, &metadata, &login).await?;
             }
         }
-        Ok(self.shelf.kept().and_then(|login| header(&login)))
+        Ok(self.cache.get().and_then(|login| header(&login)))
     }
 
     async fn handle_challenge(&self, sent: Option<&HeaderValue>, head: &HttpMeta) -> Result<RetryDecision, OAuthError> {
         let mut manager = self.manager.lock().await;
-        let lock = self.shelf.lock().await?;
-        let login = self.shelf.fresh()?;
+        let lock = self.cache.lock().await?;
+        let login = self.cache.reload()?;
         if login.as_ref().and_then(header).is_some_and(|token| Some(&token) != sent) {
             return Ok(RetryDecision::Yes); // another request or process has logged in already
         }
@@ -79,17 +80,17 @@ impl Authorizer {
         };
         let metadata = self.discover(&mut manager, challenge.as_deref()).await?;
         if let Some(login) = login {
-            // Nothing that one authorization server gave us is for the eyes of another.
+            // Credentials of one authorization server are never sent to another.
             if login.issuer.is_some() && login.issuer != metadata.issuer {
-                self.shelf.forget()?;
+                self.cache.forget()?;
             } else if scopes.is_empty() && self.refresh(&mut manager, &metadata, &login).await? == RetryDecision::Yes {
                 return Ok(RetryDecision::Yes);
             }
         }
         drop(lock); // a user may take minutes
-        let (oauth, shelf, options) = (&self.oauth, &self.shelf, &self.options);
-        let mut logging = LoginFlow { oauth, manager: &mut manager, metadata: &metadata, shelf, options };
-        logging.log_in(scopes).await?;
+        let (oauth, cache, options) = (&self.oauth, &self.cache, &self.options);
+        let mut flow = LoginFlow { oauth, manager: &mut manager, metadata: &metadata, cache, options };
+        flow.log_in(scopes).await?;
         Ok(RetryDecision::Yes)
     }
 
@@ -103,7 +104,7 @@ impl Authorizer {
         Ok(found.metadata)
     }
 
-    /// Gets a new token for an old one, where that can be done.
+    /// Renews a token, if it has a refresh token of this issuer.
     async fn refresh(
         &self,
         manager: &mut AuthorizationManager,
@@ -114,7 +115,7 @@ impl Authorizer {
         if !same || !login.has_refresh_token() {
             return Ok(RetryDecision::No);
         }
-        manager.configure_client(of_login(login, &self.options.url.to_string()))?;
+        manager.configure_client(client_of_login(login, &self.options.url.to_string()))?;
         match manager.refresh_token().await {
             Ok(_) => Ok(RetryDecision::Yes),
             Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(RetryDecision::No),
@@ -170,12 +171,12 @@ impl Authorize for Authorizer {
 
 impl fmt::Debug for Authorizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authority").field("oauth", &self.oauth).finish_non_exhaustive()
+        f.debug_struct("Authorizer").field("oauth", &self.oauth).finish_non_exhaustive()
     }
 }
 
 /// The timeout of each request that has none.
-const LIMIT: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends the requests of a login with our client, so that certificates and limits are those of the server's connection.
 /// Redirects are not followed.
@@ -186,7 +187,7 @@ pub(super) struct OAuthHttp {
 impl OAuthHttpClient for OAuthHttp {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
-            let limit = request.timeout.unwrap_or(LIMIT);
+            let limit = request.timeout.unwrap_or(REQUEST_TIMEOUT);
             let fetched = fetch(&self.options, request.request.map(Bytes::from), limit).await?;
             Ok(fetched.map(Vec::from))
         })

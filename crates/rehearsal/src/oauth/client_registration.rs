@@ -10,7 +10,7 @@ use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetada
 use serde_json::{Value, json};
 
 use super::options::{OAuth, OAuthError};
-use super::store::Login;
+use super::token_store::Login;
 
 /// The client of an earlier login, which is used again if neither the issuer nor the redirect URI has changed.
 pub(super) fn known(login: &Login, redirect_uri: &str, issuer: Option<&str>) -> Option<OAuthClientConfig> {
@@ -18,8 +18,8 @@ pub(super) fn known(login: &Login, redirect_uri: &str, issuer: Option<&str>) -> 
     same.then(|| client(&login.client_id, login.client_secret.clone(), redirect_uri))
 }
 
-/// The client that a login belongs to, for what needs no browser.
-pub(super) fn of_login(login: &Login, server: &str) -> OAuthClientConfig {
+/// The client of a login, for requests that need no browser.
+pub(super) fn client_of_login(login: &Login, server: &str) -> OAuthClientConfig {
     let redirect_uri = login.redirect_uri.as_deref().unwrap_or(server);
     client(&login.client_id, login.client_secret.clone(), redirect_uri)
 }
@@ -46,10 +46,10 @@ pub(super) async fn identify(
         (Some((id, secret)), _) => client(id, secret.clone(), redirect_uri),
         (None, Some(url)) if reads_documents && is_client_id(url) => client(url, None, redirect_uri),
         (None, Some(url)) if reads_documents => {
-            let what = format!("{url:?} cannot be a client's id: it must be an https URL with a path");
+            let what = format!("{url:?} cannot be a client id: it must be an https URL with a path");
             return Err(AuthError::RegistrationFailed(what).into());
         }
-        // It configures the client too.
+        // A registration configures the client too.
         (None, _) => return Ok(manager.register_client(&oauth.name, redirect_uri, scopes).await?),
     };
     manager.configure_client(config.clone())?;
@@ -62,10 +62,10 @@ fn is_client_id(url: &str) -> bool {
         .is_some_and(|(host, path)| !host.is_empty() && !path.is_empty() && !path.contains('#'))
 }
 
-/// How long an assertion is good for.
-const LIFETIME: Duration = Duration::from_secs(300);
+/// The lifetime of an assertion.
+const ASSERTION_LIFETIME: Duration = Duration::from_secs(300);
 
-/// How a client signs.
+/// The algorithm of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// ECDSA with P-256 and SHA-256.
@@ -87,7 +87,7 @@ impl std::str::FromStr for Algorithm {
     }
 }
 
-/// What a client signs with. It is never shown.
+/// The private key of a client. It is never printed.
 #[derive(Clone)]
 pub(super) struct SigningKey {
     pub(super) pem: String,
@@ -95,13 +95,13 @@ pub(super) struct SigningKey {
 }
 
 impl SigningKey {
-    /// A signed statement that this is the client `id`, meant for `audience`.
+    /// Signs an assertion that this is the client `id`, for `audience`.
     pub(super) fn assertion(&self, id: &str, audience: &str) -> Result<String, OAuthError> {
         let bad = |why: &str| OAuthError::BadKey { why: why.to_owned() };
         let random = SystemRandom::new();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut nonce = [0; 16];
-        ring::rand::SecureRandom::fill(&random, &mut nonce).map_err(|_| bad("this system has no randomness"))?;
+        ring::rand::SecureRandom::fill(&random, &mut nonce).map_err(|_| bad("the system has no random numbers"))?;
         let name = match self.algorithm {
             Algorithm::Es256 => "ES256",
             Algorithm::Rs256 => "RS256",
@@ -112,7 +112,7 @@ impl SigningKey {
             "sub": id,
             "aud": audience,
             "iat": now.as_secs(),
-            "exp": (now + LIFETIME).as_secs(),
+            "exp": (now + ASSERTION_LIFETIME).as_secs(),
             "jti": URL_SAFE_NO_PAD.encode(nonce),
         });
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
@@ -121,21 +121,21 @@ impl SigningKey {
             Algorithm::Es256 => {
                 let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &self.der()?, &random);
                 let key = key.map_err(|error| bad(&format!("no P-256 key in PKCS#8: {error}")))?;
-                key.sign(&random, signed.as_bytes()).map_err(|_| bad("it does not sign"))?.as_ref().to_vec()
+                key.sign(&random, signed.as_bytes()).map_err(|_| bad("signing failed"))?.as_ref().to_vec()
             }
             Algorithm::Rs256 => {
                 let key = RsaKeyPair::from_pkcs8(&self.der()?);
                 let key = key.map_err(|error| bad(&format!("no RSA key in PKCS#8: {error}")))?;
                 let mut signature = vec![0; key.public().modulus_len()];
                 let signing = key.sign(&RSA_PKCS1_SHA256, &random, signed.as_bytes(), &mut signature);
-                signing.map_err(|_| bad("it does not sign"))?;
+                signing.map_err(|_| bad("signing failed"))?;
                 signature
             }
         };
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// What is between `-----BEGIN PRIVATE KEY-----` and the end.
+    /// The key between `-----BEGIN PRIVATE KEY-----` and the end line.
     fn der(&self) -> Result<Vec<u8>, OAuthError> {
         let bad = |why: &str| OAuthError::BadKey { why: why.to_owned() };
         let (_, rest) =
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_told_and_never_shown() {
+    fn an_invalid_key_is_reported_and_never_printed() {
         for pem in ["", "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----", "secret"] {
             let key = SigningKey { pem: pem.into(), algorithm: Algorithm::Rs256 };
             let error = key.assertion("me", "https://as.example").unwrap_err().to_string();

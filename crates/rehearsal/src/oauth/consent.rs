@@ -28,11 +28,11 @@ pub(super) enum ConsentPrompt<'a> {
 }
 
 impl Consent {
-    /// Prepares the consent; `before` is the redirect URI of the last login.
-    pub(super) async fn asker(&self, before: Option<&str>) -> Result<ConsentPrompt<'_>, OAuthError> {
+    /// Prepares the consent; `last_redirect_uri` is that of the last login.
+    pub(super) async fn prepare(&self, last_redirect_uri: Option<&str>) -> Result<ConsentPrompt<'_>, OAuthError> {
         match self {
             Consent::Browser { show, limit } => {
-                let port = before.and_then(|uri| uri.parse::<http::Uri>().ok()?.port_u16());
+                let port = last_redirect_uri.and_then(|uri| uri.parse::<http::Uri>().ok()?.port_u16());
                 let bound = CallbackListener::bind(port).await;
                 let listener = bound
                     .map_err(|error| OAuthError::NoConsent { why: format!("cannot listen on 127.0.0.1: {error}") })?;
@@ -44,7 +44,7 @@ impl Consent {
 }
 
 impl ConsentPrompt<'_> {
-    /// Where the browser is sent back to.
+    /// The URI that the browser is redirected to.
     pub(super) fn redirect_uri(&self) -> String {
         match self {
             ConsentPrompt::Browser { listener, .. } => listener.uri(),
@@ -53,7 +53,7 @@ impl ConsentPrompt<'_> {
     }
 
     /// Requests the consent. Returns the whole address that the browser was redirected to.
-    pub(super) async fn ask(&self, url: &str) -> Result<String, OAuthError> {
+    pub(super) async fn request(&self, url: &str) -> Result<String, OAuthError> {
         match self {
             ConsentPrompt::Browser { show, limit, listener } => {
                 let state = parameter(url, "state").unwrap_or_default();

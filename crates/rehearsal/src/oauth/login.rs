@@ -14,21 +14,21 @@ use rmcp::transport::auth::{
 
 use super::client_registration::{SigningKey, identify, known};
 use super::consent::Consent;
+use super::login_cache::LoginCache;
 use super::options::{Grant, OAuth, OAuthError};
-use super::shelf::LoginCache;
-use super::store::Login;
+use super::token_store::Login;
 
-/// How long the token endpoint may take.
-const LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
-const OFFLINE: &str = "offline_access";
+/// How long to wait for the response of the token endpoint.
+const TOKEN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
+const OFFLINE_ACCESS: &str = "offline_access";
 
-/// What a login needs.
+/// The parts of a login.
 pub(super) struct LoginFlow<'a> {
     pub(super) oauth: &'a OAuth,
     pub(super) manager: &'a mut AuthorizationManager,
     pub(super) metadata: &'a AuthorizationMetadata,
-    pub(super) shelf: &'a LoginCache,
-    /// How the server is reached.
+    pub(super) cache: &'a LoginCache,
+    /// How to connect to the server.
     pub(super) options: &'a HttpClientOptions,
 }
 
@@ -43,7 +43,7 @@ impl LoginFlow<'_> {
             self.manager.select_initial_scopes(&[]).await
         };
         match &self.oauth.grant {
-            Grant::Person(consent) => self.ask(consent, scopes).await,
+            Grant::User(consent) => self.request_consent(consent, scopes).await,
             Grant::Secret { id, secret } => {
                 let config = ClientCredentialsConfig::ClientSecret {
                     client_id: id.clone(),
@@ -54,48 +54,48 @@ impl LoginFlow<'_> {
                 self.manager.validate_client_credentials_metadata(&config)?;
                 self.manager.configure_client_credentials(&config)?;
                 self.manager.exchange_client_credentials(&config).await?;
-                Ok(self.shelf.amend(|login| login.scopes = scopes)?)
+                Ok(self.cache.amend(|login| login.scopes = scopes)?)
             }
-            Grant::Key { id, key } => self.sign(id, key, scopes).await,
+            Grant::Key { id, key } => self.use_assertion(id, key, scopes).await,
         }
     }
 
     /// The scopes with `offline_access`, if the authorization server offers it: some return refresh tokens only then.
     fn with_offline_access(&self, mut scopes: Vec<String>) -> Vec<String> {
-        let offered = self.metadata.scopes_supported.iter().flatten().any(|scope| scope == OFFLINE);
-        if offered && !scopes.iter().any(|scope| scope == OFFLINE) {
-            scopes.push(OFFLINE.to_owned());
+        let offered = self.metadata.scopes_supported.iter().flatten().any(|scope| scope == OFFLINE_ACCESS);
+        if offered && !scopes.iter().any(|scope| scope == OFFLINE_ACCESS) {
+            scopes.push(OFFLINE_ACCESS.to_owned());
         }
         scopes
     }
 
-    async fn ask(&mut self, consent: &Consent, scopes: Vec<String>) -> Result<(), OAuthError> {
-        let before = self.shelf.kept();
-        let last_uri = before.as_ref().and_then(|login| login.redirect_uri.clone());
-        let asker = consent.asker(last_uri.as_deref()).await?;
-        let redirect_uri = asker.redirect_uri();
-        let wanted: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    async fn request_consent(&mut self, consent: &Consent, scopes: Vec<String>) -> Result<(), OAuthError> {
+        let last_login = self.cache.get();
+        let last_uri = last_login.as_ref().and_then(|login| login.redirect_uri.clone());
+        let prompt = consent.prepare(last_uri.as_deref()).await?;
+        let redirect_uri = prompt.redirect_uri();
+        let scope_names: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let issuer = self.metadata.issuer.as_deref();
-        let config = match before.and_then(|login| known(&login, &redirect_uri, issuer)) {
+        let config = match last_login.and_then(|login| known(&login, &redirect_uri, issuer)) {
             Some(config) => {
                 self.manager.configure_client(config.clone())?;
                 config
             }
-            None => identify(self.manager, self.metadata, self.oauth, &redirect_uri, &wanted).await?,
+            None => identify(self.manager, self.metadata, self.oauth, &redirect_uri, &scope_names).await?,
         };
-        let url = self.manager.get_authorization_url(&wanted).await?;
-        let visited = asker.ask(&url).await?;
+        let url = self.manager.get_authorization_url(&scope_names).await?;
+        let visited = prompt.request(&url).await?;
         let callback = read(&visited)?;
         let issuer = callback.issuer.as_deref();
         self.manager.exchange_code_for_token_with_issuer(&callback.code, &callback.csrf_token, issuer).await?;
-        Ok(self.shelf.amend(|login| {
+        Ok(self.cache.amend(|login| {
             (login.client_secret, login.redirect_uri) = (config.client_secret, Some(redirect_uri));
             login.scopes = scopes;
         })?)
     }
 
-    /// The client's own token, for a statement that it signs.
-    async fn sign(&mut self, id: &str, key: &SigningKey, scopes: Vec<String>) -> Result<(), OAuthError> {
+    /// Gets a token for an assertion that the client signs.
+    async fn use_assertion(&mut self, id: &str, key: &SigningKey, scopes: Vec<String>) -> Result<(), OAuthError> {
         let audience = self.metadata.issuer.as_deref().unwrap_or(&self.metadata.token_endpoint);
         let mut form = vec![
             ("grant_type", "client_credentials".to_owned()),
@@ -113,7 +113,7 @@ impl LoginFlow<'_> {
             .header(ACCEPT, "application/json")
             .body(Bytes::from(form))
             .map_err(|error| failed(error.to_string()))?;
-        let answer = fetch(self.options, request, LIMIT).await.map_err(|error| failed(error.to_string()))?;
+        let answer = fetch(self.options, request, TOKEN_TIMEOUT).await.map_err(|error| failed(error.to_string()))?;
         if !answer.status().is_success() {
             return Err(failed(format!(
                 "the token endpoint answered {}: {}",
@@ -122,11 +122,11 @@ impl LoginFlow<'_> {
             )));
         }
         let token: OAuthTokenResponse = serde_json::from_slice(answer.body())
-            .map_err(|_| failed("the token endpoint answered something that holds no token".to_owned()))?;
+            .map_err(|_| failed("the token endpoint sent a response without a token".to_owned()))?;
         let mut login = Login::new(&self.options.url.to_string(), id.to_owned(), token);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         (login.issuer, login.received_at, login.scopes) = (self.metadata.issuer.clone(), Some(now), scopes);
-        Ok(self.shelf.keep(login)?)
+        Ok(self.cache.store(login)?)
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_in_the_browser_is_told_in_its_own_words() {
+    fn a_denied_login_is_reported_with_the_description_of_the_server() {
         let visited = "http://127.0.0.1:1/callback?error=access_denied&error_description=not+by+me%21&state=s";
         let error = read(visited).unwrap_err().to_string();
         assert_eq!(error, r#"the authorization server answered "access_denied": not by me!"#);

@@ -7,8 +7,8 @@
 //!                token too old ──────────┴──► refresh ──► token
 //! ```
 //!
-//! `rmcp` implements the steps. This module decides when each of them is taken, who consents and where tokens are
-//! stored.
+//! `rmcp` implements the steps. This module decides when each of them is taken, how the user consents and where
+//! tokens are stored.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), rehearsal::client::ClientError> {
@@ -25,11 +25,11 @@ mod authorizer;
 mod client_registration;
 mod consent;
 mod login;
+mod login_cache;
 mod options;
-mod shelf;
-mod store;
+mod token_store;
 
 pub(crate) use authorizer::Authorizer;
 pub use client_registration::Algorithm;
 pub use options::{OAuth, OAuthError};
-pub use store::{StoreError, TokenStore};
+pub use token_store::{StoreError, TokenStore};

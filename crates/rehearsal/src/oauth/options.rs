@@ -9,10 +9,10 @@ use rmcp::transport::auth::AuthError;
 
 use super::client_registration::{Algorithm, SigningKey};
 use super::consent::Consent;
-use super::store::{StoreError, TokenStore};
+use super::token_store::{StoreError, TokenStore};
 
-/// How long a user may take to log in, by default.
-const LOGIN: Duration = Duration::from_secs(300);
+/// The default time for a user to log in.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How to get a token for a server that requires one.
 ///
@@ -34,7 +34,7 @@ pub struct OAuth {
 #[derive(Clone)]
 pub(super) enum Grant {
     /// A user consents.
-    Person(Consent),
+    User(Consent),
     /// The client authorizes itself, with a secret.
     Secret { id: String, secret: String },
     /// The client authorizes itself, with a key.
@@ -48,17 +48,17 @@ impl OAuth {
 
     /// A user logs in: `show` prints the address, and a port of this machine waits for the redirect of the browser.
     pub fn with_browser(show: impl Fn(&str) + Send + Sync + 'static) -> OAuth {
-        OAuth::new(Grant::Person(Consent::Browser { show: Arc::new(show), limit: LOGIN }))
+        OAuth::new(Grant::User(Consent::Browser { show: Arc::new(show), limit: LOGIN_TIMEOUT }))
     }
 
-    /// Lets a function log in, for tests without a browser. `visit` requests the address that it gets, and returns the
+    /// A function logs in, for tests without a browser. `visit` requests the address that it gets, and returns the
     /// address under `redirect_uri` that it was redirected to.
     pub fn with_visit<F>(redirect_uri: impl Into<String>, visit: impl Fn(String) -> F + Send + Sync + 'static) -> OAuth
     where
         F: Future<Output = Result<String, String>> + Send + 'static,
     {
         let visit = Arc::new(move |url| -> rehearsal_wire::BoxFuture<'static, _> { Box::pin(visit(url)) });
-        OAuth::new(Grant::Person(Consent::Visit { redirect_uri: redirect_uri.into(), visit }))
+        OAuth::new(Grant::User(Consent::Visit { redirect_uri: redirect_uri.into(), visit }))
     }
 
     /// Authorizes the client itself, without a user, with a client secret.
@@ -71,12 +71,12 @@ impl OAuth {
         OAuth::new(Grant::Key { id: id.into(), key: SigningKey { pem: pem.into(), algorithm } })
     }
 
-    /// The client that was registered beforehand, with its secret where it has one.
+    /// The id of a registered client, and its secret if it has one.
     pub fn client(self, id: impl Into<String>, secret: Option<String>) -> OAuth {
         OAuth { client: Some((id.into(), secret)), ..self }
     }
 
-    /// Where the document is that describes this client: an `https` URL that serves as its id.
+    /// The URL of the document that describes this client: an `https` URL, which is its id.
     pub fn client_metadata_url(self, url: impl Into<String>) -> OAuth {
         OAuth { metadata_url: Some(url.into()), ..self }
     }
@@ -91,14 +91,14 @@ impl OAuth {
         OAuth { scopes: scopes.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Keeps tokens beyond this process.
+    /// Stores tokens for later processes.
     pub fn store(self, store: TokenStore) -> OAuth {
         OAuth { store: Some(store), ..self }
     }
 
     /// How long a user may take to log in; five minutes by default.
     pub fn login_timeout(mut self, timeout: Duration) -> OAuth {
-        if let Grant::Person(Consent::Browser { limit, .. }) = &mut self.grant {
+        if let Grant::User(Consent::Browser { limit, .. }) = &mut self.grant {
             *limit = timeout;
         }
         self
@@ -106,7 +106,7 @@ impl OAuth {
 }
 
 impl fmt::Debug for OAuth {
-    /// Without anything that is secret.
+    /// Prints no secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuth").field("name", &self.name).field("scopes", &self.scopes).finish_non_exhaustive()
     }
@@ -127,13 +127,13 @@ pub enum OAuthError {
         description: Option<String>,
     },
     /// The user did not consent in time.
-    #[error("nobody logged in within {} s", .after.as_secs_f64())]
+    #[error("no login within {} s", .after.as_secs_f64())]
     TimedOut {
-        /// How long was waited.
+        /// The time limit.
         after: std::time::Duration,
     },
     /// The authorization server could not be visited.
-    #[error("the consent could not be asked for: {why}")]
+    #[error("cannot request the consent: {why}")]
     NoConsent {
         /// Why not.
         why: String,
@@ -144,7 +144,7 @@ pub enum OAuthError {
         /// Why not.
         why: String,
     },
-    /// The tokens could not be kept or found.
+    /// The tokens cannot be stored or read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Palette;
 use super::plural;
-use super::screen::{Terminal, lines, sanitize_line};
+use super::terminal::{Terminal, lines, sanitize_line};
 
 /// Maximum width of one argument's value, in characters.
 const MAX_VALUE: usize = 48;

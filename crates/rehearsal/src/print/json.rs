@@ -5,18 +5,18 @@ use std::io::{self, Write};
 use rehearsal::client::ServerResponse;
 use rehearsal::core::json::RawJson;
 
-use super::screen::Terminal;
-use super::screen::lines;
+use super::terminal::Terminal;
+use super::terminal::lines;
 
 /// Prints the result, or the error, exactly as the server wrote it.
 pub(crate) fn raw_json(answer: &ServerResponse, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", substance(answer).as_ref().map_or("null", RawJson::as_str))
 }
 
-/// Prints the result with one member a line; numbers and strings are printed as they were written.
-pub(crate) fn pretty_json(answer: &ServerResponse, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+/// Prints the result with one member a line; numbers and strings keep their text.
+pub(crate) fn pretty_json(answer: &ServerResponse, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let pretty = substance(answer).as_ref().map_or("null".to_owned(), |json| indented(json.as_str()));
-    match screen.width {
+    match terminal.width {
         Some(_) => writeln!(out, "{}", lines(&pretty)),
         None => writeln!(out, "{pretty}"),
     }

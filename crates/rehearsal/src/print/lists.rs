@@ -1,4 +1,4 @@
-//! What a server offers.
+//! The lists of a server in their printed form.
 
 use std::io::{self, Write};
 
@@ -7,15 +7,15 @@ use rehearsal::core::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::{Map, Value};
 
 use super::parameter::{Parameter, parameters};
-use super::screen::Terminal;
 use super::table::{Cell, Table};
+use super::terminal::Terminal;
 
-/// How much of a description has room.
-const DESCRIPTION: usize = 100;
+/// Maximum length of a description in a table, in characters.
+const MAX_DESCRIPTION: usize = 100;
 
 /// The lists of a server; `None` for one that was not requested.
 #[derive(Debug, Default)]
-pub(crate) struct Lists {
+pub(crate) struct PrintedLists {
     /// The tools.
     pub(crate) tools: Option<Vec<Tool>>,
     /// The resources.
@@ -24,22 +24,24 @@ pub(crate) struct Lists {
     pub(crate) templates: Option<Vec<ResourceTemplate>>,
     /// The prompts.
     pub(crate) prompts: Option<Vec<Prompt>>,
-    /// What is listed and cannot be used.
+    /// Listed items that cannot be used.
     pub(crate) unusable: Vec<UnusableItem>,
-    /// Lists that the server answered with an error, or with something that is no list.
+    /// Lists that the server answered with an error, or with an invalid result.
     pub(crate) refused: Vec<ClientError>,
 }
 
-impl Lists {
-    /// What can be used of a list; the rest is put aside.
-    pub(crate) fn sorted<T>(&mut self, listing: Listing<T>) -> Option<Vec<T>> {
+impl PrintedLists {
+    /// Returns the usable items of a list, and stores the others as unusable.
+    pub(crate) fn usable<T>(&mut self, listing: Listing<T>) -> Option<Vec<T>> {
         self.unusable.extend(listing.unusable);
         Some(listing.items)
     }
 
-    /// Prints one object of the lists exactly as the server gave them: `{"tools":[…],"prompts":[…]}`.
-    pub(crate) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Prints one object of the lists exactly as the server sent them: `{"tools":[…],"prompts":[…]}`.
+    /// For one of several servers, the object begins with its name: `{"server":"weather","tools":[…]}`.
+    pub(crate) fn json(&self, server: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
         let mut lists = Map::new();
+        lists.extend(server.map(|name| ("server".to_owned(), name.into())));
         let mut put = |key: &str, list: Option<Vec<&Value>>| {
             if let Some(list) = list {
                 lists.insert(key.to_owned(), list.into_iter().cloned().collect());
@@ -56,17 +58,17 @@ impl Lists {
     ///
     /// ```text
     /// TOOL  ARGUMENTS                            DESCRIPTION
-    /// echo  message=string                       Says what you say
+    /// echo  message=string                       Returns its input
     /// slow  steps=integer [delay_ms=integer]     Takes its time
     ///
     /// PROMPT  ARGUMENTS  DESCRIPTION
-    /// greet   who        Greets somebody
+    /// greet   who        Greets a user
     /// ```
-    pub(crate) fn tables(&self, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn tables(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let mut between = Between { first: true };
         if let Some(tools) = self.tools.as_deref().filter(|list| !list.is_empty()) {
             between.tables(out)?;
-            print_tools(tools, screen, out)?;
+            print_tools(tools, terminal, out)?;
         }
         if let Some(resources) = self.resources.as_deref().filter(|list| !list.is_empty()) {
             between.tables(out)?;
@@ -74,7 +76,7 @@ impl Lists {
             for Resource { uri, name, mime_type, raw } in resources {
                 table.row([cell(Some(uri)), cell(name.as_ref()), cell(mime_type.as_ref()), description(raw)]);
             }
-            table.print(screen, out)?;
+            table.print(terminal, out)?;
         }
         if let Some(templates) = self.templates.as_deref().filter(|list| !list.is_empty()) {
             between.tables(out)?;
@@ -82,7 +84,7 @@ impl Lists {
             for ResourceTemplate { uri_template, name, raw } in templates {
                 table.row([cell(Some(uri_template)), cell(name.as_ref()), description(raw)]);
             }
-            table.print(screen, out)?;
+            table.print(terminal, out)?;
         }
         if let Some(prompts) = self.prompts.as_deref().filter(|list| !list.is_empty()) {
             between.tables(out)?;
@@ -93,7 +95,7 @@ impl Lists {
                 });
                 table.row([cell(Some(name)), Cell::Words(usage.collect()), description(raw)]);
             }
-            table.print(screen, out)?;
+            table.print(terminal, out)?;
         }
         Ok(())
     }
@@ -110,13 +112,13 @@ impl Lists {
     }
 }
 
-fn print_tools(tools: &[Tool], screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+fn print_tools(tools: &[Tool], terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
     for tool in tools {
         let usage = parameters(&tool.input_schema).iter().map(Parameter::usage).collect();
         table.row([cell(Some(&tool.name)), Cell::Words(usage), description(&tool.raw)]);
     }
-    table.print(screen, out)
+    table.print(terminal, out)
 }
 
 /// An empty line between two tables.
@@ -134,19 +136,19 @@ fn cell(text: Option<&String>) -> Cell {
     text.map_or_else(Cell::empty, |text| Cell::Name(text.clone()))
 }
 
-/// The first line of a description, of a long line its first sentence. `…` stands for the rest.
+/// The first line of a description, or the first sentence of a long line. `…` replaces the rest.
 fn description(raw: &Value) -> Cell {
     let text = |key: &str| raw.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     let text = text("description").or_else(|| text("title")).unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();
-    let shown = if line.len() > DESCRIPTION { first_sentence(line) } else { line }.trim_end();
+    let shown = if line.len() > MAX_DESCRIPTION { first_sentence(line) } else { line }.trim_end();
     let rest = if shown.len() < text.len() { " …" } else { "" };
     Cell::Prose(format!("{shown}{rest}"))
 }
 
 fn first_sentence(text: &str) -> &str {
     let begins = |rest: &str| rest.trim_start().starts_with(char::is_uppercase);
-    // A dot inside of the last word is an abbreviation, such as `e.g.`.
+    // A dot inside the last word is an abbreviation, such as `e.g.`.
     let ends = |until: &str| until.rsplit(' ').next().is_some_and(|word| !word.contains('.'));
     let mut ends = text.match_indices(". ").filter(|&(at, _)| begins(&text[at + 1..]) && ends(&text[..at]));
     ends.next().map_or(text, |(at, _)| &text[..=at])
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_ends_before_the_next_one_begins() {
+    fn a_description_is_cut_after_its_first_sentence() {
         assert_eq!(first_sentence("Read a whole file. Handles encodings."), "Read a whole file.");
         assert_eq!(first_sentence("Reads files, e.g. Markdown"), "Reads files, e.g. Markdown");
         assert_eq!(first_sentence("Takes version 1. 2 is not known"), "Takes version 1. 2 is not known");

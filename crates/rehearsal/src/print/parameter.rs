@@ -5,39 +5,45 @@ use rehearsal::core::protocol::Prompt;
 use rehearsal::core::protocol::list_item::PromptArgument;
 use serde_json::Value;
 
-/// How much of a list of choices is shown.
-const CHOICES: usize = 32;
-/// How many references lead to a type before we stop following.
-const DEPTH: usize = 16;
+/// Maximum length of a list of choices, in characters.
+const CHOICES_WIDTH: usize = 32;
+/// Maximum number of references from a property to its type.
+pub(super) const DEPTH: usize = 16;
 
 /// One property of a tool's input schema.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameter {
-    /// What to pass it by.
+    /// The name of the argument.
     pub(crate) name: String,
     /// The types of its value; empty if the schema has none.
     pub(crate) kinds: Vec<JsonType>,
-    /// Whether the tool cannot do without.
+    /// True if the argument is required.
     pub(crate) required: bool,
-    /// What it is for.
+    /// The description.
     pub(crate) description: Option<String>,
-    /// The values that it may have; empty where any of its kinds will do.
+    /// The allowed values; empty if every value of its types is allowed.
     choices: Vec<Value>,
     label: String,
 }
 
-/// Every property of an input schema, the required ones first; what is required but not described is there too.
+/// Returns every property of an input schema, the required ones first, also those that are required without being
+/// described.
 pub(crate) fn parameters(schema: &Value) -> Vec<Parameter> {
+    parameters_within(schema, schema)
+}
+
+/// Returns every property of a schema inside the schema `root`, in which its references are looked up.
+pub(super) fn parameters_within(schema: &Value, root: &Value) -> Vec<Parameter> {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object);
     let described = properties.into_iter().flatten().map(|(name, property)| Parameter {
         name: name.clone(),
-        kinds: kinds(property, schema, DEPTH),
+        kinds: kinds(property, root, DEPTH),
         required: required.contains(&name.as_str()),
         description: property.get("description").and_then(Value::as_str).map(str::to_owned),
-        choices: choices(resolved(property, schema, DEPTH)).to_vec(),
-        label: label(property, schema),
+        choices: choices(resolved(property, root, DEPTH)).to_vec(),
+        label: label(property, root),
     });
     let undescribed =
         required.iter().filter(|name| properties.is_none_or(|properties| !properties.contains_key(**name)));
@@ -54,7 +60,7 @@ pub(crate) fn parameters(schema: &Value) -> Vec<Parameter> {
     parameters
 }
 
-/// Every argument of a prompt, the required ones first. In the protocol all of them are text.
+/// Returns every argument of a prompt, the required ones first. All of them are text.
 pub(crate) fn prompt_parameters(prompt: &Prompt) -> Vec<Parameter> {
     let described = prompt.raw.get("arguments").and_then(Value::as_array);
     let description = |name: &str| {
@@ -74,7 +80,8 @@ pub(crate) fn prompt_parameters(prompt: &Prompt) -> Vec<Parameter> {
     parameters
 }
 
-/// Whether a schema takes more than it lists. Where it lists something, silence is not consent: a typo is likelier.
+/// True if a schema allows properties that it does not list. A schema with `properties` and without
+/// `additionalProperties` allows them too, but an unlisted argument is more likely a typing error, so this is false.
 pub(crate) fn accepts_unknown(schema: &Value) -> bool {
     let by_pattern = schema.get("patternProperties").is_some();
     match schema.get("additionalProperties") {
@@ -85,7 +92,7 @@ pub(crate) fn accepts_unknown(schema: &Value) -> bool {
 }
 
 impl Parameter {
-    /// As it is written on a command line: `city=string`, or `[days=integer]` where it may be left out.
+    /// The argument on a command line: `city=string`, or `[days=integer]` if it is optional.
     pub(crate) fn usage(&self) -> String {
         let Parameter { name, label, .. } = self;
         if self.required {
@@ -97,22 +104,22 @@ impl Parameter {
         format!("[{name}={label}]")
     }
 
-    /// What it may be, in one word: `integer`, `string[]`, `metric|imperial`, `integer|null`.
+    /// The types or choices: `integer`, `string[]`, `metric|imperial`, `integer|null`.
     pub(crate) fn label(&self) -> &str {
         &self.label
     }
 
-    /// Whether it may be that, as far as it can only be one of some values.
+    /// True unless the value is missing in the list of choices.
     pub(crate) fn allows(&self, value: &Value) -> bool {
         self.choices.is_empty() || self.choices.contains(value)
     }
 
-    /// What it may be, one by one, where it can only be one of these.
+    /// The choices; empty if there are none.
     pub(crate) fn choices(&self) -> Vec<String> {
         self.choices.iter().map(choice).collect()
     }
 
-    /// What it may be, in a sentence: `an integer or null`.
+    /// The types with articles: `an integer or null`.
     pub(crate) fn expected(&self) -> String {
         let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.with_article()).collect();
         kinds.join(" or ")
@@ -150,7 +157,7 @@ fn choices(property: &Value) -> &[Value] {
 fn choices_label(values: &[Value]) -> String {
     let mut shown = String::new();
     for (at, choice) in values.iter().map(choice).enumerate() {
-        if at > 0 && shown.len() + choice.len() > CHOICES {
+        if at > 0 && shown.len() + choice.len() > CHOICES_WIDTH {
             shown.push_str("|…");
             break;
         }
@@ -160,10 +167,10 @@ fn choices_label(values: &[Value]) -> String {
 }
 
 fn choice(value: &Value) -> String {
-    value.as_str().map_or_else(|| excerpt(value, CHOICES), str::to_owned)
+    value.as_str().map_or_else(|| excerpt(value, CHOICES_WIDTH), str::to_owned)
 }
 
-/// What a schema allows; empty for anything.
+/// The types that a schema allows; empty for any type.
 fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<JsonType> {
     let schema = resolved(schema, root, depth);
     let Some(deeper) = depth.checked_sub(1) else { return Vec::new() };
@@ -176,7 +183,7 @@ fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<JsonType> {
             let branches = |key| schema.get(key).and_then(Value::as_array).map(Vec::as_slice);
             if let Some(branches) = branches("anyOf").or_else(|| branches("oneOf")) {
                 let each: Vec<_> = branches.iter().map(|branch| kinds(branch, root, deeper)).collect();
-                // One branch that takes anything makes the whole take anything.
+                // If one branch allows any type, the schema does.
                 if each.iter().any(Vec::is_empty) { Vec::new() } else { each.concat() }
             } else {
                 let all = branches("allOf").into_iter().flatten().map(|branch| kinds(branch, root, deeper));
@@ -194,8 +201,8 @@ fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<JsonType> {
     found
 }
 
-/// The schema that a local `$ref` leads to.
-fn resolved<'a>(schema: &'a Value, root: &'a Value, depth: usize) -> &'a Value {
+/// Follows the local `$ref` of a schema.
+pub(super) fn resolved<'a>(schema: &'a Value, root: &'a Value, depth: usize) -> &'a Value {
     let mut schema = schema;
     for _ in 0..depth {
         let place = schema.get("$ref").and_then(Value::as_str).and_then(|place| place.strip_prefix('#'));
@@ -220,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_shown_as_people_would_say_them() {
+    fn a_property_is_printed_with_its_types_or_choices() {
         let table = [
             (json!({"type": "integer"}), "[x=integer]"),
             (json!({"type": ["string", "null"]}), "[x=string]"),
@@ -241,14 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn required_ones_come_first_even_where_they_are_not_described() {
+    fn required_arguments_come_first_even_without_a_description() {
         let schema = json!({"properties": {"a": {}, "b": {"type": "string"}}, "required": ["b", "c"]});
         let names: Vec<_> = parameters(&schema).iter().map(Parameter::usage).collect();
         assert_eq!(names, ["b=string", "c=any", "[a=any]"]);
     }
 
     #[test]
-    fn silence_about_other_properties_is_not_consent() {
+    fn unlisted_properties_are_refused_unless_the_schema_allows_them() {
         assert!(!accepts_unknown(&json!({"type": "object", "properties": {"a": {}}})));
         assert!(!accepts_unknown(&json!({"type": "object", "additionalProperties": false})));
         assert!(accepts_unknown(&json!({"type": "object", "additionalProperties": {"type": "string"}})));

@@ -1,4 +1,4 @@
-//! What was checked, and what was found.
+//! Reports in their printed form.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use rehearsal::core::report::{Case, CaseStatus, Finding, Report, Verdict, Verdic
 use serde::Serialize;
 
 use super::sanitize_line;
-use super::screen::Terminal;
+use super::terminal::Terminal;
 
 /// Prints the findings by case. A case that passed without a finding is not printed.
 ///
@@ -16,12 +16,12 @@ use super::screen::Terminal;
 ///     $.result.content[0].text: expected "Rain", got "Sun"
 /// . ping: skipped, a ping has nothing to compare
 /// ```
-pub(crate) fn print_report(report: &Report, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn print_report(report: &Report, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     report.findings.iter().try_for_each(|finding| print_finding(finding, "", out))?;
-    report.cases.iter().try_for_each(|case| print_case(case, screen, out))
+    report.cases.iter().try_for_each(|case| print_case(case, terminal, out))
 }
 
-/// A report, and what it amounts to.
+/// A report with its counts.
 #[derive(Serialize)]
 struct ReportJson<'report> {
     #[serde(flatten)]
@@ -35,8 +35,8 @@ pub(crate) fn print_report_json(report: &Report, out: &mut dyn Write) -> io::Res
     writeln!(out)
 }
 
-fn print_case(case: &Case, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-    let style = screen.palette.mark;
+fn print_case(case: &Case, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    let style = terminal.palette.mark;
     let mark = match case.verdict() {
         Verdict::Failed => "~",
         Verdict::Skipped => ".",

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::screen::Terminal;
-use super::screen::sanitize_line;
-use super::screen::{shortened, wrapped};
+use super::terminal::Terminal;
+use super::terminal::sanitize_line;
+use super::terminal::{shortened, wrapped};
 
 /// Space between two columns.
 const GAP: usize = 2;
-/// The maximum width of a column of words, if there is room for all.
-const WORDS: usize = 44;
+/// Maximum width of a column of words, if the terminal is wide enough for all columns.
+const MAX_WORDS: usize = 44;
 /// The width of prose below which columns of words are narrowed.
 const PROSE_WIDTH: usize = 36;
 /// The minimum width of prose next to its row; narrower prose is printed below the row.
@@ -21,7 +21,7 @@ const MAX_PROSE_LINES: usize = 3;
 /// How far prose below its row is from the edge.
 const INDENT: usize = 4;
 
-/// Rows of cells under a heading. The first column holds names, the last one prose.
+/// Rows of cells below a heading. The first column has names, the last one prose.
 #[derive(Debug)]
 pub(super) struct Table<const COLUMNS: usize> {
     heading: [&'static str; COLUMNS],
@@ -31,11 +31,11 @@ pub(super) struct Table<const COLUMNS: usize> {
 /// The content of a cell, and how it is narrowed.
 #[derive(Clone, Debug)]
 pub(super) enum Cell {
-    /// A name, which does not.
+    /// A name, which is never narrowed.
     Name(String),
     /// Words that may be wrapped.
     Words(Vec<String>),
-    /// Prose that may go on several lines and may be cut.
+    /// Prose that may be wrapped and cut.
     Prose(String),
 }
 
@@ -44,13 +44,13 @@ impl Cell {
         Cell::Name(String::new())
     }
 
-    /// Without control characters: they come from the server and would move our cursor.
+    /// Removes control characters of the server, which would move the cursor.
     fn sanitize(self) -> Cell {
-        let harmless = |text: String| sanitize_line(&text).into_owned();
+        let sanitize = |text: String| sanitize_line(&text).into_owned();
         match self {
-            Cell::Name(text) => Cell::Name(harmless(text)),
-            Cell::Words(words) => Cell::Words(words.into_iter().map(harmless).collect()),
-            Cell::Prose(text) => Cell::Prose(harmless(text)),
+            Cell::Name(text) => Cell::Name(sanitize(text)),
+            Cell::Words(words) => Cell::Words(words.into_iter().map(sanitize).collect()),
+            Cell::Prose(text) => Cell::Prose(sanitize(text)),
         }
     }
 
@@ -61,11 +61,11 @@ impl Cell {
         }
     }
 
-    /// How wide it would like to be.
+    /// The preferred width.
     fn width(&self) -> usize {
         match self {
             Cell::Name(text) | Cell::Prose(text) => text.width(),
-            Cell::Words(words) => wrapped(words.iter().map(String::as_str), WORDS)
+            Cell::Words(words) => wrapped(words.iter().map(String::as_str), MAX_WORDS)
                 .iter()
                 .map(|line| line.width())
                 .max()
@@ -73,7 +73,7 @@ impl Cell {
         }
     }
 
-    /// How wide it is on one line.
+    /// The width on one line.
     fn whole_width(&self) -> usize {
         match self {
             Cell::Name(text) | Cell::Prose(text) => text.width(),
@@ -81,7 +81,7 @@ impl Cell {
         }
     }
 
-    /// How narrow it may be.
+    /// The minimum width.
     fn narrowest(&self) -> usize {
         match self {
             Cell::Name(text) => text.width(),
@@ -117,15 +117,15 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         self.rows.push(cells.map(Cell::sanitize));
     }
 
-    /// Prints the table without the columns that are empty: on a terminal as wide as that at most, if names do not need more;
-    /// elsewhere each row on one line, whole.
+    /// Prints the table without empty columns. On a terminal the table fits its width, unless the names are wider;
+    /// otherwise each row is one line.
     ///
     /// ```text
     /// TOOL  ARGUMENTS       DESCRIPTION
-    /// echo  message=string  Says what you say
+    /// echo  message=string  Returns its input
     /// ```
-    pub(super) fn print(&self, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        let Layout { columns, below } = match screen.width {
+    pub(super) fn print(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        let Layout { columns, below } = match terminal.width {
             Some(width) => self.layout(width),
             None => Layout { columns: self.used(Cell::whole_width), below: None },
         };
@@ -138,8 +138,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
                 for (at, (cell, (_, width))) in cells.iter().zip(&columns).enumerate() {
                     let text = cell.get(line).map_or("", String::as_str);
                     let style = match (number, at) {
-                        (0, _) => screen.palette.heading,
-                        (_, 0) => screen.palette.name,
+                        (0, _) => terminal.palette.heading,
+                        (_, 0) => terminal.palette.name,
                         _ => anstyle::Style::new(),
                     };
                     if !text.is_empty() {
@@ -160,20 +160,20 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     fn layout(&self, room: usize) -> Layout {
         let mut columns = self.used(Cell::width);
         let total = |columns: &[(usize, usize)]| columns.iter().map(|(_, width)| width + GAP).sum::<usize>() - GAP;
-        // Prose is narrowed first, then words, then prose once more; names never are.
+        // Prose is narrowed first, then words, then prose again; names never are.
         let is_prose = |column: usize| self.rows.iter().any(|row| matches!(row[column], Cell::Prose(_)));
         let (prose, rest): (Vec<_>, Vec<_>) = (0..columns.len()).partition(|&at| is_prose(columns[at].0));
         let comfortable = |cell: &Cell| cell.width().min(PROSE_WIDTH);
-        let mut give_way = |which: &[usize], least: &dyn Fn(&Cell) -> usize| {
+        let mut narrow = |which: &[usize], least: &dyn Fn(&Cell) -> usize| {
             for &at in which {
                 let excess = total(&columns).saturating_sub(room);
                 let (column, width) = columns[at];
                 columns[at].1 = width.saturating_sub(excess).max(self.widest(column, least));
             }
         };
-        give_way(&prose, &comfortable);
-        give_way(&rest, &Cell::narrowest);
-        give_way(&prose, &Cell::narrowest);
+        narrow(&prose, &comfortable);
+        narrow(&rest, &Cell::narrowest);
+        narrow(&prose, &Cell::narrowest);
         match columns.last() {
             Some(&(column, _)) if total(&columns) > room && columns.len() > 1 && is_prose(column) => {
                 columns.pop();
@@ -183,7 +183,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         }
     }
 
-    /// The columns that are not empty, and how wide they are.
+    /// The columns that are not empty, with their widths.
     fn used(&self, width: impl Fn(&Cell) -> usize) -> Vec<(usize, usize)> {
         let used = (0..COLUMNS).filter(|&column| column == 0 || self.rows.iter().any(|row| !row[column].is_empty()));
         used.map(|column| (column, self.widest(column, &width))).collect()
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_by_what_the_eye_sees() {
+    fn columns_are_aligned_by_display_width() {
         let expected = "\
 TOOL  ARGUMENTS                   DESCRIPTION
 天気  city=string [days=integer]  Forecast for a city of your choice and for some days
@@ -233,7 +233,7 @@ now                               The time
     }
 
     #[test]
-    fn prose_gives_way_first_then_words() {
+    fn prose_is_narrowed_first_then_words() {
         let expected = "\
 TOOL  ARGUMENTS                   DESCRIPTION
 天気  city=string [days=integer]  Forecast for a city of your choice
@@ -252,7 +252,7 @@ now                   The time
     }
 
     #[test]
-    fn where_names_leave_no_room_prose_goes_below() {
+    fn prose_is_printed_below_if_names_are_wide() {
         let expected = "\
 TOOL  ARGUMENTS
 天気  city=string
@@ -266,14 +266,14 @@ now
     }
 
     #[test]
-    fn a_column_that_nobody_uses_is_left_out() {
+    fn an_empty_column_is_not_printed() {
         let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
         table.row([name("now"), Cell::Words(Vec::new()), Cell::Prose("The time".to_owned())]);
         assert_eq!(printed(&table, 80), "TOOL  DESCRIPTION\nnow   The time\n");
     }
 
     #[test]
-    fn a_server_cannot_move_our_cursor() {
+    fn control_characters_are_removed() {
         let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
         table.row([name("a\u{1b}[2Jb"), Cell::empty(), Cell::empty()]);
         assert_eq!(printed(&table, 80), "TOOL\na\u{fffd}[2Jb\n");

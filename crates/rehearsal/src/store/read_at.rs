@@ -147,6 +147,11 @@ impl SessionOrder {
         self.places.get(number.checked_sub(1)?).copied()
     }
 
+    /// The number in the file of each line, in this order.
+    pub(super) fn numbers(&self) -> Vec<usize> {
+        self.lines.iter().map(|line| line.number).collect()
+    }
+
     /// An error with the number that its line has in the file.
     pub(super) fn placed(&self, error: ReadError) -> ReadError {
         let number =

@@ -185,6 +185,12 @@ impl Recording {
         self.order.as_ref().and_then(|order| order.place_of(session)).unwrap_or(session)
     }
 
+    /// The number in the file, from 1, of each session in the order in which the sessions are read. Empty if that is the
+    /// order of the file.
+    pub fn session_numbers(&self) -> Vec<usize> {
+        self.order.as_ref().map(|order| order.numbers()).unwrap_or_default()
+    }
+
     /// The format that it was found to have.
     pub fn format(&self) -> Format {
         self.format

@@ -50,6 +50,8 @@ pub struct Verification {
     report: Report,
     updates: Updates,
     session: usize,
+    /// The number in its file of each session, in the order in which they are checked. Empty if both orders are equal.
+    numbers: Vec<usize>,
     pub(super) start: RecordedStart,
     plan: Plan,
     server_requests: ServerRequestChecker,
@@ -93,6 +95,7 @@ impl Verification {
             report: Report::new(title),
             updates: Updates::default(),
             session: 0,
+            numbers: Vec::new(),
             start: RecordedStart::default(),
             plan: Plan::default(),
             server_requests: ServerRequestChecker::default(),
@@ -116,6 +119,11 @@ impl Verification {
         let (compare, ignored_paths) = (self.compare.ignore(path)?, self.ignored_paths.and_matched(path, matcher)?);
         let server_requests = self.server_requests.ignoring(ignored_paths.clone());
         Ok(Verification { compare, ignored_paths, server_requests, ..self })
+    }
+
+    /// Names sessions by their numbers in the file; `numbers` has them in the order in which the sessions are checked.
+    pub fn session_numbers(self, numbers: Vec<usize>) -> Verification {
+        Verification { numbers, ..self }
     }
 
     /// How secrets are redacted before a comparison; by default as in a recording.
@@ -153,7 +161,7 @@ impl Verification {
                 self.session += 1;
                 if let Some(calls) = invalid_calls(&start) {
                     let words =
-                        format!("session {} has no list in `calls`, so nothing of it is sent: {calls}", self.session);
+                        format!("session {} has no list in `calls`, so nothing of it is sent: {calls}", self.number());
                     self.report.findings.push(Finding::warning(self.secrets.text(&words)));
                 }
                 self.plan = Plan::default();
@@ -177,6 +185,11 @@ impl Verification {
             }
         }
         Ok(())
+    }
+
+    /// The number of the current session in its file.
+    fn number(&self) -> usize {
+        self.session.checked_sub(1).and_then(|index| self.numbers.get(index).copied()).unwrap_or(self.session)
     }
 
     /// Whether every request so far got an answer.
@@ -217,7 +230,8 @@ impl Verification {
             PlannedCheck::List { method, .. } => method.to_string(),
             PlannedCheck::Request { sent, .. } => request_title(&sent.request.message),
         };
-        let name = if self.session > 1 { format!("session {}: {name}", self.session) } else { name };
+        let number = self.number();
+        let name = if number > 1 { format!("session {number}: {name}") } else { name };
         if let PlannedCheck::Skipped { reason, .. } = step {
             self.report.cases.push(Case::skipped(name, reason));
             return Ok(());

@@ -19,15 +19,15 @@ exit: 0
 #[test]
 fn content_that_is_not_text_is_shown_in_one_line() {
     rehearse!(Fixture::new(), "rehearse call picture -- tiny-server", @r"
-exit: 0
------ stdout -----
-[image image/png, 69 bytes]
-[link tiny://pixel, image/png]
-[resource tiny://greeting, text/plain]
-Hello from tiny-server
------ stderr -----
-hint: `--save DIR` writes what is not text to files
-");
+    exit: 0
+    ----- stdout -----
+    [image image/png, 69 bytes]
+    [link tiny://pixel, image/png]
+    [resource tiny://greeting, text/plain]
+    Hello from tiny-server
+    ----- stderr -----
+    hint: `--save DIR` writes images, audio and bytes to files
+    ");
 }
 
 #[test]
@@ -74,34 +74,34 @@ hint: --args JSON is sent unchecked
 #[test]
 fn a_value_that_is_not_among_the_choices_gets_a_suggestion() {
     rehearse!(Fixture::new(), "rehearse call log level=warn message=x -- tiny-server", @r"
-exit: 2
------ stderr -----
-error: argument `level` cannot be `warn`
-hint: did you mean `warning`?
-hint: `level:=JSON` is sent whatever it is
-");
+    exit: 2
+    ----- stderr -----
+    error: argument `level` cannot be `warn`
+    hint: did you mean `warning`?
+    hint: `level:=JSON` is sent unchecked
+    ");
 }
 
 #[test]
 fn an_argument_that_is_missing_is_named_with_its_description() {
     rehearse!(Fixture::new(), "rehearse call slow delay_ms=1 -- tiny-server", @r"
-exit: 2
------ stderr -----
-error: `slow` needs `steps`
-  required arguments:
-    steps  integer  How many steps
-hint: to leave something out on purpose, write all arguments as --args JSON
-");
+    exit: 2
+    ----- stderr -----
+    error: `slow` needs `steps`
+      required arguments:
+        steps  integer  How many steps
+    hint: `--args JSON` is sent unchecked
+    ");
 }
 
 #[test]
 fn a_word_that_is_no_argument_is_probably_a_command() {
     rehearse!(Fixture::new(), "rehearse call echo message=hello tiny-server", @r"
-exit: 2
------ stderr -----
-error: `tiny-server` is not key=value
-hint: arguments are written key=value or key:=JSON; the command of a server comes after `--`
-");
+    exit: 2
+    ----- stderr -----
+    error: `tiny-server` is not key=value
+    hint: write arguments as key=value or key:=JSON, and the command of a server after `--`
+    ");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_result_of_another_shape_is_shown_and_is_a_failure() {
       "content": "not a list"
     }
     ----- stderr -----
-    error: the result of tools/call has a `content` that is no list
+    error: the result of tools/call has a `content` that is not a list
     "#);
     rehearse!(answering(r#"{"structuredContent":{"sum":3}}"#), "rehearse call t --args '{}' --protocol legacy -- sh server.sh", @r#"
     exit: 0

@@ -30,10 +30,10 @@ fn each_broken_file_gets_a_located_error() {
 fn a_file_without_mistakes_is_only_counted() {
     let mock = "server: { name: weather }\ntools: [{ name: rain, answers: [{ text: Rain }] }]\n";
     let fixture = Fixture::new().file("one.mock.yaml", mock).file("two.mock.yaml", "tools: [{ name: x }]\n");
-    rehearse!(fixture, "rehearse check one.mock.yaml", @"
+    rehearse!(fixture, "rehearse check one.mock.yaml", @r"
     exit: 0
     ----- stderr -----
-    1 file checked, nothing wrong
+    1 file checked, no problems
     ");
     rehearse!(fixture, "rehearse check --json one.mock.yaml two.mock.yaml", @r#"
     exit: 2
@@ -66,10 +66,10 @@ fn templates_and_referenced_files_are_checked() {
     1 file checked, 2 problems found
     "#);
     let fixture = Fixture::new().file("m.yaml", &mock.replace("city ", "city }}")).file("notes.md", "# Notes");
-    rehearse!(fixture, "rehearse check m.yaml", @"
+    rehearse!(fixture, "rehearse check m.yaml", @r"
     exit: 0
     ----- stderr -----
-    1 file checked, nothing wrong
+    1 file checked, no problems
     ");
 }
 
@@ -107,4 +107,41 @@ fn the_example_mocks_conform_to_the_editor_schema() {
     assert!(count >= 8, "{count}");
     let wrong: serde_json::Value = read("m", "tools: [{ name: a, inputSchema: {} }]").unwrap();
     assert!(!schema.is_valid(&wrong));
+}
+
+#[test]
+fn all_unknown_keys_and_wrong_values_of_a_file_are_reported() {
+    let mock = "server: { name: weather, verson: x }\npage_size: many\ntools:\n  - name: rain\n    answers: [{ times: \"3\", txt: Rain }]\n";
+    let fixture = Fixture::new().file("m.yaml", mock);
+    rehearse!(fixture, "rehearse check m.yaml", @r#"
+    exit: 2
+    ----- stderr -----
+    error: unknown key `verson`
+     --> m.yaml:1:26
+      |
+    1 | server: { name: weather, verson: x }
+      |                          ^^^^^^
+      |
+      = help: did you mean `version`?
+    error: expected a whole number that is not too large, got the text "many"
+     --> m.yaml:2:12
+      |
+    2 | page_size: many
+      |            ^^^^
+    error: expected a whole number that is not too large, got the text "3"
+     --> m.yaml:5:24
+      |
+    5 |     answers: [{ times: "3", txt: Rain }]
+      |                        ^^^
+      |
+      = help: write it without quotes: 3
+    error: unknown key `txt`
+     --> m.yaml:5:29
+      |
+    5 |     answers: [{ times: "3", txt: Rain }]
+      |                             ^^^
+      |
+      = help: did you mean `text`?
+    1 file checked, 4 problems found
+    "#);
 }

@@ -15,11 +15,11 @@ fn stage_with_engine() -> Fixture {
 #[test]
 fn a_missing_container_engine_is_reported_with_the_searched_names() {
     let line = r#"PATH=$(dirname "$(command -v rehearse)") rehearse list --container my-server"#;
-    rehearse!(Fixture::new(), line, @"
+    rehearse!(Fixture::new(), line, @r"
     exit: 3
     ----- stderr -----
     error: there is no container engine: looked for docker, podman, nerdctl in PATH
-    hint: install one of them, or name the engine that you have: --engine NAME
+    hint: install one of them, or name another engine: --engine NAME
     ");
 }
 
@@ -43,14 +43,14 @@ exit: 0
 #[test]
 fn contradictory_container_flags_are_refused() {
     rehearse!(Fixture::new(), "rehearse list --exec my-container", @r"
-exit: 2
------ stderr -----
-error: --exec my-container: which command is the server?
-hint: name it after `--`: --exec my-container -- my-server
-");
+    exit: 2
+    ----- stderr -----
+    error: --exec my-container needs the command of the server
+    hint: write it after `--`: --exec my-container -- my-server
+    ");
     rehearse!(Fixture::new(), "rehearse list --container my-server --exec my-container -- my-server", @r"
-exit: 2
------ stderr -----
-error: --container and --exec both name a server; which one is meant?
-");
+    exit: 2
+    ----- stderr -----
+    error: --container and --exec both name a server; use one of them
+    ");
 }

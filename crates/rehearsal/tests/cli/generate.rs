@@ -75,11 +75,11 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
           - name: anything else
             error: { code: -32602, message: nothing was recorded for these arguments of greet }
     "#);
-    rehearse!(fixture, "rehearse generate trace.jsonl --as mock -o again.mock.yaml && rehearse check again.mock.yaml", @"
+    rehearse!(fixture, "rehearse generate trace.jsonl --as mock -o again.mock.yaml && rehearse check again.mock.yaml", @r"
     exit: 0
     ----- stderr -----
     wrote again.mock.yaml
-    1 file checked, nothing wrong
+    1 file checked, no problems
     ");
     rehearse!(fixture, "rehearse verify trace.jsonl -- rehearse mock again.mock.yaml", @r#"
     exit: 1
@@ -90,7 +90,7 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
         $.result.content[0].text: expected "Sun", got "Rain"
     ----- stderr -----
     17 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
     rehearse!(fixture, "rehearse call get_forecast --args '{\"city\":\"Oslo\",\"days\":3}' -- rehearse mock again.mock.yaml", @"
     exit: 1
@@ -102,12 +102,12 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
 #[test]
 fn an_existing_file_is_overwritten_only_with_force() {
     let fixture = recorded().file("mine.mock.yaml", "tools: []");
-    rehearse!(fixture, "rehearse generate trace.jsonl --as mock -o mine.mock.yaml; cat mine.mock.yaml", @"
+    rehearse!(fixture, "rehearse generate trace.jsonl --as mock -o mine.mock.yaml; cat mine.mock.yaml", @r"
     exit: 0
     ----- stdout -----
     tools: []----- stderr -----
-    error: mine.mock.yaml is there already
-    hint: `--force` writes over it
+    error: mine.mock.yaml exists
+    hint: `--force` overwrites it
     ");
     rehearse!(fixture, "rehearse generate trace.jsonl --as mock -o mine.mock.yaml --force && head -c 24 mine.mock.yaml", @"
     exit: 0
@@ -557,11 +557,11 @@ fn a_recording_becomes_a_rust_project() {
     ----- stderr -----
     wrote 7 files to project
     "#);
-    rehearse!(fixture, "rehearse generate trace.jsonl --as rust -o project", @"
+    rehearse!(fixture, "rehearse generate trace.jsonl --as rust -o project", @r"
     exit: 2
     ----- stderr -----
-    error: project is there already
-    hint: `--force` writes over it
+    error: project exists
+    hint: `--force` overwrites it
     ");
     rehearse!(fixture, "rehearse generate trace.jsonl --as rust -o weather.mock.yaml --force", @"
     exit: 2
@@ -573,11 +573,11 @@ fn a_recording_becomes_a_rust_project() {
 #[test]
 fn an_unusable_recording_is_refused_with_a_reason() {
     let fixture = Fixture::new().file("empty.jsonl", "").file("notes.txt", "hello");
-    rehearse!(fixture, "rehearse generate empty.jsonl --as mock", @"
+    rehearse!(fixture, "rehearse generate empty.jsonl --as mock", @r"
     exit: 2
     ----- stderr -----
     error: no tools, prompts or resources were recorded in empty.jsonl
-    hint: `rehearse trace show` shows what was recorded
+    hint: `rehearse trace show` prints the recording
     ");
     rehearse!(fixture, "rehearse generate notes.txt --as mock", @r#"
     exit: 2

@@ -195,7 +195,7 @@ fn recordings() -> Vec<(&'static str, String, usize)> {
 fn a_generated_mock_answers_as_the_recording_did() {
     for (name, recorded, count) in recordings() {
         let played = Fixture::new().file("old.journal", &recorded).run(ORACLE);
-        let expected = format!("1 file checked, nothing wrong\n{count} as recorded, 0 different, 0 skipped\n");
+        let expected = format!("1 file checked, no problems\n{count} as recorded, 0 different, 0 skipped\n");
         assert!(played.ends_with(&expected) && !played.contains("left out"), "{name}: {played}");
     }
 }
@@ -230,11 +230,11 @@ fn a_tool_that_was_called_but_never_listed_is_hidden() {
     ];
     let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true}, "prompts": {"listChanged": true}});
     let fixture = Fixture::new().file("old.journal", &session(capabilities, &calls));
-    rehearse!(fixture, ORACLE, @"
+    rehearse!(fixture, ORACLE, @r"
     exit: 0
     ----- stderr -----
     wrote new.mock.yaml
-    1 file checked, nothing wrong
+    1 file checked, no problems
     8 as recorded, 0 different, 0 skipped
     ");
     rehearse!(fixture, "cat new.mock.yaml", @r#"
@@ -319,11 +319,11 @@ prompts: [{ name: greet, arguments: [{ name: who, complete: [Ada] }], messages: 
             "rehearse request prompts/get --params '{{\"name\":\"greet\"}}' --protocol {version} -- {record}"
         ));
     }
-    rehearse!(fixture, ORACLE, @"
+    rehearse!(fixture, ORACLE, @r"
     exit: 0
     ----- stderr -----
     wrote new.mock.yaml
-    1 file checked, nothing wrong
+    1 file checked, no problems
     [info] hm
     [info] hm
     15 as recorded, 0 different, 0 skipped
@@ -343,11 +343,11 @@ fn a_mock_supports_no_version_newer_than_the_recorded_one() {
         vec![listing(&["a"]), ("x/y", json!({"a": 1}), json!({"code": -32601, "message": "What?", "data": "x/y"}))];
     let older = session(json!({"tools": {}}), &calls).replace("2025-11-25", "2024-11-05");
     let fixture = Fixture::new().file("old.journal", &older.replacen("2024-11-05", "2025-06-18", 1));
-    rehearse!(fixture, ORACLE, @"
+    rehearse!(fixture, ORACLE, @r"
     exit: 0
     ----- stderr -----
     wrote new.mock.yaml
-    1 file checked, nothing wrong
+    1 file checked, no problems
     3 as recorded, 0 different, 0 skipped
     ");
     rehearse!(fixture, "grep 'versions:\\|refuses:' new.mock.yaml", @r#"
@@ -434,7 +434,7 @@ fn refused() -> String {
 #[test]
 fn a_server_request_that_the_client_refused_may_be_refused() {
     let fixture = Fixture::new().file("old.journal", &refused());
-    rehearse!(fixture, "rehearse generate old.journal --as mock -o new.mock.yaml && rehearse check new.mock.yaml && grep -A2 steps new.mock.yaml", @"
+    rehearse!(fixture, "rehearse generate old.journal --as mock -o new.mock.yaml && rehearse check new.mock.yaml && grep -A2 steps new.mock.yaml", @r"
     exit: 0
     ----- stdout -----
             steps:
@@ -442,7 +442,7 @@ fn a_server_request_that_the_client_refused_may_be_refused() {
                   question_1: { elicitation: { message: m, requested_schema: { type: object, properties: {} } } }
     ----- stderr -----
     wrote new.mock.yaml
-    1 file checked, nothing wrong
+    1 file checked, no problems
     ");
     rehearse!(fixture, "rehearse verify old.journal -- rehearse mock new.mock.yaml", @"
     exit: 0

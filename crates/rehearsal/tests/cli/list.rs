@@ -35,40 +35,45 @@ fn everything_that_a_server_declares_is_listed() {
 #[test]
 fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
     rehearse!(Fixture::new(), "rehearse list --long --tools --prompts -- tiny-server | sed -n '/slow/,/fail/p; /^prompt/,$p'", @r"
-exit: 0
------ stdout -----
-tool slow
-  Takes its time and shows how far it is; can be cancelled
+    exit: 0
+    ----- stdout -----
+    tool slow
+      Takes its time and shows how far it is; can be cancelled
+      annotations: readOnlyHint=true
 
-  steps=integer       How many steps
-  [delay_ms=integer]  How long a step takes
+      steps=integer       How many steps; from 1 to 100
+      [delay_ms=integer]  How long a step takes; from 0 to 10000; default 100
 
-tool log
-  Sends you a log message, if you want to hear messages of that level
+    tool log
+      Sends you a log message, if you want to hear messages of that level
+      annotations: readOnlyHint=true
 
-  level=debug|info|notice|warning|error|…  one of debug, info, notice, warning, error, critical, alert, emergency
-  message=string
+      level=debug|info|notice|warning|error|…  one of debug, info, notice, warning, error, critical, alert, emergency
+      message=string
 
-tool fail
-prompt greet
-  Says hello
+    tool fail
+    prompt greet
+      Says hello
 
-  who=string  Whom to greet
------ stderr -----
-tiny-server [VERSION], protocol 2026-07-28
-");
+      who=string  Whom to greet
+    ----- stderr -----
+    tiny-server [VERSION], protocol 2026-07-28
+    ");
     let on_a_terminal =
         "script -qec 'stty columns 40 rows 9; rehearse list -l --tools -- tiny-server' /dev/null | cat -v";
-    rehearse!(Fixture::new(), &format!("{on_a_terminal} | sed -n '/slow/,/log/p'"), @"
+    rehearse!(Fixture::new(), &format!("{on_a_terminal} | sed -n '/slow/,/log/p'"), @r"
     exit: 0
     ----- stdout -----
     tool slow^M
       Takes its time and shows how far it^M
       is; can be cancelled^M
+      annotations: readOnlyHint=true^M
     ^M
-      steps=integer       How many steps^M
+      steps=integer^M
+          How many steps; from 1 to 100^M
       [delay_ms=integer]^M
-          How long a step takes^M
+          How long a step takes; from 0 to^M
+          10000; default 100^M
     ^M
     tool log^M
     ");
@@ -97,12 +102,12 @@ fn list_distinguishes_undeclared_capabilities_from_empty_lists() {
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"bare"}}}"#;
     let fixture = Fixture::new().file("answer", answer).file("server", "read line; cat answer; echo; cat > /dev/null");
     rehearse!(fixture, "rehearse list --protocol legacy -- sh server", @r"
-exit: 0
------ stderr -----
-bare, protocol 2025-11-25
-it declares neither tools nor resources nor prompts
-hint: `--tools` asks for its tools all the same
-");
+    exit: 0
+    ----- stderr -----
+    bare, protocol 2025-11-25
+    it declares neither tools nor resources nor prompts
+    hint: `--tools` lists its tools anyway
+    ");
 }
 
 #[test]
@@ -210,4 +215,125 @@ fn a_list_that_the_server_refuses_does_not_hide_the_others() {
     error: the result of resources/list is not usable: no list `resources`
     error: prompts/list was refused: 1: down
     "#);
+}
+
+#[test]
+fn long_shows_nested_fields_limits_annotations_and_output_schemas() {
+    let mock = r#"
+server: { name: weather, version: "1" }
+tools:
+  - name: forecast
+    description: Forecast for a city
+    annotations: { read_only_hint: true, open_world_hint: false }
+    input_schema:
+      type: object
+      properties:
+        place:
+          type: object
+          description: Where
+          properties:
+            city: { type: string, minLength: 1, maxLength: 80 }
+            country: { type: string, enum: [NO, SE], default: "NO" }
+          required: [city]
+        days: { type: integer, minimum: 1, maximum: 10, default: 3, description: How many days }
+      required: [place]
+    output_schema:
+      type: object
+      properties:
+        days:
+          type: array
+          items: { type: object, properties: { high: { type: number } }, required: [high] }
+      required: [days]
+    answers: [{ structured_content: { days: [] } }]
+"#;
+    let fixture = Fixture::new().file("m.yaml", mock);
+    rehearse!(fixture, "rehearse list --long -- rehearse mock m.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+    tool forecast
+      Forecast for a city
+      annotations: readOnlyHint=true, openWorldHint=false
+
+      place=object       Where
+        city=string      from 1 to 80 characters
+        [country=NO|SE]  default "NO"
+      [days=integer]     How many days; from 1 to 10; default 3
+
+      output
+        days=object[]
+          high=number
+    ----- stderr -----
+    weather 1, protocol 2026-07-28
+    "#);
+}
+
+#[test]
+fn every_server_of_a_configuration_is_listed() {
+    let config = r#"{"mcpServers": {
+        "tiny": {"command": "tiny-server"},
+        "broken": {"command": "no-such-program"},
+        "mock": {"command": "rehearse", "args": ["mock", "m.yaml"]}
+    }}"#;
+    let mock = "server: { name: small, version: '1' }\ntools: [{ name: now, answers: [{ text: noon }] }]\n";
+    let fixture = Fixture::new().file("c.json", config).file("m.yaml", mock);
+    rehearse!(fixture, "rehearse list --config c.json --tools 2>&1 | cut -c-40 | sed 's/ *$//'", @r"
+    exit: 0
+    ----- stdout -----
+    tiny: tiny-server [VERSION], protocol 2026-0
+    server tiny
+    TOOL     ARGUMENTS
+    echo     message=string
+    add      a=number b=number
+    slow     steps=integer [delay_ms=integer
+    log      level=debug|info|notice|warning
+    fail     message=string
+    ask      question=string
+    sample   prompt=string
+    roots
+    picture
+    error: broken: the server could not be s
+    hint: check the spelling, and that the d
+    mock: small 1, protocol 2026-07-28
+
+    server mock
+    TOOL
+    now
+    ");
+    rehearse!(fixture, "rehearse list --config c.json --prompts", @r#"
+    exit: 3
+    ----- stdout -----
+    server tiny
+    PROMPT  ARGUMENTS  DESCRIPTION
+    greet   who        Says hello
+
+    server mock
+    ----- stderr -----
+    tiny: tiny-server [VERSION], protocol 2026-07-28
+    error: broken: the server could not be started: there is no program "no-such-program" in PATH
+    hint: check the spelling, and that the directory of the program is in PATH
+    mock: small 1, protocol 2026-07-28
+    mock: it has no prompts
+    "#);
+    rehearse!(fixture, "rehearse list --config c.json --prompts --json", @r#"
+    exit: 3
+    ----- stdout -----
+    {"server":"tiny","prompts":[{"name":"greet","title":"Greet somebody","description":"Says hello","arguments":[{"name":"who","description":"Whom to greet","required":true}]}]}
+    {"server":"mock","prompts":[]}
+    ----- stderr -----
+    error: broken: the server could not be started: there is no program "no-such-program" in PATH
+    hint: check the spelling, and that the directory of the program is in PATH
+    "#);
+    rehearse!(fixture, "rehearse call now --config c.json", @r"
+    exit: 2
+    ----- stderr -----
+    error: --config c.json needs --server NAME
+    hint: c.json has `tiny`, `broken`, `mock`
+    hint: `rehearse list --config c.json` lists what each of them offers
+    ");
+    let empty = Fixture::new().file("c.json", r#"{"mcpServers": {}}"#);
+    rehearse!(empty, "rehearse list --config c.json", @r"
+    exit: 2
+    ----- stderr -----
+    error: c.json has no servers
+    ");
 }

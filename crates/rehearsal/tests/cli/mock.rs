@@ -78,7 +78,7 @@ fn an_address_and_stdio_contradict_each_other() {
     rehearse!(fixture(), "rehearse mock weather.mock.yaml --listen 0 --transport stdio", @r"
     exit: 2
     ----- stderr -----
-    error: --listen is an address of HTTP, and --transport says stdio
+    error: --listen is for HTTP, but --transport is stdio
     ");
 }
 
@@ -100,10 +100,10 @@ fn with_schema_fill_nothing_needs_an_answer_of_its_own() {
     ----- stdout -----
     placeholder: no answer is known for resource notes://today
     ");
-    rehearse!(fixture, "rehearse check m.yaml --schema-fill", @"
+    rehearse!(fixture, "rehearse check m.yaml --schema-fill", @r"
     exit: 0
     ----- stderr -----
-    1 file checked, nothing wrong
+    1 file checked, no problems
     ");
 }
 
@@ -183,10 +183,10 @@ fn a_changed_file_is_reloaded_and_a_broken_one_is_ignored() {
     let call = format!("rehearse call get_forecast city=Oslo --url {}", mock.url);
     let write = |text: &str| std::fs::write(fixture.path().join("weather.mock.yaml"), text).unwrap();
     write("tools:\n  - nme: broken\n");
-    mock.expect_line("still serving what was there before");
+    mock.expect_line("still serving the previous files");
     assert!(fixture.run(&call).contains("Rain in Oslo"));
     write(&WEATHER.replace("Rain in Oslo", "Snow in Oslo"));
-    mock.expect_line("read again");
+    mock.expect_line("files reloaded");
     assert!(fixture.run(&call).contains("Snow in Oslo"));
 }
 
@@ -198,13 +198,13 @@ fn a_referenced_file_is_watched_too() {
     let read = format!("rehearse read a://b --url {}", mock.url);
     assert_eq!(fixture.run(&read), "exit: 0\n----- stdout -----\nbefore\n");
     std::fs::write(fixture.path().join("b.txt"), "after that").unwrap();
-    mock.expect_line("read again");
+    mock.expect_line("files reloaded");
     assert_eq!(fixture.run(&read), "exit: 0\n----- stdout -----\nafter that\n");
     // A removed file is reported; when it exists again, it is served.
     std::fs::remove_file(fixture.path().join("b.txt")).unwrap();
-    mock.expect_line("still serving what was there before");
+    mock.expect_line("still serving the previous files");
     std::fs::write(fixture.path().join("b.txt"), "back").unwrap();
-    mock.expect_line("read again");
+    mock.expect_line("files reloaded");
     assert_eq!(fixture.run(&read), "exit: 0\n----- stdout -----\nback\n");
 }
 
@@ -235,7 +235,7 @@ fn a_port_in_use_is_reported_with_a_hint() {
     let fixture = Fixture::new().file("a.mock.yaml", "tools: [{ name: a, answers: [{ text: a }] }]\n");
     let played = fixture.run(&format!("rehearse mock a.mock.yaml --listen {port}"));
     assert!(played.contains(&format!("cannot listen on 127.0.0.1:{port}: Address already in use")), "{played}");
-    assert!(played.contains("write port 0 for any free port"), "{played}");
+    assert!(played.contains("use port 0 for any free port"), "{played}");
 }
 
 /// Over stdio, notifications are sent in the order of the steps.

@@ -14,12 +14,12 @@ Hello from tiny-server
 #[test]
 fn type_and_size_of_binary_contents_are_printed() {
     rehearse!(Fixture::new(), "rehearse read tiny://pixel -- tiny-server", @r"
-exit: 0
------ stdout -----
-[resource tiny://pixel, image/png, 69 bytes]
------ stderr -----
-hint: `--save DIR` writes what is not text to files
-");
+    exit: 0
+    ----- stdout -----
+    [resource tiny://pixel, image/png, 69 bytes]
+    ----- stderr -----
+    hint: `--save DIR` writes images, audio and bytes to files
+    ");
 }
 
 #[test]
@@ -32,10 +32,10 @@ error: -32602: there is no resource tiny://greting
 hint: did you mean `tiny://greeting`?
 "#);
     rehearse!(Fixture::new(), "rehearse read nothing-like-it -- tiny-server", @r#"
-exit: 1
------ stderr -----
-error: -32602: there is no resource nothing-like-it
-  data: {"uri":"nothing-like-it"}
-hint: `rehearse list --resources --templates` shows what there is
-"#);
+    exit: 1
+    ----- stderr -----
+    error: -32602: there is no resource nothing-like-it
+      data: {"uri":"nothing-like-it"}
+    hint: `rehearse list --resources --templates` lists the resources
+    "#);
 }

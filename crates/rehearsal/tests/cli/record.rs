@@ -63,12 +63,12 @@ x
 fn a_server_that_cannot_be_recorded_is_explained() {
     let fixture = Fixture::new();
     rehearse!(fixture, "rehearse record", @r"
-exit: 2
------ stderr -----
-error: which server should be recorded?
-hint: start one: rehearse record -- npx -y some-server
-hint: reach one: rehearse record --url http://127.0.0.1:3000/mcp --listen 127.0.0.1:8080
-");
+    exit: 2
+    ----- stderr -----
+    error: no server to record
+    hint: start a server: rehearse record -- npx -y some-server
+    hint: record a URL:   rehearse record --url http://127.0.0.1:3000/mcp --listen 127.0.0.1:8080
+    ");
     rehearse!(fixture, "rehearse record --redact '$.id' -- cat", @r#"
     exit: 2
     ----- stderr -----
@@ -204,17 +204,17 @@ trace.jsonl
 
 #[test]
 fn a_trace_and_a_log_are_not_one_file() {
-    rehearse!(Fixture::new(), "rehearse record -o a.jsonl --log ./a.jsonl -- cat; ls", @"
+    rehearse!(Fixture::new(), "rehearse record -o a.jsonl --log ./a.jsonl -- cat; ls", @r"
     exit: 0
     ----- stderr -----
     error: -o and --log both name ./a.jsonl
-    hint: a trace has a session a line, a log a message a line; give each a file of its own
+    hint: a trace has one session per line, a log one message per line; name two files
     ");
     let fixture = Fixture::new().file("a.jsonl", "");
-    rehearse!(fixture, "ln -s a.jsonl b.jsonl; rehearse record -o a.jsonl --log b.jsonl -- cat", @"
+    rehearse!(fixture, "ln -s a.jsonl b.jsonl; rehearse record -o a.jsonl --log b.jsonl -- cat", @r"
     exit: 2
     ----- stderr -----
     error: -o and --log both name b.jsonl
-    hint: a trace has a session a line, a log a message a line; give each a file of its own
+    hint: a trace has one session per line, a log one message per line; name two files
     ");
 }

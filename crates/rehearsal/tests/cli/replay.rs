@@ -206,11 +206,11 @@ fn a_silent_upstream_and_an_unwritable_ledger_are_reported() {
       unmatched: tools/call rain
       unused: session session-0, call 3: tools/call rain
     ");
-    rehearse!(fixture, "rehearse replay trace.jsonl --ledger no/such/ledger.json < /dev/null", @"
+    rehearse!(fixture, "rehearse replay trace.jsonl --ledger no/such/ledger.json < /dev/null", @r"
     exit: 2
     ----- stderr -----
     error: cannot write the ledger to no/such/ledger.json: No such file or directory (os error 2)
-    hint: --ledger takes a file in a folder that is there: ledger.json
+    hint: name a file in an existing folder: --ledger ledger.json
     ");
     // A ledger that was created before an error is removed.
     rehearse!(fixture, "rehearse replay none.jsonl --ledger ledger.json < /dev/null 2> stderr; echo $?; test ! -e ledger.json", @"
@@ -223,15 +223,18 @@ fn a_silent_upstream_and_an_unwritable_ledger_are_reported() {
 #[test]
 fn a_ledger_cannot_overwrite_its_recording() {
     let fixture = recorded(&["rehearse call rain city=Oslo"]);
-    rehearse!(fixture, "ln -s trace.jsonl link; rehearse replay trace.jsonl --ledger link < /dev/null", @"
+    rehearse!(fixture, "ln -s trace.jsonl link; rehearse replay trace.jsonl --ledger link < /dev/null", @r"
     exit: 2
     ----- stderr -----
-    error: --ledger link: that is the recording
-    hint: --ledger takes a file of its own: ledger.json
+    error: --ledger link: this file is the recording
+    hint: name another file: --ledger ledger.json
     ");
     for (options, reason) in [
-        ("--ledger ./trace.jsonl.index", "that is its index"),
-        ("--unmatched forward -o new.jsonl --ledger ./new.jsonl -- false", "that is where the real server is recorded"),
+        ("--ledger ./trace.jsonl.index", "this file is its index"),
+        (
+            "--unmatched forward -o new.jsonl --ledger ./new.jsonl -- false",
+            "this file is the recording of the live server",
+        ),
     ] {
         let played = fixture.run(&format!("rehearse replay trace.jsonl {options} < /dev/null"));
         assert!(played.starts_with("exit: 2\n") && played.contains(reason), "{played}");
@@ -279,12 +282,12 @@ fn upstream_responses_are_not_appended_to_other_formats() {
     let python = include_str!("../../../../fixtures/traces/python.jsonl");
     let fixture = Fixture::new().file("weather.mock.yaml", WEATHER).file("python.jsonl", python);
     let forward = "--unmatched forward -- rehearse mock weather.mock.yaml < /dev/null";
-    rehearse!(fixture, &format!("rehearse replay python.jsonl {forward}"), @"
+    rehearse!(fixture, &format!("rehearse replay python.jsonl {forward}"), @r"
     exit: 2
     ----- stderr -----
     error: python.jsonl is a recording of python, and --unmatched forward writes traces
     hint: `-o FILE` records in another file
-    hint: `rehearse trace convert` makes a trace of it
+    hint: `rehearse trace convert` converts it to a trace
     ");
     rehearse!(fixture, &format!("rehearse replay - {forward}"), @"
     exit: 2
@@ -344,17 +347,17 @@ fn sessions_are_selected_by_name_and_metadata() {
 #[test]
 fn recordings_that_cannot_be_replayed_are_reported() {
     let fixture = Fixture::new().file("broken.jsonl", "{\"format\":1,\"session_id\":\"a\",\"calls\":[{}]}\n");
-    rehearse!(fixture, "rehearse replay broken.jsonl < /dev/null", @"
+    rehearse!(fixture, "rehearse replay broken.jsonl < /dev/null", @r"
     exit: 2
     ----- stderr -----
     error: broken.jsonl, line 1, column 40: missing field `request`
-    hint: `rehearse trace convert --skip-bad broken.jsonl sound.jsonl` keeps the lines that can be read
+    hint: `rehearse trace convert --skip-bad broken.jsonl readable.jsonl` keeps the lines that can be read
     ");
-    rehearse!(fixture, "rehearse replay broken.jsonl --unmatched forward < /dev/null", @"
+    rehearse!(fixture, "rehearse replay broken.jsonl --unmatched forward < /dev/null", @r"
     exit: 2
     ----- stderr -----
-    error: --unmatched forward needs the server: --url URL, or -- COMMAND
-    hint: the server that was recorded: --unmatched forward -- npx -y some-server
+    error: --unmatched forward needs a server: --url URL, or -- COMMAND
+    hint: for example: --unmatched forward -- npx -y some-server
     ");
 }
 

@@ -165,11 +165,11 @@ fn errors_in_flags_or_recordings_have_a_hint() {
     error: trace.jsonl: no session like that
     hint: did you mean `monday`?
     ");
-    rehearse!(fixture, "rehearse replay trace.jsonl --metadata day=monday", @"
+    rehearse!(fixture, "rehearse replay trace.jsonl --metadata day=monday", @r"
     exit: 2
     ----- stderr -----
     error: trace.jsonl: no session like that
-    hint: `rehearse trace show` shows what is known about each session
+    hint: `rehearse trace show` prints the metadata of each session
     ");
     rehearse!(fixture, "rehearse replay trace.jsonl --ignore now", @"
     exit: 2
@@ -183,17 +183,17 @@ fn errors_in_flags_or_recordings_have_a_hint() {
     error: --match $.params.arguments.now={"type":"integer": not JSON: EOF while parsing an object, at column 17 of {"type":"integer"
     hint: write it like --match '$.params.arguments.city={"matches": "^O"}'
     "#);
-    rehearse!(fixture, "rehearse replay trace.jsonl -- tiny-server", @"
+    rehearse!(fixture, "rehearse replay trace.jsonl -- tiny-server", @r"
     exit: 2
     ----- stderr -----
-    error: a server is asked only with --unmatched forward
-    hint: `--unmatched forward` asks it what was not recorded
+    error: a live server is used only with --unmatched forward
+    hint: `--unmatched forward` sends it the requests that were not recorded
     ");
-    rehearse!(fixture, "rehearse replay half.jsonl", @"
+    rehearse!(fixture, "rehearse replay half.jsonl", @r"
     exit: 2
     ----- stderr -----
     error: half.jsonl, line 1, column 901: expected the rest of the session instead of the end of the file
-    hint: `rehearse trace convert --skip-bad half.jsonl sound.jsonl` keeps the lines that can be read
+    hint: `rehearse trace convert --skip-bad half.jsonl readable.jsonl` keeps the lines that can be read
     ");
     rehearse!(fixture, "rehearse replay none.jsonl", @"
     exit: 2
@@ -224,11 +224,11 @@ fn a_session_with_other_metadata_is_not_suggested() {
         )
     };
     let fixture = Fixture::new().file("trace.jsonl", &format!("{}\n{}\n", session("sa", "prod"), session("sb", "dev")));
-    rehearse!(fixture, "rehearse replay trace.jsonl --session sa --metadata env=dev < /dev/null", @"
+    rehearse!(fixture, "rehearse replay trace.jsonl --session sa --metadata env=dev < /dev/null", @r"
     exit: 2
     ----- stderr -----
     error: trace.jsonl: no session like that
-    hint: session sa has other metadata: `rehearse trace show` shows it
+    hint: session sa has other metadata; `rehearse trace show` prints it
     ");
 }
 
@@ -248,17 +248,17 @@ fn pretty_printed_json_gets_a_hint_to_use_lines() {
     let fixture = Fixture::new().file("laid-out.jsonl", laid_out).file("array.jsonl", array);
     insta::allow_duplicates! {
         for verb in ["replay", "trace show"] {
-            rehearse!(fixture, &format!("rehearse {verb} laid-out.jsonl < /dev/null"), @"
+            rehearse!(fixture, &format!("rehearse {verb} laid-out.jsonl < /dev/null"), @r"
             exit: 2
             ----- stderr -----
             error: laid-out.jsonl, line 1, column 2: expected a key instead of the end of the line
-            hint: every session, or message of a journal, belongs on a line of its own: `jq -c .` puts it there
+            hint: each session, or message of a journal, must be one line: `jq -c .` writes it as one
             ");
-            rehearse!(fixture, &format!("rehearse {verb} array.jsonl < /dev/null"), @"
+            rehearse!(fixture, &format!("rehearse {verb} array.jsonl < /dev/null"), @r"
             exit: 2
             ----- stderr -----
             error: array.jsonl, line 1, column 1: expected a session instead of an array
-            hint: every session belongs on a line of its own: `jq -c '.[]'` puts them there
+            hint: each session must be one line: `jq -c '.[]'` writes them so
             ");
         }
     }

@@ -82,16 +82,16 @@ saved trap/up-2.bin, 3 bytes
 fn invalid_base64_in_a_result_is_a_failure() {
     let fixture = server_that_answers(r#"{"content":[{"type":"image","mimeType":"image/png","data":"%%"}]}"#);
     rehearse!(fixture, "rehearse call map --args '{}' --save out --protocol legacy -- sh server || echo status $?; ls", @r"
-exit: 0
------ stdout -----
-[image image/png, its base64 is broken]
-status 1
-answer
-initialize
-server
------ stderr -----
-error: cannot save a part of the answer: its base64 is broken: Invalid symbol 37, offset 0.
-");
+    exit: 0
+    ----- stdout -----
+    [image image/png, invalid base64]
+    status 1
+    answer
+    initialize
+    server
+    ----- stderr -----
+    error: cannot save a content block: its base64 is invalid: Invalid symbol 37, offset 0.
+    ");
 }
 
 #[test]

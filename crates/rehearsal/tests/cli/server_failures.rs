@@ -5,17 +5,17 @@ use crate::fixture::{Fixture, rehearse};
 #[test]
 fn a_missing_program_is_reported_with_the_searched_path() {
     rehearse!(Fixture::new(), "rehearse list -- no-such-server", @r#"
-exit: 3
------ stderr -----
-error: the server could not be started: there is no program "no-such-server" in PATH
-hint: check how it is spelled, and that its directory is in PATH
-"#);
+    exit: 3
+    ----- stderr -----
+    error: the server could not be started: there is no program "no-such-server" in PATH
+    hint: check the spelling, and that the directory of the program is in PATH
+    "#);
     rehearse!(Fixture::new(), "rehearse list -- './no-such-server --flag'", @r#"
-exit: 3
------ stderr -----
-error: the server could not be started: there is no program "./no-such-server --flag"
-hint: write the program and its arguments without quotes around them all: -- npx -y some-server
-"#);
+    exit: 3
+    ----- stderr -----
+    error: the server could not be started: there is no program "./no-such-server --flag"
+    hint: write the program and its arguments as separate words: -- npx -y some-server
+    "#);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_silent_server_runs_into_the_timeout() {
     exit: 3
     ----- stderr -----
     error: no answer to initialize within 0.3 s
-    hint: is it an MCP server? `-v` prints what it sends, `--timeout 60` waits longer
+    hint: if this is an MCP server, `--timeout 60` waits longer; `-v` prints what it sends
     ");
 }
 
@@ -63,8 +63,8 @@ fn a_program_without_mcp_is_detected() {
     error: no answer to initialize within 1 s
       on its stdout, but not a message:
         Listening on port 3000
-    hint: is it an MCP server? `-v` prints what it sends, `--timeout 60` waits longer
-    hint: only messages belong on a server's stdout; what it logs belongs on its stderr
+    hint: if this is an MCP server, `--timeout 60` waits longer; `-v` prints what it sends
+    hint: a server must write only messages to stdout, and logs to stderr
     ");
 }
 

@@ -5,14 +5,14 @@ use crate::fixture::{Fixture, rehearse};
 #[test]
 fn without_a_server_the_ways_to_name_one_are_shown() {
     rehearse!(Fixture::new(), "rehearse list", @r"
-exit: 2
------ stderr -----
-error: which server?
-hint: start one:    rehearse list -- npx -y @modelcontextprotocol/server-everything
-hint: reach one:    rehearse list --url http://127.0.0.1:3000/mcp
-hint: run an image: rehearse list --container my-server:latest
-hint: look one up:  rehearse list --config .mcp.json --server NAME
-");
+    exit: 2
+    ----- stderr -----
+    error: no server
+    hint: start a server: rehearse list -- npx -y @modelcontextprotocol/server-everything
+    hint: use a URL:      rehearse list --url http://127.0.0.1:3000/mcp
+    hint: run an image:   rehearse list --container my-server:latest
+    hint: from a file:    rehearse list --config .mcp.json --server NAME
+    ");
 }
 
 #[test]
@@ -54,10 +54,10 @@ error: .mcp.json has no server "tny"; did you mean "tiny"?
 #[test]
 fn options_that_would_change_nothing_are_refused() {
     rehearse!(Fixture::new(), "rehearse list --header 'X-Key: 1' -- tiny-server", @r"
-exit: 2
------ stderr -----
-error: --header is of no use: it is for servers that are reached by a URL
-");
+    exit: 2
+    ----- stderr -----
+    error: --header has no effect: it is for servers that are reached by a URL
+    ");
 }
 
 #[test]

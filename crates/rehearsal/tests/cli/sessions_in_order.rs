@@ -40,10 +40,10 @@ fn an_update_keeps_the_order_of_sessions() {
     rehearse!(fixture, &format!("rehearse verify trace.jsonl --update -- sh server.sh ',\"text\":\"first\"' v; {texts}"), @r#"
     exit: 0
     ----- stdout -----
-    ~ session 2: tools/call a
+    ~ session 3: tools/call a
       error: changed (message 3)
         $.result.content[0].text: expected "second", got "first"
-    ~ session 3: tools/call a
+    ~ tools/call a
       error: changed (message 3)
         $.result.content[0].text: expected "third", got "first"
     text":"first

@@ -109,7 +109,7 @@ fn an_upstream_that_cannot_be_started_fails_the_request() {
     rehearse!(fixture(), "rehearse mock spy.mock.yaml --upstream", @r"
     exit: 2
     ----- stderr -----
-    error: --upstream needs the server: --url URL, or -- COMMAND
-    hint: some tools from the file, the rest live: --upstream -- npx -y some-server
+    error: --upstream needs a server: --url URL, or -- COMMAND
+    hint: for example: --upstream -- npx -y some-server
     ");
 }

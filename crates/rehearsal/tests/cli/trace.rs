@@ -38,22 +38,23 @@ fn fixture() -> Fixture {
 
 #[test]
 fn a_session_is_shown_in_recorded_order() {
-    rehearse!(fixture(), "rehearse trace show", @"
+    rehearse!(fixture(), "rehearse trace show", @r"
     exit: 0
     ----- stdout -----
-    session weather-1  weather 1.2  node server.js
+    session 1  weather-1  weather 1.2  node server.js
     started 2026-07-28T12:00:00Z  client=desktop
-        0.000  → initialize                              12.1 ms  ok  2025-11-25
-        0.013  → notifications/initialized
-        0.020  → tools/call get_forecast                  1.28 s  ok
-        0.200    ← notifications/progress  40 % (2 of 5) reading
-        0.300    ← sampling/createMessage                 301 ms  ok
-        0.700    ← notifications/message  [warning] db: almost full
-        0.025  stderr  listening
-        1.350  ← garbled  not JSON: expected value at line 1 column 1: Server running on stdio
-        1.400  → tools/call get_forecast                  842 µs  the tool failed: no such�[2Jcity
-        1.500  → resources/read file:///notes.md         2.00 ms  error -32002: not found
-        1.600  → tools/call slow                                  no answer
+    CALL  MESSAGES      TIME
+       1  0, 1         0.000  → initialize                              12.1 ms  ok  2025-11-25
+          2            0.013  → notifications/initialized
+       2  3, 9         0.020  → tools/call get_forecast                  1.28 s  ok
+          5            0.200    ← notifications/progress  40 % (2 of 5) reading
+          6, 7         0.300    ← sampling/createMessage                 301 ms  ok
+          8            0.700    ← notifications/message  [warning] db: almost full
+          4            0.025  stderr  listening
+          10           1.350  ← garbled  not JSON: expected value at line 1 column 1: Server running on stdio
+       3  11, 12       1.400  → tools/call get_forecast                  842 µs  the tool failed: no such�[2Jcity
+       4  13, 14       1.500  → resources/read file:///notes.md         2.00 ms  error -32002: not found
+       5  15           1.600  → tools/call slow                                  no answer
     ended 2026-07-28T12:00:05Z, after 5.00 s: the client closed it, and the server exited with 0
     6 calls, 3 failed, 4 other messages
     ");
@@ -64,14 +65,14 @@ fn params_and_results_are_shown_on_demand() {
     rehearse!(fixture(), "rehearse trace show --values | head -8", @r#"
     exit: 0
     ----- stdout -----
-    session weather-1  weather 1.2  node server.js
+    session 1  weather-1  weather 1.2  node server.js
     started 2026-07-28T12:00:00Z  client=desktop
-        0.000  → initialize                              12.1 ms  ok  2025-11-25
-                 params {"protocolVersion":"2025-11-25"}
-                 result {"protocolVersion":"2025-11-25","serverInfo":{"name":"weather","version":"1.2"}}
-        0.013  → notifications/initialized
-        0.020  → tools/call get_forecast                  1.28 s  ok
-                 params {"name":"get_forecast","arguments":{"city":"Oslo"},"_meta":{"progressToken":7}}
+    CALL  MESSAGES      TIME
+       1  0, 1         0.000  → initialize                              12.1 ms  ok  2025-11-25
+                                params {"protocolVersion":"2025-11-25"}
+                                result {"protocolVersion":"2025-11-25","serverInfo":{"name":"weather","version":"1.2"}}
+          2            0.013  → notifications/initialized
+       2  3, 9         0.020  → tools/call get_forecast                  1.28 s  ok
     "#);
 }
 
@@ -80,38 +81,40 @@ fn a_timeline_is_json_for_programs() {
     rehearse!(fixture(), "rehearse trace show --json trace.jsonl | sed -n '1p;4,6p;$p'", @r#"
     exit: 0
     ----- stdout -----
-    {"type":"start","session_id":"weather-1","server_info":{"command":"node","arguments":["server.js"],"name":"weather","version":"1.2"},"started_at":"2026-07-28T12:00:00Z","metadata":{"client":"desktop"}}
-    {"type":"call","session_id":"weather-1","seq":3,"at_ms":20.0,"from":"client","id":1,"method":"tools/call","subject":"get_forecast","duration_ms":1280.0,"fate":"ok"}
-    {"type":"notification","session_id":"weather-1","seq":5,"at_ms":200.0,"inside":3,"from":"server","method":"notifications/progress","text":"40 % (2 of 5) reading"}
-    {"type":"call","session_id":"weather-1","seq":6,"at_ms":300.0,"inside":3,"from":"server","id":0,"method":"sampling/createMessage","duration_ms":301.0,"fate":"ok"}
-    {"type":"finish","session_id":"weather-1","ended_at":"2026-07-28T12:00:05Z","end":"the client closed it, and the server exited with 0","calls":6,"failed":3,"other_messages":4}
+    {"type":"start","session":1,"session_id":"weather-1","server_info":{"command":"node","arguments":["server.js"],"name":"weather","version":"1.2"},"started_at":"2026-07-28T12:00:00Z","metadata":{"client":"desktop"}}
+    {"type":"call","session":1,"session_id":"weather-1","call":2,"seq":3,"response_seq":9,"at_ms":20.0,"from":"client","id":1,"method":"tools/call","subject":"get_forecast","duration_ms":1280.0,"fate":"ok"}
+    {"type":"notification","session":1,"session_id":"weather-1","seq":5,"at_ms":200.0,"inside":3,"from":"server","method":"notifications/progress","text":"40 % (2 of 5) reading"}
+    {"type":"call","session":1,"session_id":"weather-1","seq":6,"response_seq":7,"at_ms":300.0,"inside":3,"from":"server","id":0,"method":"sampling/createMessage","duration_ms":301.0,"fate":"ok"}
+    {"type":"finish","session":1,"session_id":"weather-1","ended_at":"2026-07-28T12:00:05Z","end":"the client closed it, and the server exited with 0","calls":6,"failed":3,"other_messages":4}
     "#);
 }
 
 #[test]
 fn one_of_many_sessions_is_shown_by_its_number_or_name() {
     let fixture = Fixture::new().file("both.jsonl", &format!("{WEATHER}{SECOND}"));
-    rehearse!(fixture, "rehearse trace show both.jsonl --session 2", @"
+    rehearse!(fixture, "rehearse trace show both.jsonl --session 2", @r"
     exit: 0
     ----- stdout -----
-    session time-2  http://127.0.0.1:3000/mcp
+    session 2  time-2  http://127.0.0.1:3000/mcp
     started 2026-07-28T11:00:00Z
-        0.001  → tools/list                              2.00 ms  ok
-        0.005  ← http 401
-    ended: nobody recorded how
+    CALL  MESSAGES      TIME
+       1  1, 3         0.001  → tools/list                              2.00 ms  ok
+          5            0.005  ← http 401
+    ended: no end was recorded
     1 call, none failed, 0 other messages
     ");
-    rehearse!(fixture, "rehearse trace show both.jsonl --session time --http", @"
+    rehearse!(fixture, "rehearse trace show both.jsonl --session time --http", @r"
     exit: 0
     ----- stdout -----
-    session time-2  http://127.0.0.1:3000/mcp
+    session 2  time-2  http://127.0.0.1:3000/mcp
     started 2026-07-28T11:00:00Z
-        0.001  → tools/list                              2.00 ms  ok
-        0.000    → http POST /mcp
-        0.002    ← http 200
-        0.004  the stream ended
-        0.005  ← http 401
-    ended: nobody recorded how
+    CALL  MESSAGES      TIME
+       1  1, 3         0.001  → tools/list                              2.00 ms  ok
+          0            0.000    → http POST /mcp
+          2            0.002    ← http 200
+          4            0.004  the stream ended
+          5            0.005  ← http 401
+    ended: no end was recorded
     1 call, none failed, 0 other messages
     ");
 }
@@ -127,13 +130,14 @@ fn a_journal_is_shown_like_a_trace() {
         "\n",
         r#"{"type":"request","seq":2,"at_ms":3,"from":"cli"#,
     );
-    rehearse!(Fixture::new().file("a.journal", journal), "cat a.journal | rehearse trace show -", @"
+    rehearse!(Fixture::new().file("a.journal", journal), "cat a.journal | rehearse trace show -", @r"
     exit: 0
     ----- stdout -----
-    session a
+    session 1  a
     started 2026-07-28T12:00:00Z
-        0.001  → ping                                    1.00 ms  ok
-    ended 2026-07-28T12:00:00.002Z, after 2.00 ms: nobody recorded how
+    CALL  MESSAGES      TIME
+       1  0, 1         0.001  → ping                                    1.00 ms  ok
+    ended 2026-07-28T12:00:00.002Z, after 2.00 ms: no end was recorded
     1 call, none failed, 0 other messages
     ");
 }
@@ -178,11 +182,12 @@ fn a_malformed_line_is_reported_with_its_number() {
     rehearse!(fixture, "rehearse trace show bad.jsonl", @r"
     exit: 2
     ----- stdout -----
-    session time-2  http://127.0.0.1:3000/mcp
+    session 1  time-2  http://127.0.0.1:3000/mcp
     started 2026-07-28T11:00:00Z
-        0.001  → tools/list                              2.00 ms  ok
-        0.005  ← http 401
-    ended: nobody recorded how
+    CALL  MESSAGES      TIME
+       1  1, 3         0.001  → tools/list                              2.00 ms  ok
+          5            0.005  ← http 401
+    ended: no end was recorded
     1 call, none failed, 0 other messages
     ----- stderr -----
     error: bad.jsonl, line 2, column 26: invalid type: integer `5`, expected a string
@@ -198,8 +203,9 @@ fn a_malformed_line_is_reported_with_its_number() {
     rehearse!(fixture, "rehearse trace show cut.jsonl", @r"
     exit: 2
     ----- stdout -----
-    session weather-1  weather 1.2  node server.js
+    session 1  weather-1  weather 1.2  node server.js
     started 2026-07-28T12:00:00Z  client=desktop
+    CALL  MESSAGES      TIME
     ----- stderr -----
     error: cut.jsonl, line 1, column 701: expected the rest of the session instead of the end of the file
     hint: `--skip-bad` continues with the next line
@@ -241,38 +247,40 @@ fn trace_stats_shows_counts_and_latencies() {
 
 #[test]
 fn calls_and_messages_are_found_by_their_text() {
-    rehearse!(fixture(), "rehearse trace grep 'Oslo|running'", @"
+    rehearse!(fixture(), "rehearse trace grep 'Oslo|running'", @r"
     exit: 0
     ----- stdout -----
-    session weather-1  weather 1.2  node server.js
+    session 1  weather-1  weather 1.2  node server.js
     started 2026-07-28T12:00:00Z  client=desktop
-        0.020  → tools/call get_forecast                  1.28 s  ok
-        1.350  ← garbled  not JSON: expected value at line 1 column 1: Server running on stdio
+    CALL  MESSAGES      TIME
+       2  3, 9         0.020  → tools/call get_forecast                  1.28 s  ok
+          10           1.350  ← garbled  not JSON: expected value at line 1 column 1: Server running on stdio
     ");
-    rehearse!(fixture(), "rehearse trace grep . --errors --tool get_forecast", @"
+    rehearse!(fixture(), "rehearse trace grep . --errors --tool get_forecast", @r"
     exit: 0
     ----- stdout -----
-    session weather-1  weather 1.2  node server.js
+    session 1  weather-1  weather 1.2  node server.js
     started 2026-07-28T12:00:00Z  client=desktop
-        1.400  → tools/call get_forecast                  842 µs  the tool failed: no such�[2Jcity
+    CALL  MESSAGES      TIME
+       3  11, 12       1.400  → tools/call get_forecast                  842 µs  the tool failed: no such�[2Jcity
     ");
     rehearse!(fixture(), "rehearse trace grep . --from server --method sampling/createMessage --json", @r#"
     exit: 0
     ----- stdout -----
-    {"type":"start","session_id":"weather-1","server_info":{"command":"node","arguments":["server.js"],"name":"weather","version":"1.2"},"started_at":"2026-07-28T12:00:00Z","metadata":{"client":"desktop"}}
-    {"type":"call","session_id":"weather-1","seq":6,"at_ms":300.0,"from":"server","id":0,"method":"sampling/createMessage","duration_ms":301.0,"fate":"ok"}
+    {"type":"start","session":1,"session_id":"weather-1","server_info":{"command":"node","arguments":["server.js"],"name":"weather","version":"1.2"},"started_at":"2026-07-28T12:00:00Z","metadata":{"client":"desktop"}}
+    {"type":"call","session":1,"session_id":"weather-1","seq":6,"response_seq":7,"at_ms":300.0,"from":"server","id":0,"method":"sampling/createMessage","duration_ms":301.0,"fate":"ok"}
     "#);
     rehearse!(fixture(), "rehearse trace grep oslo", @"exit: 1");
-    rehearse!(fixture(), "rehearse trace grep oslo -i | wc -l", @"
+    rehearse!(fixture(), "rehearse trace grep oslo -i | wc -l", @r"
     exit: 0
     ----- stdout -----
-    3
+    4
     ");
     rehearse!(fixture(), "rehearse trace grep 'a('", @r#"
     exit: 2
     ----- stderr -----
-    error: "a(" is not a pattern: unclosed group
-    hint: `.` finds everything; a backslash takes its meaning from a character
+    error: "a(" is not a regular expression: unclosed group
+    hint: `.` finds everything; a backslash escapes a special character
     "#);
 }
 
@@ -300,28 +308,28 @@ fn two_recordings_are_compared_call_by_call() {
     {"change":"changed","from":"client","method":"tools/call","subject":"get_forecast","before":{"seq":3,"at_ms":20.0},"after":{"seq":3,"at_ms":20.0},"mismatches":[{"path":"$.result.content[0].text","expected":"\"Rain\"","got":"\"Sun\""}]}
     ----- stderr -----
     1 changed, 2 removed, 2 added, 3 alike
-    hint: 4 more are not shown; `--limit` shows more
+    hint: 4 more; `--limit COUNT` prints more
     "#);
     rehearse!(fixture, "rehearse trace diff trace.jsonl same.jsonl", @"
     exit: 0
     ----- stderr -----
     0 changed, 0 removed, 0 added, 6 alike
     ");
-    rehearse!(fixture, "rehearse trace diff trace.jsonl after.jsonl --ignore '$..text' --limit 0", @"
+    rehearse!(fixture, "rehearse trace diff trace.jsonl after.jsonl --ignore '$..text' --limit 0", @r"
     exit: 1
     ----- stderr -----
     0 changed, 2 removed, 2 added, 4 alike
-    hint: 4 more are not shown; `--limit` shows more
+    hint: 4 more; `--limit COUNT` prints more
     ");
 }
 
 #[test]
 fn sessions_are_merged_in_start_order_and_split_again() {
     let fixture = fixture().file("second.jsonl", SECOND);
-    rehearse!(fixture, "rehearse trace merge trace.jsonl second.jsonl trace.jsonl -o all.jsonl", @"
+    rehearse!(fixture, "rehearse trace merge trace.jsonl second.jsonl trace.jsonl -o all.jsonl", @r"
     exit: 0
     ----- stderr -----
-    merged 2 sessions from 3 files; passed over 1 that came again
+    merged 2 sessions from 3 files; skipped 1 duplicate
     ");
     rehearse!(fixture, "cat second.jsonl trace.jsonl | cmp - all.jsonl", @"exit: 0");
     rehearse!(fixture, "rehearse trace split all.jsonl --directory sessions && cmp sessions/weather-1.jsonl trace.jsonl", @"
@@ -381,33 +389,35 @@ const FULL: &str = "trap '' XFSZ; ulimit -f 0; ";
 #[test]
 fn a_journal_that_cannot_be_merged_into_its_trace_is_still_read() {
     let fixture = fixture().file("trace.jsonl.a.journal", ORPHAN).file("trace.jsonl.b.journal", "");
-    rehearse!(fixture, &format!("{FULL} rehearse trace show --session a; ls"), @"
+    rehearse!(fixture, &format!("{FULL} rehearse trace show --session a; ls"), @r"
     exit: 0
     ----- stdout -----
-    session a
+    session 2  a
     started 2026-07-28T12:00:00Z
-        0.001  → ping                                             no answer
-    ended 2026-07-28T12:00:00.001Z, after 1.00 ms: the recorder was killed; this was put together from its journal
+    CALL  MESSAGES      TIME
+       1  0            0.001  → ping                                             no answer
+    ended 2026-07-28T12:00:00.001Z, after 1.00 ms: the recorder was killed; the session was recovered from its journal
     1 call, 1 failed, 0 other messages
     trace.jsonl
     trace.jsonl.a.journal
     ----- stderr -----
     cannot recover session a from trace.jsonl.a.journal: File too large (os error 27)
-    nothing had been said in session b; removed trace.jsonl.b.journal
-    reading trace.jsonl.a.journal in its place
+    session b had no messages; removed trace.jsonl.b.journal
+    reading trace.jsonl.a.journal instead
     ");
     // The recorder was killed while it wrote the trace, which has a part of the session in the journal.
     let half = format!("{WEATHER}{}", r#"{"format":1,"session_id":"a","server_info":{},"started_at":"2026"#);
     let fixture = fixture.file("trace.jsonl", &half);
-    rehearse!(fixture, &format!("{FULL} rehearse trace grep ping"), @"
+    rehearse!(fixture, &format!("{FULL} rehearse trace grep ping"), @r"
     exit: 0
     ----- stdout -----
-    session a
+    session 2  a
     started 2026-07-28T12:00:00Z
-        0.001  → ping                                             no answer
+    CALL  MESSAGES      TIME
+       1  0            0.001  → ping                                             no answer
     ----- stderr -----
     cannot recover session a from trace.jsonl.a.journal: File too large (os error 27)
-    reading trace.jsonl.a.journal in its place
+    reading trace.jsonl.a.journal instead
     ");
 }
 
@@ -422,26 +432,28 @@ fn a_trace_that_may_only_be_read_is_read_with_its_journals() {
     let whole = r#"{"format":1,"session_id":"a","server_info":{},"started_at":"2026-07-28T12:00:00Z","metadata":{},"calls":[],"messages":[],"ended_at":null,"end":null}"#;
     // The recorder was killed while it wrote the trace.
     let fixture = Fixture::new().file("trace.jsonl.a.journal", ORPHAN).file("trace.jsonl", &whole[..60]);
-    rehearse!(fixture, &show, @"
+    rehearse!(fixture, &show, @r"
     exit: 0
     ----- stdout -----
-    session a
+    session 1  a
     started 2026-07-28T12:00:00Z
-        0.001  → ping                                             no answer
-    ended 2026-07-28T12:00:00.001Z, after 1.00 ms: the recorder was killed; this was put together from its journal
+    CALL  MESSAGES      TIME
+       1  0            0.001  → ping                                             no answer
+    ended 2026-07-28T12:00:00.001Z, after 1.00 ms: the recorder was killed; the session was recovered from its journal
     1 call, 1 failed, 0 other messages
     ----- stderr -----
-    cannot recover what stands beside trace.jsonl: Read-only file system (os error 30)
-    reading trace.jsonl.a.journal in its place
+    cannot recover the journals of trace.jsonl: Read-only file system (os error 30)
+    reading trace.jsonl.a.journal instead
     ");
     // The recorder was killed after that, before it removed the journal.
     let fixture = fixture.file("trace.jsonl", &format!("{whole}\n"));
-    rehearse!(fixture, &show, @"
+    rehearse!(fixture, &show, @r"
     exit: 0
     ----- stdout -----
-    session a
+    session 1  a
     started 2026-07-28T12:00:00Z
-    ended: nobody recorded how
+    CALL  MESSAGES      TIME
+    ended: no end was recorded
     0 calls, none failed, 0 other messages
     ----- stderr -----
     cannot recover session a from trace.jsonl.a.journal: Read-only file system (os error 30)
@@ -452,24 +464,68 @@ fn a_trace_that_may_only_be_read_is_read_with_its_journals() {
 fn sessions_of_a_killed_recorder_are_recovered_into_their_trace() {
     let journal = ORPHAN;
     let fixture = Fixture::new().file("trace.jsonl.a.journal", journal);
-    rehearse!(fixture, "rehearse trace recover; ls", @"
+    rehearse!(fixture, "rehearse trace recover; ls", @r"
     exit: 0
     ----- stdout -----
     trace.jsonl
     ----- stderr -----
     recovered session a: 1 entry
-    1 session put into trace.jsonl
+    1 session added to trace.jsonl
     ");
     let fixture = fixture.file("trace.jsonl.b.journal", &journal.replace("\"a\"", "\"b\""));
-    rehearse!(fixture, "rehearse trace show --session b", @"
+    rehearse!(fixture, "rehearse trace show --session b", @r"
     exit: 0
     ----- stdout -----
-    session b
+    session 2  b
     started 2026-07-28T12:00:00Z
-        0.001  → ping                                             no answer
-    ended 2026-07-28T12:00:00.001Z, after 1.00 ms: the recorder was killed; this was put together from its journal
+    CALL  MESSAGES      TIME
+       1  0            0.001  → ping                                             no answer
+    ended 2026-07-28T12:00:00.001Z, after 1.00 ms: the recorder was killed; the session was recovered from its journal
     1 call, 1 failed, 0 other messages
     ----- stderr -----
     recovered session b: 1 entry
     ");
+}
+
+#[test]
+fn long_shows_the_arguments_of_each_call() {
+    rehearse!(fixture(), "rehearse trace show --long | sed -n '4,8p'", @r#"
+    exit: 0
+    ----- stdout -----
+       1  0, 1         0.000  → initialize                              12.1 ms  ok  2025-11-25
+                                params {"protocolVersion":"2025-11-25"}
+          2            0.013  → notifications/initialized
+       2  3, 9         0.020  → tools/call get_forecast                  1.28 s  ok
+                                arguments {"city":"Oslo"}
+    "#);
+    rehearse!(fixture(), "rehearse trace show --long --json | sed -n '4p'", @r#"
+    exit: 0
+    ----- stdout -----
+    {"type":"call","session":1,"session_id":"weather-1","call":2,"seq":3,"response_seq":9,"at_ms":20.0,"from":"client","id":1,"method":"tools/call","subject":"get_forecast","duration_ms":1280.0,"fate":"ok","arguments":{"city":"Oslo"}}
+    "#);
+}
+
+#[test]
+fn sessions_calls_and_messages_have_the_numbers_of_reports() {
+    let file = WEATHER.replace("2026-07-28T12:00:00Z", "2026-07-28T10:00:00Z");
+    let fixture = Fixture::new().file("both.jsonl", &format!("{SECOND}{file}"));
+    rehearse!(fixture, "rehearse trace show both.jsonl | grep -E '^session|get_forecast'", @r"
+    exit: 0
+    ----- stdout -----
+    session 1  time-2  http://127.0.0.1:3000/mcp
+    session 2  weather-1  weather 1.2  node server.js
+       2  3, 9         0.020  → tools/call get_forecast                  1.28 s  ok
+       3  11, 12       1.400  → tools/call get_forecast                  842 µs  the tool failed: no such�[2Jcity
+    ");
+    // The second session of the file is the first one that is verified.
+    let verify = "rehearse verify both.jsonl --timeout 5 -- tiny-server 2>/dev/null";
+    rehearse!(fixture, &format!("{verify} | grep -E -A1 '^~.*get_forecast'"), @r#"
+    exit: 0
+    ----- stdout -----
+    ~ session 2: tools/call get_forecast
+      note: sent with {"city":"Oslo"}
+    --
+    ~ session 2: tools/call get_forecast
+      note: sent with {"city":"Nowhere"}
+    "#);
 }

@@ -33,7 +33,7 @@ fn each_finding_names_its_message_path_and_expectation() {
     rehearse!(fixture(), "rehearse trace check", @r#"
     exit: 1
     ----- stdout -----
-    session handshake  weather 1.2
+    session 1  handshake  weather 1.2
       error: wrong result of tools/call in 2024-11-05 (message 8)
         $.result.content[0].type: expected "text", "image" or "resource", got "audio"
         hint: "audio" is of 2025-03-26 and later
@@ -44,7 +44,7 @@ fn each_finding_names_its_message_path_and_expectation() {
       error: wrong params of notifications/progress in 2024-11-05 (message 7)
         $.params.progress: expected a number, got "2"
         hint: write it without quotes
-    session stateless
+    session 2  stateless
       error: wrong headers of tools/list in 2026-07-28: header Mcp-Method is "tools/call", the body has "tools/list" (message 0)
         hint: headers repeat values of the body; servers reject a request whose headers differ
       error: wrong result of tools/list in 2026-07-28 (message 3)
@@ -64,7 +64,7 @@ fn each_finding_names_its_message_path_and_expectation() {
         hint: -32601 comes with status 404
     ----- stderr -----
     2 sessions, 13 messages: 11 errors, no warnings, 1 note
-    hint: `--notes` shows the notes too
+    hint: `--notes` prints the notes too
     "#);
 }
 
@@ -73,7 +73,7 @@ fn findings_are_filtered_by_side_and_include_notes_on_demand() {
     rehearse!(fixture(), "rehearse trace check --from server --notes | head -4", @r#"
     exit: 0
     ----- stdout -----
-    session handshake  weather 1.2
+    session 1  handshake  weather 1.2
       note: result of tools/list with more than 2024-11-05 knows (message 4)
         $.result.tools[0].title: expected nothing that 2024-11-05 does not know, got "Forecast"
         hint: `title` is of 2025-06-18 and later
@@ -87,11 +87,11 @@ fn findings_are_json_for_programs() {
     rehearse!(fixture(), "rehearse trace check --json - < trace.jsonl | sed -n '1p;3p'", @r#"
     exit: 0
     ----- stdout -----
-    {"file":"stdin","session_id":"handshake","sequence":8,"from":"server","method":"tools/call","version":"2024-11-05","severity":"error","message":"wrong result of tools/call in 2024-11-05","path":"$.result.content[0].type","expected":"\"text\", \"image\" or \"resource\"","got":"\"audio\"","hint":"\"audio\" is of 2025-03-26 and later"}
-    {"file":"stdin","session_id":"handshake","sequence":7,"from":"server","method":"notifications/progress","version":"2024-11-05","severity":"error","message":"wrong params of notifications/progress in 2024-11-05","path":"$.params.progressToken","expected":"a string or an integer","got":null,"hint":"`progress_token` is written `progressToken`"}
+    {"file":"stdin","session":1,"session_id":"handshake","sequence":8,"from":"server","method":"tools/call","version":"2024-11-05","severity":"error","message":"wrong result of tools/call in 2024-11-05","path":"$.result.content[0].type","expected":"\"text\", \"image\" or \"resource\"","got":"\"audio\"","hint":"\"audio\" is of 2025-03-26 and later"}
+    {"file":"stdin","session":1,"session_id":"handshake","sequence":7,"from":"server","method":"notifications/progress","version":"2024-11-05","severity":"error","message":"wrong params of notifications/progress in 2024-11-05","path":"$.params.progressToken","expected":"a string or an integer","got":null,"hint":"`progress_token` is written `progressToken`"}
     ----- stderr -----
     2 sessions, 13 messages: 11 errors, no warnings, 1 note
-    hint: `--notes` shows the notes too
+    hint: `--notes` prints the notes too
     "#);
 }
 
@@ -134,7 +134,7 @@ fn an_invalid_file_and_a_malformed_line_are_reported() {
     rehearse!(fixture, "rehearse trace check --skip-bad --from client", @r#"
     exit: 1
     ----- stdout -----
-    session stateless
+    session 2  stateless
       error: wrong headers of tools/list in 2026-07-28: header Mcp-Method is "tools/call", the body has "tools/list" (message 0)
         hint: headers repeat values of the body; servers reject a request whose headers differ
       error: 2026-07-28 has no request ping (message 5)

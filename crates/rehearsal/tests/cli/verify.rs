@@ -118,7 +118,7 @@ fn each_difference_is_reported_with_its_kind() {
         $.params.message: expected "How?", got "How then?"
     ----- stderr -----
     4 as recorded, 8 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
 }
 
@@ -145,7 +145,7 @@ fn ignored_paths_do_not_count() {
         $.params.message: expected "How?", got "How then?"
     ----- stderr -----
     10 as recorded, 2 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
 }
 
@@ -205,7 +205,7 @@ fn secrets_are_redacted_before_responses_are_compared_and_written() {
         $.result.content[0].text: expected "{\"api_key\":\"[redacted:f657c9c2]\",\"place\":\"Rome\"}", got "{\"api_key\":\"[redacted:bfc4c1d5]\",\"place\":\"Oslo\"}"
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
     fixture.run("rehearse verify trace.jsonl --update --no-redact -- rehearse mock before.mock.yaml");
     assert!(std::fs::read_to_string(fixture.path().join("trace.jsonl")).unwrap().contains("abcd-1234"));
@@ -250,7 +250,7 @@ fn the_json_report_is_complete() {
           },
     ----- stderr -----
     4 as recorded, 8 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
 }
 
@@ -279,7 +279,7 @@ fn verify_does_not_wait_for_a_server_that_exited() {
     exit: 3
     ----- stderr -----
     error: the server could not be started: there is no program "no-such-program" in PATH
-    hint: check how it is spelled, and that its directory is in PATH
+    hint: check the spelling, and that the directory of the program is in PATH
     "#);
 }
 
@@ -321,14 +321,14 @@ fn a_server_that_stops_answering_fails_verification() {
 #[test]
 fn verify_reports_flag_errors_before_it_starts_the_server() {
     let fixture = recorded().file("notes.txt", "hello").file("log.jsonl", "");
-    rehearse!(fixture, "rehearse verify trace.jsonl", @"
+    rehearse!(fixture, "rehearse verify trace.jsonl", @r"
     exit: 2
     ----- stderr -----
-    error: which server?
-    hint: start one:    rehearse verify … -- npx -y @modelcontextprotocol/server-everything
-    hint: reach one:    rehearse verify … --url http://127.0.0.1:3000/mcp
-    hint: run an image: rehearse verify … --container my-server:latest
-    hint: look one up:  rehearse verify … --config .mcp.json --server NAME
+    error: no server
+    hint: start a server: rehearse verify … -- npx -y @modelcontextprotocol/server-everything
+    hint: use a URL:      rehearse verify … --url http://127.0.0.1:3000/mcp
+    hint: run an image:   rehearse verify … --container my-server:latest
+    hint: from a file:    rehearse verify … --config .mcp.json --server NAME
     ");
     rehearse!(fixture, "rehearse verify none.jsonl -- tiny-server", @"
     exit: 2
@@ -353,12 +353,12 @@ fn verify_reports_flag_errors_before_it_starts_the_server() {
     ----- stderr -----
     error: --update needs a recording in a file, not stdin or a pipe
     ");
-    rehearse!(fixture, "rehearse verify log.jsonl -- tiny-server", @"
+    rehearse!(fixture, "rehearse verify log.jsonl -- tiny-server", @r"
     exit: 1
     ----- stderr -----
     0 as recorded, 0 different, 0 skipped
     error: nothing was compared
-    hint: `rehearse trace show` shows what was recorded
+    hint: `rehearse trace show` prints the recording
     ");
 }
 
@@ -366,11 +366,11 @@ fn verify_reports_flag_errors_before_it_starts_the_server() {
 fn an_update_does_not_overwrite_recordings_of_other_tools() {
     let python = include_str!("../../../../fixtures/traces/python.jsonl");
     let fixture = Fixture::new().file("python.jsonl", python);
-    rehearse!(fixture, "rehearse verify python.jsonl --update -- tiny-server", @"
+    rehearse!(fixture, "rehearse verify python.jsonl --update -- tiny-server", @r"
     exit: 2
     ----- stderr -----
     error: python.jsonl is a recording of python, and --update writes traces
-    hint: `rehearse trace convert` makes a trace of it
+    hint: `rehearse trace convert` converts it to a trace
     ");
 }
 
@@ -436,11 +436,11 @@ fn an_update_keeps_unchanged_and_ignored_values() {
     fixture.run("rehearse call now --protocol legacy -- rehearse record -q -o trace.jsonl -- sh server.sh 1 a old");
     fixture.run("cp trace.jsonl before.jsonl");
     let ignored = "--ignore '$.result..at' --ignore '$.result.tools[*].description'";
-    rehearse!(fixture, &format!("rehearse verify trace.jsonl --update {ignored} -- sh server.sh 2 a new && cmp trace.jsonl before.jsonl"), @"
+    rehearse!(fixture, &format!("rehearse verify trace.jsonl --update {ignored} -- sh server.sh 2 a new && cmp trace.jsonl before.jsonl"), @r"
     exit: 0
     ----- stderr -----
     3 as recorded, 0 different, 0 skipped
-    trace.jsonl stays as it was
+    trace.jsonl is unchanged
     ");
     rehearse!(fixture, &format!("rehearse verify trace.jsonl --update {ignored} -- sh server.sh 2 b new"), @r#"
     exit: 0
@@ -544,7 +544,7 @@ fn a_server_info_that_is_no_object_is_a_difference() {
       note: the server's version was "1" and is absent (message 0)
     ----- stderr -----
     1 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
 }
 

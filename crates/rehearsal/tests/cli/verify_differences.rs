@@ -46,7 +46,7 @@ fn schemas_and_annotations_are_part_of_the_surface_and_order_is_not() {
         $.annotations.destructiveHint: expected false, got true
     ----- stderr -----
     1 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
     rehearse!(fixture, "rehearse verify trace.jsonl --ignore '$.result.tools[*].annotations' --ignore '$.result.tools[*].inputSchema' --ignore '$.result.tools[*].outputSchema' -- rehearse mock after.mock.yaml", @"
     exit: 0
@@ -80,7 +80,7 @@ fn several_elements_come_go_and_change_in_one_array() {
         $.result.structuredContent.notes[3].text: expected "tea", got "egg"
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
     // Each reported difference can be ignored by its path.
     let ignore = ["notes[0]", "notes[2]", "notes[*].text"].map(|at| format!("--ignore '$..{at}'")).join(" ");
@@ -160,7 +160,7 @@ fn an_added_or_removed_input_request_must_be_recorded_again() {
         let record = format!("rehearse record -q -o {trace} -- rehearse mock {file}.mock.yaml");
         fixture.run(&format!("rehearse call book {ANSWER} --protocol legacy -- {record}"));
     }
-    rehearse!(fixture, &format!("rehearse verify one.jsonl --update {ANSWER} -- rehearse mock two.mock.yaml"), @"
+    rehearse!(fixture, &format!("rehearse verify one.jsonl --update {ANSWER} -- rehearse mock two.mock.yaml"), @r"
     exit: 1
     ----- stdout -----
     ~ tools/call book
@@ -168,24 +168,24 @@ fn an_added_or_removed_input_request_must_be_recorded_again() {
         hint: `--answer elicitation/create=JSON` answers what the recording does not
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
-    one.jsonl stays as it was
-    1 question of the server came or went: record those calls again
+    one.jsonl is unchanged
+    1 server request added or removed: record those calls again
     ");
-    rehearse!(fixture, "rehearse verify two.jsonl -- rehearse mock one.mock.yaml 2>&1 | tail -2", @"
+    rehearse!(fixture, "rehearse verify two.jsonl -- rehearse mock one.mock.yaml 2>&1 | tail -2", @r"
     exit: 0
     ----- stdout -----
     2 as recorded, 1 different, 0 skipped
-    hint: where the server asks something else, record those calls again
+    hint: record the calls again whose server requests differ
     ");
-    rehearse!(fixture, "rehearse verify two.jsonl --update -- rehearse mock one.mock.yaml", @"
+    rehearse!(fixture, "rehearse verify two.jsonl --update -- rehearse mock one.mock.yaml", @r"
     exit: 1
     ----- stdout -----
     ~ tools/call book
       error: removed: the server no longer requests elicitation/create
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
-    two.jsonl stays as it was
-    1 question of the server came or went: record those calls again
+    two.jsonl is unchanged
+    1 server request added or removed: record those calls again
     ");
 }
 
@@ -198,11 +198,11 @@ fn the_result_after_an_unanswerable_server_request_is_not_recorded() {
         fixture
             .run(&format!("rehearse call book {ANSWER} --protocol {protocol} -- {record}; cp one.jsonl before.jsonl"));
         insta::allow_duplicates! {
-            rehearse!(fixture, "rehearse verify one.jsonl --update -- rehearse mock two.mock.yaml 2>&1 | tail -2; cmp one.jsonl before.jsonl", @"
+            rehearse!(fixture, "rehearse verify one.jsonl --update -- rehearse mock two.mock.yaml 2>&1 | tail -2; cmp one.jsonl before.jsonl", @r"
             exit: 0
             ----- stdout -----
-            one.jsonl stays as it was
-            1 question of the server came or went: record those calls again
+            one.jsonl is unchanged
+            1 server request added or removed: record those calls again
             ");
         }
     }
@@ -229,7 +229,7 @@ fn an_added_or_removed_element_is_reported_with_its_path() {
         $.result.content[0]: expected nothing, got {"type":"text","text":"zero"}
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
     let ignored = "--ignore '$.result.structuredContent.list[1]' --ignore '$.result.content[0]'";
     rehearse!(fixture, &format!("rehearse verify trace.jsonl {ignored} -- rehearse mock after.mock.yaml"), @"
@@ -259,7 +259,7 @@ fn a_tool_that_is_listed_twice_is_reported() {
     let (once, twice) = (legacy_server("2025-11-25", TOOL), legacy_server("2025-11-25", &format!("{TOOL},{TOOL}")));
     let fixture = Fixture::new().file("once.sh", &once).file("twice.sh", &twice);
     fixture.run("rehearse list --protocol legacy -- rehearse record -q -o trace.jsonl -- sh once.sh");
-    rehearse!(fixture, "rehearse verify trace.jsonl -- sh twice.sh", @"
+    rehearse!(fixture, "rehearse verify trace.jsonl -- sh twice.sh", @r"
     exit: 1
     ----- stdout -----
     ~ tools/list
@@ -267,7 +267,7 @@ fn a_tool_that_is_listed_twice_is_reported() {
         hint: clients identify a tool by its name, and use one of them or refuse both
     ----- stderr -----
     1 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     ");
 }
 

@@ -48,9 +48,9 @@ fn a_value_that_fits_its_matcher_counts_as_equal() {
         $.result.content[0].text: expected a string matching /^at [0-9]+$/, got "soon"
     ----- stderr -----
     1 as recorded, 2 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
-    rehearse!(fixture, &format!(r#"{VERIFY} --match '$.result.tools={{"length":3}}' -- sh server.sh "" v3"#), @"
+    rehearse!(fixture, &format!(r#"{VERIFY} --match '$.result.tools={{"length":3}}' -- sh server.sh "" v3"#), @r"
     exit: 1
     ----- stdout -----
     ~ tools/list
@@ -61,7 +61,7 @@ fn a_value_that_fits_its_matcher_counts_as_equal() {
         $.result.content[0].text: missing, expected a string matching /^at [0-9]+$/
     ----- stderr -----
     1 as recorded, 2 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     ");
 }
 

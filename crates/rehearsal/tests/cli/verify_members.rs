@@ -77,7 +77,7 @@ fn every_member_of_a_response_is_compared() {
         $.error.hint: expected "later", got "never"
     ----- stderr -----
     0 as recorded, 3 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
     let ignored = "--ignore '$.result' --ignore '$.error.hint' --ignore '$.error.kind'";
     rehearse!(fixture, &format!("rehearse verify trace.jsonl {ignored} -- sh server.sh after"), @"
@@ -125,7 +125,7 @@ fn a_list_that_became_another_value_has_changed_its_type() {
         $.result.tools: expected [{"name":"a","inputSchema":{"type":"object"}}], got {}
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
     fixture.run("cp before-call none-call; cp before-discover none-discover");
     rehearse!(fixture, "rehearse verify trace.jsonl --update -- sh server.sh none", @r#"
@@ -146,7 +146,7 @@ fn a_list_that_became_another_value_has_changed_its_type() {
         $.result.tools: expected nothing, got [{"name":"a","inputSchema":{"type":"object"}}]
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
 }
 

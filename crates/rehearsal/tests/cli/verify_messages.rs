@@ -79,7 +79,7 @@ fn stderr_and_log_lines_have_no_secrets() {
 #[test]
 fn the_timeout_is_extended_only_for_a_silent_server() {
     let fixture = recorded();
-    rehearse!(fixture, "rehearse verify trace.jsonl --timeout 0.3 -- sh server.sh silent", @"
+    rehearse!(fixture, "rehearse verify trace.jsonl --timeout 0.3 -- sh server.sh silent", @r"
     exit: 3
     ----- stdout -----
     ~ tools/list
@@ -88,7 +88,7 @@ fn the_timeout_is_extended_only_for_a_silent_server() {
           waiting, password=[redacted:bfc4c1d5]
     ----- stderr -----
     1 as recorded, 1 different, 0 skipped
-    hint: the server did not answer everything in time; `--timeout 60` waits longer
+    hint: a request timed out; `--timeout 60` waits longer
     ");
 }
 
@@ -98,13 +98,13 @@ fn an_update_is_suggested_if_it_is_possible() {
     let piped = "bash -c 'rehearse verify <(cat trace.jsonl) -- sh server.sh other 2>&1'";
     for line in ["rehearse verify - -- sh server.sh other 2>&1 < trace.jsonl", piped] {
         insta::allow_duplicates! {
-            rehearse!(fixture, line, @"
+            rehearse!(fixture, line, @r"
             exit: 1
             ----- stdout -----
             ~ tools/list
               error: added: the tool `a` was not listed before (message 3)
             1 as recorded, 1 different, 0 skipped
-            hint: `--ignore PATH` passes over some; `--update` needs a recording in a file
+            hint: `--ignore PATH` ignores a value; `--update` needs a recording in a file
             ");
         }
     }
@@ -115,10 +115,10 @@ fn an_update_is_suggested_if_it_is_possible() {
     ");
     let python = include_str!("../../../../fixtures/traces/python.jsonl");
     let fixture = fixture.file("python.jsonl", python);
-    rehearse!(fixture, "rehearse verify python.jsonl -- sh server.sh other 2>&1 | tail -n 1", @"
+    rehearse!(fixture, "rehearse verify python.jsonl -- sh server.sh other 2>&1 | tail -n 1", @r"
     exit: 0
     ----- stdout -----
-    hint: `--ignore PATH` passes over some; `--update` writes traces, and `rehearse trace convert` makes one
+    hint: `--ignore PATH` ignores a value; `--update` needs a trace, which `rehearse trace convert` writes
     ");
 }
 

@@ -60,11 +60,11 @@ fn an_update_leaves_every_page_where_it_was() {
     ----- stderr -----
     2 as recorded, 0 different, 0 skipped
     ");
-    rehearse!(fixture, update, @"
+    rehearse!(fixture, update, @r"
     exit: 0
     ----- stderr -----
     2 as recorded, 0 different, 0 skipped
-    trace.jsonl stays as it was
+    trace.jsonl is unchanged
     ");
 }
 
@@ -137,7 +137,7 @@ fn a_list_that_was_requested_twice_is_compared_twice() {
         $.description: expected "old", got "new"
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
     "#);
 }
 

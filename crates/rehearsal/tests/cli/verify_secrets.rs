@@ -57,7 +57,7 @@ fn a_value_redacted_by_a_rule_is_recognized_without_the_rule() {
                 $.result.structuredContent.owner: expected "[redacted:cadbbebb]", got "[redacted:d42f3280]"
             ----- stderr -----
             2 as recorded, 1 different, 0 skipped
-            hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+            hint: `--update` writes the live answers into the recording, `--ignore PATH` ignores a value
             "#);
         }
     }

@@ -58,13 +58,13 @@ hello
 ");
     let sessions = sessions(&fixture.path().join("trace.jsonl"));
     assert_eq!(sessions[0].start.metadata["server"], "tiny");
-    rehearse!(fixture, "rehearse unwrap .mcp.json; ls -A", @"
+    rehearse!(fixture, "rehearse unwrap .mcp.json; ls -A", @r"
     exit: 0
     ----- stdout -----
     .mcp.json
     trace.jsonl
     ----- stderr -----
-    unwrapped 2 servers: .mcp.json is as it was
+    unwrapped 2 servers: restored .mcp.json
     ");
     assert_eq!(std::fs::read(fixture.path().join(".mcp.json")).unwrap(), before);
 }
@@ -88,10 +88,10 @@ fn one_server_is_wrapped_in_a_file_with_comments() {
     remote: NOT wrapped, it is at https://example.com/mcp; run `rehearse record --url https://example.com/mcp --listen 127.0.0.1:8808 -o [DIR]/trace.jsonl` and write the URL that it prints in its place
     error: no server in mcp.json can be wrapped
     ");
-    rehearse!(fixture, "rehearse unwrap mcp.json", @"
+    rehearse!(fixture, "rehearse unwrap mcp.json", @r"
     exit: 0
     ----- stderr -----
-    unwrapped 1 server: mcp.json is as it was
+    unwrapped 1 server: restored mcp.json
     ");
     assert_eq!(std::fs::read_to_string(fixture.path().join("mcp.json")).unwrap(), CONFIG);
 }
@@ -113,17 +113,17 @@ fn edits_after_wrap_survive_unwrap() {
     ---
     >     "bare": {"command": "tiny-server", "args": []},
     ----- stderr -----
-    unwrapped 2 servers in mcp.json; it was edited since it was wrapped, and the edits stay; as it was before, it is in mcp.json.rehearsal-backup
+    unwrapped 2 servers in mcp.json; the file was edited since it was wrapped, and the edits stay; the original is in mcp.json.rehearsal-backup
     "#);
     rehearse!(fixture, "rehearse unwrap mcp.json", @"
     exit: 2
     ----- stderr -----
     error: nothing in mcp.json is wrapped
     ");
-    rehearse!(fixture, "rehearse wrap mcp.json", @"
+    rehearse!(fixture, "rehearse wrap mcp.json", @r"
     exit: 2
     ----- stderr -----
-    error: mcp.json.rehearsal-backup is of an earlier wrap, but nothing in mcp.json is wrapped
+    error: mcp.json.rehearsal-backup is the backup of an earlier wrap, but nothing in mcp.json is wrapped
     hint: compare the two, then remove or rename mcp.json.rehearsal-backup
     ");
 }
@@ -151,7 +151,7 @@ fn every_common_config_is_restored_byte_by_byte() {
         let wrapped = std::fs::read_to_string(&path).unwrap();
         assert!(wrapped.contains("\"record\", \"--quiet\""), "{number}: {wrapped}");
         let output = fixture.run("rehearse wrap mcp.json && rehearse unwrap mcp.json");
-        assert!(output.starts_with("exit: 0\n") && output.contains("is as it was"), "{number}: {output}");
+        assert!(output.starts_with("exit: 0\n") && output.contains("restored mcp.json"), "{number}: {output}");
         assert_eq!(std::fs::read(&path).unwrap(), shape.as_bytes(), "{number}");
         assert_eq!(std::fs::read_dir(fixture.path()).unwrap().count(), 1, "{number}: the backup is gone");
     }

@@ -86,7 +86,9 @@ impl Checker {
             Some(arguments) => self.value(&Value::Object(arguments.value.clone()), arguments.at),
             None => TaskValue::Plain(json!({})),
         };
-        arguments.tasks(&mut depends_on);
+        let mut references = Vec::new();
+        arguments.references(&mut references);
+        depends_on.extend(references.into_iter().map(|reference| reference.task));
         let when = entry.when.as_ref().and_then(|when| self.condition(when));
         depends_on.extend(when.iter().map(|when| when.reference.task));
         depends_on.sort_unstable();

@@ -67,6 +67,17 @@ impl TaskCondition {
     }
 }
 
+impl Workflow {
+    /// Every reference to the result of a task.
+    pub fn references(&self) -> Vec<&Reference> {
+        let mut found: Vec<&Reference> =
+            self.tasks.iter().filter_map(|task| Some(&task.when.as_ref()?.reference)).collect();
+        self.tasks.iter().for_each(|task| task.arguments.references(&mut found));
+        self.result.iter().for_each(|result| result.references(&mut found));
+        found
+    }
+}
+
 /// What follows if the call of a task fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]

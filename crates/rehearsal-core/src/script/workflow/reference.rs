@@ -59,6 +59,11 @@ impl Reference {
         Ok(Reference { task, path, text })
     }
 
+    /// The path, if it leads to one value.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.single()
+    }
+
     /// The value in a result. A path that can find several values gives an array.
     pub fn value(&self, result: &Value) -> Result<Value, ReferenceError> {
         let found = self.path.found(result);
@@ -167,17 +172,17 @@ impl TaskValue {
         }
     }
 
-    /// The indexes of the tasks that are referred to.
-    pub(super) fn tasks(&self, found: &mut Vec<usize>) {
+    /// Adds the references in this value.
+    pub(super) fn references<'a>(&'a self, found: &mut Vec<&'a Reference>) {
         match self {
             TaskValue::Plain(_) => {}
-            TaskValue::Reference(reference) => found.push(reference.task),
+            TaskValue::Reference(reference) => found.push(reference),
             TaskValue::Text(parts) => found.extend(parts.iter().filter_map(|part| match part {
                 TextPart::Text(_) => None,
-                TextPart::Reference(reference) => Some(reference.task),
+                TextPart::Reference(reference) => Some(reference),
             })),
-            TaskValue::Array(items) => items.iter().for_each(|item| item.tasks(found)),
-            TaskValue::Object(members) => members.iter().for_each(|(_, value)| value.tasks(found)),
+            TaskValue::Array(items) => items.iter().for_each(|item| item.references(found)),
+            TaskValue::Object(members) => members.iter().for_each(|(_, value)| value.references(found)),
         }
     }
 }

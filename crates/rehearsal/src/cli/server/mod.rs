@@ -1,10 +1,10 @@
-//! Which server, how to talk to it, and what to answer when it asks.
+//! Options of the verbs that connect to a server: the server, the connection, and the answers to its requests.
 
-mod answers;
-mod heard;
-mod options;
-mod which;
+mod answer_args;
+mod elicitation;
+mod live_output;
+mod server_args;
+mod target;
 
-pub(super) use options::{LoginOptions, store as token_store};
-pub(super) use options::{OUTPUT, ServerOptions, ShownAs, no_use};
-pub(super) use which::{ServerKind, check_url};
+pub(super) use server_args::{LoginArgs, OUTPUT, ServerArgs, ShownAs, no_use, token_store};
+pub(super) use target::{ServerKind, check_url};

@@ -7,40 +7,40 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rehearsal::core::trace::Format;
 use rehearsal::store::{Input, Recording};
 
+use super::input::InputArgs;
 use super::output::AtomicOutput;
-use super::reading::InputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
-/// Turn recordings of one tool into those of another
+/// Convert a recording to another format
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Convert {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceConvertArgs {
     /// The recording; - is stdin
     #[arg(value_hint = clap::ValueHint::FilePath)]
     from_file: Input,
 
-    /// The file to write, replaced in one step when all is written; - is stdout
+    /// The file to write, replaced atomically at the end; - is stdout
     #[arg(value_name = "TO_FILE", default_value = "-", value_hint = clap::ValueHint::FilePath)]
     to_file: PathBuf,
 
-    /// The format of the recording, where it is not the one that its first bytes look like
+    /// The format of the recording [default: detected from the first bytes]
     #[arg(long, value_name = "FORMAT", value_parser = formats(&Format::READ))]
     from: Option<Format>,
 
-    /// The format to write; without it, by the end of the file's name: .har, .journal, otherwise a trace
+    /// The format to write [default: har or journal by the file extension, otherwise trace]
     #[arg(long, value_name = "FORMAT", value_parser = formats(&Format::WRITTEN))]
     to: Option<Format>,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
-Formats: trace and journal are ours; python and python-log are those of the Python interceptor;
-mcp-recorder, mcp-cassette, mcporter and mcptest are those of the tools of that name, and are only
-read; har is an HTTP archive, and is only written. Nothing is lost between python and trace, in
-either direction; docs/reference/trace-format.md lists what the other formats have no place for.
+const AFTER_HELP: &str = "\
+Formats: trace and journal are those of Rehearsal; python and python-log are those of the Python
+interceptor; mcp-recorder, mcp-cassette, mcporter and mcptest are read only; har, an HTTP archive, is
+written only. A conversion between python and trace is lossless in both directions;
+docs/reference/trace-format.md lists the losses of the other formats.
 
 Examples:
   rehearse trace convert session.jsonl trace.jsonl
@@ -55,30 +55,30 @@ fn formats(formats: &'static [Format]) -> impl TypedValueParser<Value = Format> 
     let names = PossibleValuesParser::new(formats.iter().map(|format| PossibleValue::new(format.name())));
     names.map(|name| {
         let known = formats.iter().find(|format| format.name() == name);
-        *known.expect("only names of formats are let through")
+        *known.expect("clap accepts only names of formats")
     })
 }
 
-impl Convert {
+impl TraceConvertArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let recording = match self.from {
             Some(format) => Recording::open_as(&self.from_file, format)?,
-            None => self.reading.open(&self.from_file, context)?,
+            None => self.input.open(&self.from_file, context)?,
         };
-        let format = self.to.unwrap_or_else(|| by_name(&self.to_file));
-        let mut writing = AtomicOutput::begin(Some(&self.to_file), format)?;
-        for part in recording.parts(self.reading.bad_lines()) {
-            if let Some(part) = self.reading.or_skip(part, &self.from_file, context)? {
-                writing.part(&part)?;
+        let format = self.to.unwrap_or_else(|| format_of(&self.to_file));
+        let mut output = AtomicOutput::begin(Some(&self.to_file), format)?;
+        for part in recording.parts(self.input.bad_lines()) {
+            if let Some(part) = self.input.or_skip(part, &self.from_file, context)? {
+                output.part(&part)?;
             }
         }
-        writing.finish()?;
+        output.finish()?;
         Ok(Exit::Ok)
     }
 }
 
-/// The format that the name of a file asks for.
-fn by_name(path: &Path) -> Format {
+/// The format for the extension of a file.
+fn format_of(path: &Path) -> Format {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("har") => Format::Har,
         Some("journal") => Format::Journal,

@@ -6,85 +6,94 @@ use clap::Args;
 use rehearsal::core::trace::{CallComparison, CallDigest, CallPairs, Part, RecordedCall};
 use rehearsal::store::{Input, Recording};
 
-use super::reading::{InputArgs, stdin_once};
+use super::input::{InputArgs, check_stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::flag_values::not_a_path;
 use crate::cli::output::to_stdout;
-use crate::print::{CallDifference, Columns, print_change};
+use crate::print::{CallDifference, Columns, print_difference};
 
-/// Compare two recordings call by call: what was asked, and what was answered
+/// Compare two recordings call by call
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Diff {
-    /// The recording as it was; - is stdin
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceDiffArgs {
+    /// The first recording; - is stdin
     #[arg(value_hint = clap::ValueHint::FilePath)]
     before: Input,
 
-    /// The recording as it is
+    /// The second recording; - is stdin
     #[arg(value_hint = clap::ValueHint::FilePath)]
     after: Input,
 
-    /// Pass over what is at this JSONPath of a call, such as $.result..timestamp; may be repeated
+    /// Ignore the value at this JSONPath of a call, such as $.result..timestamp; may be repeated
     #[arg(long, value_name = "PATH")]
     ignore: Vec<String>,
 
-    /// Show so many changes; all are counted
+    /// Maximum number of printed differences; all are counted
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     limit: usize,
 
-    /// Print a JSON object for each change
+    /// Print one JSON object for each difference
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
-Calls are compared by method, params and answer; ids, times, `_meta` and the order of calls do
-not count. A call that has no equal in the other recording is compared with one of the same
-question, otherwise of the same tool. ~ is changed, - is only in the first and + only in the
-second. The paths begin at `params`, `result` or `error`.
+const AFTER_HELP: &str = "\
+Calls are compared by method, params and answer; ids, times, `_meta` and the order of calls are ignored.
+A call without an equal call in the other recording is compared with one of the same request, otherwise
+of the same tool. ~ marks a changed call, - a call of the first and + a call of the second recording only.
+The paths begin at `params`, `result` or `error`.
 
 Examples:
   rehearse trace diff before.jsonl after.jsonl
   rehearse trace diff before.jsonl after.jsonl --ignore '$.result..timestamp' --ignore '$..uuid'
 
 Exit status:
-    0  the recordings say the same
+    0  the recordings are equal
     1  they differ
     2  a file, a line of it, or a path cannot be read";
 
-/// The numbers of a call in the first and in the second recording.
-type Shown = (Option<usize>, Option<usize>);
+/// The indexes of a call in the first and in the second recording.
+type CallIndexes = (Option<usize>, Option<usize>);
 
-impl Diff {
+/// Whether bad lines are reported: a file is read more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BadLineReport {
+    Report,
+    Silent,
+}
+
+impl TraceDiffArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        stdin_once([&self.before, &self.after])?;
+        check_stdin_once([&self.before, &self.after])?;
         let mut compare = CallComparison::default();
         for path in &self.ignore {
             let no_path = |why: String| not_a_path(path, &why, "$.result.content[0].text");
             compare = compare.ignore(path).map_err(no_path)?;
         }
-        let (before, after) = (self.reading.open(&self.before, context)?, self.reading.open(&self.after, context)?);
-        let sketches = |recording, file| -> Result<Vec<CallDigest>, Failure> {
-            let mut sketches = Vec::new();
-            self.calls(recording, file, context, true, |call| sketches.push(compare.digest(&call)))?;
-            Ok(sketches)
+        let (before, after) = (self.input.open(&self.before, context)?, self.input.open(&self.after, context)?);
+        let digests = |recording, file| -> Result<Vec<CallDigest>, Failure> {
+            let mut digests = Vec::new();
+            self.for_each_call(recording, file, context, BadLineReport::Report, |call| {
+                digests.push(compare.digest(&call))
+            })?;
+            Ok(digests)
         };
-        let pairs = CallPairs::find(&sketches(&before, &self.before)?, &sketches(&after, &self.after)?);
+        let pairs = CallPairs::find(&digests(&before, &self.before)?, &digests(&after, &self.after)?);
         let shown = self.shown(&pairs);
-        let wanted = |side: fn(&Shown) -> Option<usize>| -> BTreeMap<usize, Option<RecordedCall>> {
-            shown.iter().filter_map(side).map(|at| (at, None)).collect()
+        let indexes = |side: fn(&CallIndexes) -> Option<usize>| -> BTreeMap<usize, Option<RecordedCall>> {
+            shown.iter().filter_map(side).map(|index| (index, None)).collect()
         };
-        let before = self.fetched(wanted(|pair| pair.0), &before, &self.before, context)?;
-        let after = self.fetched(wanted(|pair| pair.1), &after, &self.after, context)?;
+        let before = self.read_calls(indexes(|pair| pair.0), &before, &self.before, context)?;
+        let after = self.read_calls(indexes(|pair| pair.1), &after, &self.after, context)?;
         let columns = if self.json { Columns::Json } else { Columns::Text };
         to_stdout(|out| {
             for (left, right) in &shown {
-                let left = left.and_then(|at| before.get(&at)?.as_ref());
-                let right = right.and_then(|at| after.get(&at)?.as_ref());
+                let left = left.and_then(|index| before.get(&index)?.as_ref());
+                let right = right.and_then(|index| after.get(&index)?.as_ref());
                 let change = match (left, right) {
                     (Some(left), Some(right)) => CallDifference::Changed {
                         before: left,
@@ -95,22 +104,22 @@ impl Diff {
                     (None, Some(right)) => CallDifference::Added(right),
                     (None, None) => continue,
                 };
-                print_change(&change, columns, &context.stdout, out)?;
+                print_difference(&change, columns, &context.stdout, out)?;
             }
             Ok(())
         })?;
         let CallPairs { alike, changed, removed, added } = &pairs;
         let (changed, removed, added) = (changed.len(), removed.len(), added.len());
-        context.talk.note(format_args!("{changed} changed, {removed} removed, {added} added, {alike} alike"));
+        context.stderr.note(format_args!("{changed} changed, {removed} removed, {added} added, {alike} alike"));
         let hidden = changed + removed + added - shown.len();
         if hidden > 0 {
-            context.talk.hint(format_args!("{hidden} more are not shown; `--limit` shows more"));
+            context.stderr.hint(format_args!("{hidden} more; `--limit COUNT` prints more"));
         }
         Ok(if pairs.all_equal() { Exit::Ok } else { Exit::ChecksFailed })
     }
 
-    /// What is shown, by the numbers of the calls: in the order of the first recording, then that of the second.
-    fn shown(&self, pairs: &CallPairs) -> Vec<Shown> {
+    /// The differences to print: in the order of the first recording, then in the order of the second.
+    fn shown(&self, pairs: &CallPairs) -> Vec<CallIndexes> {
         let changed = pairs.changed.iter().map(|(before, after)| (Some(*before), Some(*after)));
         let removed = pairs.removed.iter().map(|before| (Some(*before), None));
         let mut shown: Vec<_> = changed.chain(removed).collect();
@@ -120,40 +129,40 @@ impl Diff {
         shown
     }
 
-    /// The calls that are wanted, by their numbers.
-    fn fetched(
+    /// Reads the calls with these indexes.
+    fn read_calls(
         &self,
-        mut wanted: BTreeMap<usize, Option<RecordedCall>>,
+        mut calls: BTreeMap<usize, Option<RecordedCall>>,
         recording: &Recording,
         file: &Input,
         context: &Context,
     ) -> Result<BTreeMap<usize, Option<RecordedCall>>, Failure> {
-        if wanted.is_empty() {
-            return Ok(wanted);
+        if calls.is_empty() {
+            return Ok(calls);
         }
         let mut number = 0;
-        self.calls(recording, file, context, false, |call| {
-            if let Some(slot) = wanted.get_mut(&number) {
+        self.for_each_call(recording, file, context, BadLineReport::Silent, |call| {
+            if let Some(slot) = calls.get_mut(&number) {
                 *slot = Some(call);
             }
             number += 1;
         })?;
-        Ok(wanted)
+        Ok(calls)
     }
 
-    fn calls(
+    fn for_each_call(
         &self,
         recording: &Recording,
         file: &Input,
         context: &Context,
-        tell: bool,
+        bad_lines: BadLineReport,
         mut take: impl FnMut(RecordedCall),
     ) -> Result<(), Failure> {
-        for part in recording.parts(self.reading.bad_lines()) {
-            // What is bad is told the first time.
+        for part in recording.parts(self.input.bad_lines()) {
+            // The first pass has reported the bad lines.
             let part = match part {
-                Err(_) if !tell => continue,
-                part => self.reading.or_skip(part, file, context)?,
+                Err(_) if bad_lines == BadLineReport::Silent => continue,
+                part => self.input.or_skip(part, file, context)?,
             };
             if let Some(Part::Call(call)) = part {
                 take(*call);

@@ -5,20 +5,20 @@ use regex::bytes::{Regex, RegexBuilder};
 use rehearsal::core::trace::{Entry, EntryBody, RecordedCall, RelatedEvent, SessionStart, TimelineItem};
 use rehearsal::store::Input;
 
-use super::reading::{InputArgs, stdin_once};
+use super::input::{InputArgs, check_stdin_once};
 use super::verb::SenderFilter;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::stream_to_stdout;
-use crate::print::{Columns, Detail, Row, TimelinePrinter, failed};
+use crate::print::{Columns, Detail, Numbering, Row, TimelinePrinter, failed};
 
-const WHICH: &str = "Which";
+const FILTERS: &str = "Filters";
 
 /// Find calls, messages and lines of stderr
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Grep {
-    /// What to look for in the text of messages: a regular expression; . finds everything
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceGrepArgs {
+    /// A regular expression for the text of messages; . finds everything
     pattern: String,
 
     /// The recordings; - is stdin
@@ -26,40 +26,39 @@ pub(super) struct Grep {
     files: Vec<Input>,
 
     /// Only this method, such as tools/call; may be repeated
-    #[arg(long, value_name = "METHOD", help_heading = WHICH)]
+    #[arg(long, value_name = "METHOD", help_heading = FILTERS)]
     method: Vec<String>,
 
     /// Only calls of this tool; may be repeated
-    #[arg(long, value_name = "NAME", help_heading = WHICH)]
+    #[arg(long, value_name = "NAME", help_heading = FILTERS)]
     tool: Vec<String>,
 
-    /// Only what went wrong: errors, failed tools, no answer, garbled messages
-    #[arg(long, help_heading = WHICH)]
+    /// Only failures: errors, failed tools, unanswered calls, garbled messages
+    #[arg(long, help_heading = FILTERS)]
     errors: bool,
 
     /// Only messages of this side
-    #[arg(long, value_name = "SIDE", help_heading = WHICH)]
+    #[arg(long, value_name = "SIDE", help_heading = FILTERS)]
     from: Option<SenderFilter>,
 
-    /// Upper and lower case are the same
+    /// Ignore case
     #[arg(short, long)]
     ignore_case: bool,
 
-    /// Show params and results too
+    /// Print params and results too
     #[arg(long)]
     values: bool,
 
-    /// Print a JSON object for each line
+    /// Print one JSON object for each line
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
-A call is found by the text of its question or its answer, and shown as `rehearse trace show`
-shows it.
+const AFTER_HELP: &str = "\
+A call is found by the text of its request or its response, and printed as in `rehearse trace show`.
 
 Examples:
   rehearse trace grep Oslo
@@ -68,37 +67,39 @@ Examples:
   rehearse trace grep . --method sampling/createMessage --from server --json
 
 Exit status:
-    0  something was found
-    1  nothing was found
+    0  at least one match
+    1  no match
     2  a file, a line of it, or the pattern cannot be read";
 
-impl Grep {
+impl TraceGrepArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        stdin_once(&self.files)?;
+        check_stdin_once(&self.files)?;
         let pattern = RegexBuilder::new(&self.pattern).case_insensitive(self.ignore_case).build();
         let pattern = pattern.map_err(|error| {
             let why = last_line(&error.to_string());
-            Failure::bad_input(format_args!("{:?} is not a pattern: {why}", self.pattern))
-                .hint("`.` finds everything; a backslash takes its meaning from a character")
+            Failure::bad_input(format_args!("{:?} is not a regular expression: {why}", self.pattern))
+                .hint("`.` finds everything; a backslash escapes a special character")
         })?;
         let columns = if self.json { Columns::Json } else { Columns::Text };
-        let detail = Detail { values: self.values, http: true };
+        let detail = Detail { arguments: false, values: self.values, http: true };
         let mut found = false;
         stream_to_stdout(|out| {
             let mut printer = TimelinePrinter::new(&context.stdout, columns, detail, out);
             for file in &self.files {
-                let recording = self.reading.open(file, context)?;
+                let recording = self.input.open(file, context)?;
                 let mut start: Option<SessionStart> = None;
-                for moment in recording.timeline(self.reading.bad_lines()) {
-                    let Some(moment) = self.reading.or_skip(moment, file, context)? else { continue };
-                    if let TimelineItem::Start(begun) = moment {
+                let mut numbering = Numbering::default();
+                for item in recording.timeline(self.input.bad_lines()) {
+                    let Some(item) = self.input.or_skip(item, file, context)? else { continue };
+                    if let TimelineItem::Start(begun) = item {
                         start = Some(begun);
+                        numbering.next_session();
                         continue;
                     }
-                    for row in self.rows(&pattern, &moment) {
+                    for row in self.rows(&pattern, &item, &mut numbering) {
                         found = true;
                         if let Some(start) = start.take() {
-                            printer.start(&start).map_err(Failure::stdout)?;
+                            printer.start(numbering.session, &start).map_err(Failure::stdout)?;
                         }
                         printer.row(&row, None).map_err(Failure::stdout)?;
                     }
@@ -109,16 +110,16 @@ impl Grep {
         Ok(if found { Exit::Ok } else { Exit::ChecksFailed })
     }
 
-    /// What is wanted of a moment.
-    fn rows(&self, pattern: &Regex, moment: &TimelineItem) -> Vec<Row> {
+    /// The matching rows of an item: the call or entry itself, and its related events.
+    fn rows(&self, pattern: &Regex, item: &TimelineItem, numbering: &mut Numbering) -> Vec<Row> {
         let mut rows = Vec::new();
-        match moment {
+        match item {
             TimelineItem::Start(_) | TimelineItem::Finish { .. } => {}
             TimelineItem::Entry(entry) => rows.extend(self.entry(pattern, entry)),
             TimelineItem::Call { call, inside } => {
-                rows.extend(self.call(pattern, call));
-                rows.extend(inside.iter().filter_map(|thing| match thing {
-                    RelatedEvent::Call(call) => self.call(pattern, call),
+                rows.extend(self.call(pattern, call, numbering.call(call)));
+                rows.extend(inside.iter().filter_map(|event| match event {
+                    RelatedEvent::Call(call) => self.call(pattern, call, None),
                     RelatedEvent::Entry(entry) => self.entry(pattern, entry),
                 }));
             }
@@ -126,16 +127,16 @@ impl Grep {
         rows
     }
 
-    fn call(&self, pattern: &Regex, call: &RecordedCall) -> Option<Row> {
+    fn call(&self, pattern: &Regex, call: &RecordedCall, number: Option<u64>) -> Option<Row> {
         let answer = call.response.as_ref().map(|response| response.message.raw());
-        let is_there = pattern.is_match(call.request.message.raw()) || answer.is_some_and(|raw| pattern.is_match(raw));
-        let row = is_there.then(|| Row::call(call))?;
-        self.wants(&row).then_some(row)
+        let is_match = pattern.is_match(call.request.message.raw()) || answer.is_some_and(|raw| pattern.is_match(raw));
+        let row = is_match.then(|| Row::call(call, number))?;
+        self.is_selected(&row).then_some(row)
     }
 
     fn entry(&self, pattern: &Regex, entry: &Entry) -> Option<Row> {
         let row = Row::entry(entry);
-        let is_there = match &entry.what {
+        let is_match = match &entry.what {
             EntryBody::Message { message, .. } => pattern.is_match(message.raw()),
             EntryBody::Http { head, .. } => {
                 let headers = head.headers.iter().map(|(name, value)| format!("{name}: {value}"));
@@ -147,14 +148,14 @@ impl Grep {
             | EntryBody::Piece { .. }
             | EntryBody::Ended(_) => pattern.is_match(row.text.as_deref().unwrap_or_default().as_bytes()),
         };
-        (is_there && self.wants(&row)).then_some(row)
+        (is_match && self.is_selected(&row)).then_some(row)
     }
 
-    fn wants(&self, row: &Row) -> bool {
-        let is_one_of = |wanted: &[String], found: &Option<String>| {
-            wanted.is_empty() || found.as_ref().is_some_and(|found| wanted.contains(found))
+    fn is_selected(&self, row: &Row) -> bool {
+        let is_one_of = |allowed: &[String], found: &Option<String>| {
+            allowed.is_empty() || found.as_ref().is_some_and(|found| allowed.contains(found))
         };
-        let side = self.from.is_none_or(|wanted| row.from == Some(wanted.side()));
+        let side = self.from.is_none_or(|filter| row.from == Some(filter.side()));
         let tool = self.tool.is_empty() || row.method.as_deref() == Some("tools/call");
         side && tool
             && is_one_of(&self.method, &row.method)
@@ -163,7 +164,7 @@ impl Grep {
     }
 }
 
-/// The last line of what the regex parser says is the one that says what is wrong.
+/// The last line of an error of the regex parser, which has the reason.
 fn last_line(text: &str) -> String {
     text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }

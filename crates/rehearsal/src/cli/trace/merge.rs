@@ -7,16 +7,16 @@ use clap::Args;
 use rehearsal::core::trace::{Part, ReadError};
 use rehearsal::store::{Input, Parts};
 
+use super::input::{InputArgs, check_stdin_once};
 use super::output::OutputArgs;
-use super::reading::{InputArgs, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::print::plural;
 
-/// Put the sessions of several recordings into one, in the order in which they began
+/// Merge recordings into one, with the sessions in the order of their start
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Merge {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceMergeArgs {
     /// The recordings; - is stdin
     #[arg(required = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<Input>,
@@ -25,13 +25,13 @@ pub(super) struct Merge {
     output: OutputArgs,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
-Each file keeps its own order, and of the sessions that come next the one that began first is
-taken. A session that is in several files, with the same name and the same start, is written
-once. Journals become sessions.
+const AFTER_HELP: &str = "\
+The sessions of each file keep their order. Among the next sessions of all files, the one that started
+first is written. A session with the same id and start in several files is written once. Journals become
+sessions.
 
 Examples:
   rehearse trace merge monday.jsonl tuesday.jsonl -o week.jsonl
@@ -41,21 +41,21 @@ Exit status:
     0  everything went well
     2  a file cannot be read or written";
 
-/// One of the files, on its way through its sessions.
+/// A file and its next session.
 struct Source<'a> {
     file: &'a Input,
     parts: Peekable<Parts>,
 }
 
-impl Merge {
+impl TraceMergeArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        stdin_once(&self.files)?;
+        check_stdin_once(&self.files)?;
         let mut sources = Vec::new();
         for file in &self.files {
-            let recording = self.reading.open(file, context)?;
-            sources.push(Source { file, parts: recording.parts(self.reading.bad_lines()).peekable() });
+            let recording = self.input.open(file, context)?;
+            sources.push(Source { file, parts: recording.parts(self.input.bad_lines()).peekable() });
         }
-        let mut written = self.output.begin()?;
+        let mut output = self.output.begin()?;
         let mut known = HashSet::new();
         let (mut sessions, mut twice) = (0_u64, 0_u64);
         while let Some(source) = self.next(&mut sources, context)? {
@@ -63,21 +63,21 @@ impl Merge {
             let is_new = known.insert((start.session_id.clone(), start.started_at));
             if is_new {
                 sessions += 1;
-                written.part(&Part::Start(start))?;
+                output.part(&Part::Start(start))?;
             } else {
                 twice += 1;
             }
             while let Some(part) = source.parts.next_if(|part| !matches!(part, Ok(Part::Start(_)))) {
-                let Some(part) = self.reading.or_skip(part, source.file, context)? else { continue };
+                let Some(part) = self.input.or_skip(part, source.file, context)? else { continue };
                 if is_new {
-                    written.part(&part)?;
+                    output.part(&part)?;
                 }
             }
         }
-        written.finish()?;
-        let again = if twice == 0 { String::new() } else { format!("; passed over {twice} that came again") };
+        output.finish()?;
+        let skipped = if twice == 0 { String::new() } else { format!("; skipped {}", plural(twice, "duplicate")) };
         let (sessions, files) = (plural(sessions, "session"), plural(self.files.len() as u64, "file"));
-        context.talk.note(format_args!("merged {sessions} from {files}{again}"));
+        context.stderr.note(format_args!("merged {sessions} from {files}{skipped}"));
         Ok(Exit::Ok)
     }
 
@@ -88,9 +88,9 @@ impl Merge {
         context: &Context,
     ) -> Result<Option<&'s mut Source<'a>>, Failure> {
         for source in sources.iter_mut() {
-            // Whatever stands before the next session is bad.
+            // Only bad lines precede the next session.
             while let Some(part) = source.parts.next_if(|part| !matches!(part, Ok(Part::Start(_)))) {
-                self.reading.or_skip(part, source.file, context)?;
+                self.input.or_skip(part, source.file, context)?;
             }
         }
         let began = |part: Option<&Result<Part, ReadError>>| match part {

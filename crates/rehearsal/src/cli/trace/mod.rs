@@ -1,17 +1,17 @@
 //! `rehearse trace`
 //!
 //! ```text
-//! files ──► Recording ──► Moment, Moment, … ──► show, grep, check
-//!                     ──► Part, Part, …     ──► stats, diff, merge, split, redact, convert
+//! files ──► Recording ──► TimelineItem, … ──► show, grep, check
+//!                     ──► Part, …         ──► stats, diff, merge, split, redact, convert
 //! ```
 
 mod check;
 mod convert;
 mod diff;
 mod grep;
+mod input;
 mod merge;
 mod output;
-mod reading;
 mod recover;
 mod redact;
 mod show;
@@ -19,6 +19,6 @@ mod split;
 mod stats;
 mod verb;
 
+pub(super) use input::{CONVERT, InputArgs, no_file, not_trace, on_lines, recover_sessions, unreadable};
 pub(super) use output::{AtomicOutput, is_written_into, plain};
-pub(super) use reading::{CONVERT, InputArgs, no_file, not_trace, on_lines, put_back, unreadable};
-pub(super) use verb::Trace;
+pub(super) use verb::TraceArgs;

@@ -1,4 +1,4 @@
-//! Where a recording is written to.
+//! Writes a recording to a file or to stdout.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,10 +11,10 @@ use tempfile::NamedTempFile;
 
 use crate::cli::exit::Failure;
 
-/// Where a recording is written to.
+/// The file of a recording that is written.
 #[derive(Args, Clone, Debug)]
 pub(super) struct OutputArgs {
-    /// Write to this file instead of stdout; it is replaced in one step when all is written
+    /// Write to this file instead of stdout; it is replaced atomically at the end
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(super) output: Option<PathBuf>,
 }
@@ -22,24 +22,24 @@ pub(super) struct OutputArgs {
 /// A recording that is being written.
 pub(in crate::cli) struct AtomicOutput {
     writer: RecordingWriter<BufWriter<Box<dyn Write>>, File>,
-    /// What becomes the file when all is written.
+    /// The temporary file, and the path that it replaces at the end.
     file: Option<(NamedTempFile, PathBuf)>,
 }
 
 impl OutputArgs {
-    /// Begins to write a trace.
+    /// Starts to write a trace.
     pub(super) fn begin(&self) -> Result<AtomicOutput, Failure> {
         AtomicOutput::begin(self.output.as_deref(), Format::Trace)
     }
 }
 
 impl AtomicOutput {
-    /// Begins to write a trace to a file.
+    /// Starts to write a trace to a file.
     pub(in crate::cli) fn to_file(path: &Path) -> Result<AtomicOutput, Failure> {
         AtomicOutput::begin(Some(path), Format::Trace)
     }
 
-    /// Writes to a file beside `path`, which takes its place at the end; without one, or for `-`, to stdout.
+    /// Writes to a temporary file that replaces `path` at the end; without a path, or for `-`, to stdout.
     pub(super) fn begin(path: Option<&Path>, format: Format) -> Result<AtomicOutput, Failure> {
         let path = path.filter(|path| path.as_os_str() != "-");
         let begun = || -> io::Result<AtomicOutput> {
@@ -54,17 +54,17 @@ impl AtomicOutput {
                 }
             };
             let writer = RecordingWriter::new(format, BufWriter::with_capacity(256 << 10, out), tempfile::tempfile()?);
-            let writer = writer.expect("only formats that can be written are asked for");
+            let writer = writer.expect("only formats that can be written are passed");
             Ok(AtomicOutput { writer, file })
         };
         begun().map_err(|cause| failure(path, cause.into()))
     }
 
-    /// Finds out whether a file can be replaced, before there is anything to put in its place. Whoever may write to its folder
-    /// could replace what nobody may write to; that is not what its owner wants.
+    /// Checks before the work whether a file can be replaced. A read-only file is not replaced, although the permissions
+    /// of its folder would allow it.
     pub(in crate::cli) fn check(path: &Path) -> Result<(), Failure> {
-        let is_closed = std::fs::metadata(path).is_ok_and(|known| known.permissions().readonly());
-        let opened = match is_closed {
+        let is_read_only = std::fs::metadata(path).is_ok_and(|known| known.permissions().readonly());
+        let opened = match is_read_only {
             true => Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only")),
             false => File::options().write(true).open(path).map(drop),
         };
@@ -78,14 +78,14 @@ impl AtomicOutput {
         self.writer.part(part).map_err(|error| failure(path, error))
     }
 
-    /// Puts the file in its place.
+    /// Replaces the file.
     pub(in crate::cli) fn finish(self) -> Result<(), Failure> {
         let AtomicOutput { writer, file } = self;
         let path = file.as_ref().map(|(_, path)| path.clone());
         let finished = || -> Result<(), WriteError> {
             writer.finish()?;
             if let Some((file, path)) = file {
-                // A file that people share keeps its mode; a new one may have secrets in it, and is for its owner.
+                // An existing file keeps its mode. A new file may contain secrets, so only its owner can read it.
                 let mode = std::fs::metadata(&path).map(|known| known.permissions()).ok();
                 let mode = mode.unwrap_or_else(|| std::os::unix::fs::PermissionsExt::from_mode(0o600));
                 file.as_file().set_permissions(mode)?;
@@ -97,17 +97,17 @@ impl AtomicOutput {
     }
 }
 
-/// Whether this is there and no file, such as a device or a pipe: nothing can take its place.
+/// True for a device or a pipe, which cannot be replaced.
 pub(in crate::cli) fn is_written_into(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir())
 }
 
-/// The file that a link leads to: it gets what is written, and the link stays.
+/// The target of a symbolic link: it is replaced, and the link stays.
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The error of the system, without the name of a file that nobody asked for.
+/// The error of the system without the name of the temporary file.
 pub(in crate::cli) fn plain(error: io::Error) -> io::Error {
     match error.to_string().split_once(" at path ") {
         Some((what, _)) => io::Error::new(error.kind(), what.to_owned()),

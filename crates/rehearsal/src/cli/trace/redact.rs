@@ -4,20 +4,20 @@ use clap::Args;
 use rehearsal::core::redact::{Redaction, RedactionRule, RedactionSummary};
 use rehearsal::store::Input;
 
+use super::input::InputArgs;
 use super::output::OutputArgs;
-use super::reading::InputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
-/// Take secrets out of a recording that was made without
+/// Redact the secrets of a recording
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Redact {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceRedactArgs {
     /// The recording; - is stdin
     #[arg(default_value = "trace.jsonl", value_hint = clap::ValueHint::FilePath)]
     file: Input,
 
-    /// Take out what is at this place, or matches this pattern, too; may be repeated
+    /// Redact this too: a JSONPath, or a regular expression; may be repeated
     #[arg(long, value_name = "PATH|PATTERN")]
     redact: Vec<String>,
 
@@ -29,14 +29,14 @@ pub(super) struct Redact {
     output: OutputArgs,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
-Credentials are found in headers, environments, URLs, arguments and results, by their keys and
-by what they look like, as `rehearse record` finds them before it writes anything. Ids, progress
-tokens, cursors and schemas are left alone, and equal secrets become equal pseudonyms, so the
-recording still replays. The number of redacted values is printed on stderr.
+const AFTER_HELP: &str = "\
+Credentials in headers, environments, URLs, arguments and results are found by their keys and their
+form, with the same rules as in `rehearse record`. Ids, progress tokens, cursors and schemas are not
+changed, and equal secrets become equal pseudonyms, so the recording still replays. The number of
+redacted values is printed on stderr.
 
 Examples:
   rehearse trace redact trace.jsonl -o safe.jsonl
@@ -44,9 +44,9 @@ Examples:
 
 Exit status:
     0  everything went well
-    2  a file cannot be read or written, or a rule makes no sense";
+    2  a file cannot be read or written, or a rule is invalid";
 
-impl Redact {
+impl TraceRedactArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let mut redaction = if self.only { Redaction::none() } else { Redaction::standard() };
         for written in &self.redact {
@@ -54,19 +54,19 @@ impl Redact {
             redaction =
                 redaction.with(rule.map_err(|error| Failure::bad_input(format_args!("--redact {written}: {error}")))?);
         }
-        let recording = self.reading.open(&self.file, context)?;
-        let mut writing = self.output.begin()?;
+        let recording = self.input.open(&self.file, context)?;
+        let mut output = self.output.begin()?;
         let mut summary = RedactionSummary::default();
-        for part in recording.parts(self.reading.bad_lines()) {
-            let Some(part) = self.reading.or_skip(part, &self.file, context)? else { continue };
+        for part in recording.parts(self.input.bad_lines()) {
+            let Some(part) = self.input.or_skip(part, &self.file, context)? else { continue };
             let (part, hits) = redaction.part(part);
             summary.add(hits);
-            writing.part(&part)?;
+            output.part(&part)?;
         }
-        writing.finish()?;
+        output.finish()?;
         match summary.is_empty() {
-            true => context.talk.note("found nothing to take out"),
-            false => context.talk.note(summary),
+            true => context.stderr.note("found nothing to redact"),
+            false => context.stderr.note(summary),
         }
         Ok(Exit::Ok)
     }

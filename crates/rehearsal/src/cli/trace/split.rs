@@ -6,30 +6,30 @@ use clap::Args;
 use rehearsal::core::trace::Part;
 use rehearsal::store::Input;
 
+use super::input::InputArgs;
 use super::output::AtomicOutput;
-use super::reading::InputArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::print::sanitize_line;
 
-/// Write each session to a file of its own
+/// Write each session to its own file
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Split {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceSplitArgs {
     /// The recording; - is stdin
     #[arg(default_value = "trace.jsonl", value_hint = clap::ValueHint::FilePath)]
     file: Input,
 
-    /// The directory for the files; it is made if need be
+    /// The directory for the files; it is created if necessary
     #[arg(short, long, value_name = "DIR", default_value = ".", value_hint = clap::ValueHint::DirPath)]
     directory: PathBuf,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
-The files are named after the sessions: SESSION.jsonl. No file is overwritten.
+const AFTER_HELP: &str = "\
+The files are named after the session ids: SESSION.jsonl. No file is overwritten.
 
 Examples:
   rehearse trace split trace.jsonl --directory sessions
@@ -38,14 +38,14 @@ Exit status:
     0  everything went well
     2  a file cannot be read or written";
 
-impl Split {
+impl TraceSplitArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let recording = self.reading.open(&self.file, context)?;
+        let recording = self.input.open(&self.file, context)?;
         let unwritable = |path: &PathBuf, cause: std::io::Error| Failure::unwritable(path, &cause);
         std::fs::create_dir_all(&self.directory).map_err(|cause| unwritable(&self.directory, cause))?;
         let mut open: Option<(AtomicOutput, PathBuf)> = None;
-        for part in recording.parts(self.reading.bad_lines()) {
-            let Some(part) = self.reading.or_skip(part, &self.file, context)? else { continue };
+        for part in recording.parts(self.input.bad_lines()) {
+            let Some(part) = self.input.or_skip(part, &self.file, context)? else { continue };
             if let Part::Start(start) = &part {
                 self.close(open.take(), context)?;
                 let path = self.path(&start.session_id);
@@ -62,12 +62,12 @@ impl Split {
     fn close(&self, open: Option<(AtomicOutput, PathBuf)>, context: &Context) -> Result<(), Failure> {
         if let Some((writing, path)) = open {
             writing.finish()?;
-            context.talk.note(format_args!("wrote {}", sanitize_line(&path.display().to_string())));
+            context.stderr.note(format_args!("wrote {}", sanitize_line(&path.display().to_string())));
         }
         Ok(())
     }
 
-    /// A file that is not there yet, named after the session.
+    /// A new file that is named after the session.
     fn path(&self, session_id: &str) -> PathBuf {
         let kept = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
         let name: String = session_id.chars().take(80).map(kept).collect();

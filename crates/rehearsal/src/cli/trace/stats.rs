@@ -1,19 +1,19 @@
 //! `rehearse trace stats`
 
 use clap::Args;
-use rehearsal::core::trace::Stats as Numbers;
+use rehearsal::core::trace::Stats;
 use rehearsal::store::Input;
 
-use super::reading::{InputArgs, stdin_once};
+use super::input::{InputArgs, check_stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::to_stdout;
 use crate::print::{Columns, print_stats};
 
-/// Count calls, failures and bytes, and how long calls took
+/// Count calls, failures and bytes, and measure the latency of calls
 #[derive(Args, Debug)]
-#[command(after_help = MORE)]
-pub(super) struct Stats {
+#[command(after_help = AFTER_HELP)]
+pub(super) struct TraceStatsArgs {
     /// The recordings, counted together; - is stdin
     #[arg(default_value = "trace.jsonl", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<Input>,
@@ -23,12 +23,12 @@ pub(super) struct Stats {
     json: bool,
 
     #[command(flatten)]
-    reading: InputArgs,
+    input: InputArgs,
 }
 
-const MORE: &str = "\
-P50 and P95 are the times that half and 95 of a hundred calls did not exceed, from question to
-answer. Tools, prompts and resources are counted each on their own.
+const AFTER_HELP: &str = "\
+P50, P95 and MAX are the median, the 95th percentile and the maximum of the time between request and
+response. Each tool, prompt and resource has its own row.
 
 Examples:
   rehearse trace stats
@@ -39,19 +39,19 @@ Exit status:
     0  everything went well
     2  a file, or a line of it, cannot be read";
 
-impl Stats {
+impl TraceStatsArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        stdin_once(&self.files)?;
-        let mut numbers = Numbers::default();
+        check_stdin_once(&self.files)?;
+        let mut stats = Stats::default();
         for file in &self.files {
-            for part in self.reading.open(file, context)?.parts(self.reading.bad_lines()) {
-                if let Some(part) = self.reading.or_skip(part, file, context)? {
-                    numbers.add(&part);
+            for part in self.input.open(file, context)?.parts(self.input.bad_lines()) {
+                if let Some(part) = self.input.or_skip(part, file, context)? {
+                    stats.add(&part);
                 }
             }
         }
         let columns = if self.json { Columns::Json } else { Columns::Text };
-        to_stdout(|out| print_stats(&numbers, columns, &context.stdout, out))?;
+        to_stdout(|out| print_stats(&stats, columns, &context.stdout, out))?;
         Ok(Exit::Ok)
     }
 }

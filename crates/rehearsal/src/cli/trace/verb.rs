@@ -1,33 +1,33 @@
-//! What can be done with recordings.
+//! The verbs below `rehearse trace`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use rehearsal::core::exchange::Side;
 
-use super::check::Check;
-use super::convert::Convert;
-use super::diff::Diff;
-use super::grep::Grep;
-use super::merge::Merge;
-use super::recover::Recover;
-use super::redact::Redact;
-use super::show::Show;
-use super::split::Split;
-use super::stats::Stats;
+use super::check::TraceCheckArgs;
+use super::convert::TraceConvertArgs;
+use super::diff::TraceDiffArgs;
+use super::grep::TraceGrepArgs;
+use super::merge::TraceMergeArgs;
+use super::recover::TraceRecoverArgs;
+use super::redact::TraceRedactArgs;
+use super::show::TraceShowArgs;
+use super::split::TraceSplitArgs;
+use super::stats::TraceStatsArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
-/// Look at recordings, search, check, compare and rewrite them
+/// Print, search, check, compare and rewrite recordings
 #[derive(Args, Debug)]
-#[command(after_help = MORE, subcommand_required = true, arg_required_else_help = true)]
-pub(in crate::cli) struct Trace {
+#[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
+pub(in crate::cli) struct TraceArgs {
     #[command(subcommand)]
     verb: TraceVerb,
 }
 
-const MORE: &str = "\
-The format is detected from the first bytes: a trace (one session a line), a journal (one message a line),
-or what another tool recorded; `rehearse trace convert --help` lists those. `-` reads stdin.
-Files are read in a stream, so their size does not matter.
+const AFTER_HELP: &str = "\
+The format is detected from the first bytes: a trace (one session per line), a journal (one message per
+line), or a recording of another tool, as `rehearse trace convert --help` lists them. `-` reads stdin. Files
+are streamed, so they may be larger than the memory.
 
 Examples:
   rehearse trace show trace.jsonl
@@ -38,20 +38,20 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum TraceVerb {
-    Show(Show),
-    Stats(Stats),
-    Grep(Grep),
-    Check(Check),
-    Diff(Diff),
-    Merge(Merge),
-    Split(Split),
-    Redact(Redact),
-    Convert(Convert),
-    Recover(Recover),
+    Show(TraceShowArgs),
+    Stats(TraceStatsArgs),
+    Grep(TraceGrepArgs),
+    Check(TraceCheckArgs),
+    Diff(TraceDiffArgs),
+    Merge(TraceMergeArgs),
+    Split(TraceSplitArgs),
+    Redact(TraceRedactArgs),
+    Convert(TraceConvertArgs),
+    Recover(TraceRecoverArgs),
 }
 
-impl Trace {
-    /// Does it.
+impl TraceArgs {
+    /// Runs the verb.
     pub(in crate::cli) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         match &self.verb {
             TraceVerb::Show(show) => show.run(context),
@@ -68,8 +68,7 @@ impl Trace {
     }
 }
 
-/// Whose messages are shown: the client's or the server's.
-/// `--from`
+/// `--from`: the side whose messages are selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SenderFilter {
     Client,

@@ -1,4 +1,4 @@
-//! What is wrong with a recording.
+//! Findings of `rehearse trace check` in their printed form.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::timeline::Columns;
 use crate::print::sanitize_line;
-use crate::print::screen::Terminal;
+use crate::print::terminal::Terminal;
 
-/// What a check came to.
+/// The totals of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckTotals {
     pub(crate) sessions: u64,
@@ -46,20 +46,21 @@ impl fmt::Display for CheckTotals {
     }
 }
 
-/// Prints findings as they are found, those of a session under its name:
+/// Prints findings below the title of their session:
 ///
 /// ```text
-/// session weather-1  weather 1.2
+/// session 1  weather-1  weather 1.2
 ///   error: wrong result of tools/call in 2025-11-25 (message 9)
 ///     $.result.content[0].type: expected "text", "image" or "resource", got "hologram"
 /// ```
 pub(crate) struct FindingPrinter<'a> {
-    screen: &'a Terminal,
+    terminal: &'a Terminal,
     columns: Columns,
     out: &'a mut dyn Write,
-    /// Whether there are several files, so that each is named.
+    /// True if there are several files, so that each title names its file.
     several: bool,
     file: String,
+    session: u64,
     session_id: String,
     /// The title above the findings of the session, until it is printed.
     title: Option<String>,
@@ -67,22 +68,32 @@ pub(crate) struct FindingPrinter<'a> {
 
 impl<'a> FindingPrinter<'a> {
     pub(crate) fn new(
-        screen: &'a Terminal,
+        terminal: &'a Terminal,
         columns: Columns,
         files: usize,
         out: &'a mut dyn Write,
     ) -> FindingPrinter<'a> {
         let several = files > 1;
-        FindingPrinter { screen, columns, out, several, file: String::new(), session_id: String::new(), title: None }
+        FindingPrinter {
+            terminal,
+            columns,
+            out,
+            several,
+            file: String::new(),
+            session: 0,
+            session_id: String::new(),
+            title: None,
+        }
     }
 
-    /// The next findings are about this session.
-    pub(crate) fn start(&mut self, file: &str, start: &SessionStart) {
+    /// Begins a session: the next findings belong to it.
+    pub(crate) fn start(&mut self, file: &str, number: u64, start: &SessionStart) {
         let word = |key: &str| start.server_info.get(key).and_then(|word| word.as_str()).unwrap_or_default();
         let server = format!("{} {}", word("name"), word("version"));
-        let title = format!("session {}  {}", sanitize_line(&start.session_id), sanitize_line(server.trim()));
+        let title = format!("session {number}  {}  {}", sanitize_line(&start.session_id), sanitize_line(server.trim()));
         let title = if self.several { format!("{}  {title}", sanitize_line(file)) } else { title };
         self.file = file.to_owned();
+        self.session = number;
         self.session_id = start.session_id.clone();
         self.title = Some(title.trim_end().to_owned());
     }
@@ -96,7 +107,7 @@ impl<'a> FindingPrinter<'a> {
 
     fn text(&mut self, located: &LocatedFinding) -> io::Result<()> {
         if let Some(title) = self.title.take() {
-            let style = self.screen.palette.name;
+            let style = self.terminal.palette.name;
             writeln!(self.out, "{style}{title}{style:#}")?;
         }
         for line in located.finding.to_string().lines() {
@@ -110,6 +121,7 @@ impl<'a> FindingPrinter<'a> {
         let mismatch = finding.mismatches.first();
         let row = json!({
             "file": self.file,
+            "session": self.session,
             "session_id": self.session_id,
             "sequence": sequence,
             "from": from.to_string(),

@@ -9,6 +9,7 @@ use rehearsal::core::message::{Body, Message, Reply};
 use rehearsal::core::trace::{CallStatus, Entry, EntryBody, RecordedCall, SessionEnd, subject};
 use serde_json::{Map, Value, json};
 
+use super::timeline::Detail;
 use crate::print::{log_line, progress_line};
 
 /// The content of one row, about a call or an entry, before its layout is decided.
@@ -16,42 +17,52 @@ use crate::print::{log_line, progress_line};
 pub(crate) struct Row {
     /// `call`, or the type that the line of a journal has.
     pub(crate) kind: &'static str,
+    /// The number of the message in its session.
     pub(crate) seq: u64,
+    /// The number of the response to a call.
+    pub(crate) response_seq: Option<u64>,
+    /// The number of a call of the client in its session.
+    pub(crate) number: Option<u64>,
     pub(crate) at: Duration,
     pub(crate) from: Option<Side>,
     channel: Channel,
-    /// The id of a request or answer, as JSON.
+    /// The id of a request or response, as JSON.
     id: Option<String>,
     /// The method of a message; `POST /mcp` and `200` of HTTP.
     pub(crate) method: Option<String>,
-    /// What it is about: the name of a tool, the URI of a resource.
+    /// The name of a tool or prompt, or the URI of a resource.
     pub(crate) subject: Option<String>,
     pub(crate) took: Option<Duration>,
     pub(crate) fate: Option<CallStatus>,
     /// The text at the end of the row.
     pub(crate) text: Option<String>,
+    /// The arguments of a call, or its params if it has no arguments.
+    pub(crate) arguments: Option<(&'static str, RawJson)>,
     /// The params, and the reply.
     pub(crate) values: Vec<(&'static str, RawJson)>,
 }
 
 impl Row {
-    /// About a call.
-    pub(crate) fn call(call: &RecordedCall) -> Row {
+    /// Builds the row of a call; `number` is that of a call of the client in its session.
+    pub(crate) fn call(call: &RecordedCall, number: Option<u64>) -> Row {
         let request = &call.request;
         let mut row = Row::message("call", request.seq, request.at, call.asker, call.channel(), &request.message);
         let fate = CallStatus::of(call);
         row.took = call.took();
-        row.text = agreed(call).filter(|_| fate == CallStatus::Ok);
+        row.text = negotiated_version(call).filter(|_| fate == CallStatus::Ok);
         row.values.extend(call.response.iter().filter_map(|response| answer(&response.message)));
-        Row { fate: Some(fate), ..row }
+        let response_seq = call.response.as_ref().map(|response| response.seq);
+        Row { fate: Some(fate), response_seq, number, arguments: arguments(&request.message), ..row }
     }
 
-    /// About anything else.
+    /// Builds the row of an entry that is not a call.
     pub(crate) fn entry(entry: &Entry) -> Row {
         let Entry { seq, at, what, .. } = entry;
-        let bare = |kind, from, channel| Row {
+        let row = |kind, from, channel| Row {
             kind,
             seq: *seq,
+            response_seq: None,
+            number: None,
             at: *at,
             from,
             channel,
@@ -61,6 +72,7 @@ impl Row {
             took: None,
             fate: None,
             text: None,
+            arguments: None,
             values: Vec::new(),
         };
         match what {
@@ -73,26 +85,26 @@ impl Row {
                 let target = head.target.as_deref().unwrap_or_default();
                 let first = head.method.as_ref().map(|method| format!("{method} {target}"));
                 let status = head.status.map(|status| status.to_string());
-                Row { method: first.or(status), ..bare("http", Some(*from), *channel) }
+                Row { method: first.or(status), ..row("http", Some(*from), *channel) }
             }
             EntryBody::Event { channel, name, id, data, retry } => {
-                let mut words = Vec::new();
-                words.extend(id.as_ref().map(|id| format!("id {id}")));
-                words.extend(retry.map(|retry| format!("retry {retry} ms")));
-                words.push(data.clone());
-                words.retain(|word| !word.is_empty());
-                let text = (!words.is_empty()).then(|| words.join(", "));
-                Row { subject: name.clone(), text, ..bare("event", Some(Side::Server), *channel) }
+                let mut parts = Vec::new();
+                parts.extend(id.as_ref().map(|id| format!("id {id}")));
+                parts.extend(retry.map(|retry| format!("retry {retry} ms")));
+                parts.push(data.clone());
+                parts.retain(|part| !part.is_empty());
+                let text = (!parts.is_empty()).then(|| parts.join(", "));
+                Row { subject: name.clone(), text, ..row("event", Some(Side::Server), *channel) }
             }
             EntryBody::ChannelEnded { channel, why } => {
-                Row { text: why.clone(), ..bare("channel_ended", None, *channel) }
+                Row { text: why.clone(), ..row("channel_ended", None, *channel) }
             }
             EntryBody::Piece { from, channel, bytes, .. } => {
                 let text = Some(String::from_utf8_lossy(bytes).into_owned());
-                Row { text, ..bare("piece", Some(*from), *channel) }
+                Row { text, ..row("piece", Some(*from), *channel) }
             }
-            EntryBody::Stderr { line } => Row { text: Some(line.clone()), ..bare("stderr", None, Channel::MAIN) },
-            EntryBody::Ended(end) => Row { text: Some(end_in_words(end)), ..bare("end", None, Channel::MAIN) },
+            EntryBody::Stderr { line } => Row { text: Some(line.clone()), ..row("stderr", None, Channel::MAIN) },
+            EntryBody::Ended(end) => Row { text: Some(end_text(end)), ..row("end", None, Channel::MAIN) },
         }
     }
 
@@ -108,6 +120,8 @@ impl Row {
         Row {
             kind,
             seq,
+            response_seq: None,
+            number: None,
             at,
             from: Some(from),
             channel,
@@ -117,12 +131,13 @@ impl Row {
             took: None,
             fate: None,
             text: None,
+            arguments: None,
             values,
         }
     }
 
-    /// For programs: what is not there is left out.
-    pub(crate) fn json(&self, session_id: &str, inside: Option<u64>, values: bool) -> Value {
+    /// The row as a JSON object without absent members; `inside` is the number of the call that it belongs to.
+    pub(crate) fn json(&self, session: u64, session_id: &str, inside: Option<u64>, detail: Detail) -> Value {
         let mut row = Map::new();
         let mut put = |key: &str, value: Option<Value>| {
             if let Some(value) = value {
@@ -130,8 +145,11 @@ impl Row {
             }
         };
         put("type", Some(self.kind.into()));
+        put("session", Some(session.into()));
         put("session_id", Some(session_id.into()));
+        put("call", self.number.map(Value::from));
         put("seq", Some(self.seq.into()));
+        put("response_seq", self.response_seq.map(Value::from));
         put("at_ms", Some(milliseconds(self.at)));
         put("inside", inside.map(Value::from));
         put("from", self.from.map(|from| from.to_string().into()));
@@ -141,14 +159,28 @@ impl Row {
         put("subject", self.subject.as_deref().map(Value::from));
         put("duration_ms", self.took.map(milliseconds));
         put("fate", self.fate.as_ref().map(|fate| fate.word().into()));
-        let said = self.fate.as_ref().filter(|fate| **fate != CallStatus::Ok).map(ToString::to_string);
-        put("text", said.or_else(|| self.text.clone()).map(Value::from));
-        for (name, value) in self.values.iter().filter(|_| values) {
-            // What a `Value` cannot hold is shown as the text that it is.
+        let failure = self.fate.as_ref().filter(|fate| **fate != CallStatus::Ok).map(ToString::to_string);
+        put("text", failure.or_else(|| self.text.clone()).map(Value::from));
+        for (name, value) in self.json_values(detail) {
+            // JSON that a `Value` cannot hold is printed as a string.
             put(name, Some(value.value().unwrap_or_else(|_| json!(value.as_str()))));
         }
         Value::Object(row)
     }
+}
+
+impl Row {
+    /// The JSON values that are printed with the row.
+    pub(crate) fn json_values(&self, detail: Detail) -> impl Iterator<Item = &(&'static str, RawJson)> {
+        let arguments = self.arguments.iter().filter(move |_| detail.arguments && !detail.values);
+        arguments.chain(self.values.iter().filter(move |_| detail.values))
+    }
+}
+
+/// The `arguments` of a request, or its params if they have no arguments.
+fn arguments(message: &Message) -> Option<(&'static str, RawJson)> {
+    let params = message.params()?;
+    Some(params.field("arguments").map_or_else(|| ("params", params.clone()), |arguments| ("arguments", arguments)))
 }
 
 /// Milliseconds, exact to the microsecond.
@@ -156,8 +188,8 @@ pub(crate) fn milliseconds(duration: Duration) -> Value {
     json!(duration.as_micros() as f64 / 1e3)
 }
 
-/// What the two ends agreed on, in the answer to the handshake.
-fn agreed(call: &RecordedCall) -> Option<String> {
+/// The protocol version in the result of `initialize`.
+fn negotiated_version(call: &RecordedCall) -> Option<String> {
     let message = &call.response.as_ref()?.message;
     let Reply::Result(result) = &message.as_response()?.reply else { return None };
     let version = |key: &str| result.field(key)?.text();
@@ -180,21 +212,21 @@ fn about(message: &Message) -> (&'static str, Option<String>) {
     match message.body() {
         Body::Request(_) => ("request", None),
         Body::Notification(notification) => {
-            let said = ProgressUpdate::read(message).map(|progress| progress_line(&progress));
-            let said = said.or_else(|| LogMessage::read(message).map(|log| log_line(&log)));
-            let why = || notification.param(&["reason"]).and_then(|reason| reason.text());
-            let which = || notification.param(&["requestId"]).map(|id| format!("request {id}"));
+            let line = ProgressUpdate::read(message).map(|progress| progress_line(&progress));
+            let line = line.or_else(|| LogMessage::read(message).map(|log| log_line(&log)));
+            let reason = || notification.param(&["reason"]).and_then(|reason| reason.text());
+            let request = || notification.param(&["requestId"]).map(|id| format!("request {id}"));
             let cancelled = notification.method.as_str() == "notifications/cancelled";
-            let words = || which().into_iter().chain(why()).collect::<Vec<_>>().join(": ");
-            ("notification", said.or_else(|| cancelled.then(words)))
+            let text = || request().into_iter().chain(reason()).collect::<Vec<_>>().join(": ");
+            ("notification", line.or_else(|| cancelled.then(text)))
         }
         Body::Response(response) => {
-            let said = match &response.reply {
+            let outcome = match &response.reply {
                 Reply::Result(_) => "ok".to_owned(),
                 Reply::Error(error) => format!("error {error}"),
             };
             let id = response.id.as_ref().map_or("null".to_owned(), ToString::to_string);
-            ("response", Some(format!("{said}; nobody waits for an answer to {id}")))
+            ("response", Some(format!("{outcome}; no pending request has the id {id}")))
         }
         Body::Batch(_) => ("batch", Some(message.text().into_owned())),
         Body::Garbled(garbled) => ("garbled", Some(format!("{garbled}: {}", message.text()))),
@@ -202,7 +234,7 @@ fn about(message: &Message) -> (&'static str, Option<String>) {
 }
 
 /// The end of a session, as text.
-pub(crate) fn end_in_words(end: &SessionEnd) -> String {
+pub(crate) fn end_text(end: &SessionEnd) -> String {
     match end {
         SessionEnd::ClientClosed { status: Some(status) } => {
             format!("the client closed it, and the server exited with {status}")
@@ -211,13 +243,13 @@ pub(crate) fn end_in_words(end: &SessionEnd) -> String {
         SessionEnd::ServerExited { signal: Some(signal), .. } => format!("the server was killed by signal {signal}"),
         SessionEnd::ServerExited { status: Some(status), signal: None } => format!("the server exited with {status}"),
         SessionEnd::ServerExited { status: None, signal: None } => "the server exited".to_owned(),
-        SessionEnd::Stopped => "the recorder was told to stop".to_owned(),
+        SessionEnd::Stopped => "the recorder was stopped".to_owned(),
         SessionEnd::Failed { why } => why.clone(),
-        SessionEnd::Recovered => "the recorder was killed; this was put together from its journal".to_owned(),
+        SessionEnd::Recovered => "the recorder was killed; the session was recovered from its journal".to_owned(),
     }
 }
 
-/// A duration with three digits or so: `842 µs`, `12.1 ms`, `1.28 s`, `2 min 5 s`.
+/// A duration with about three digits: `842 µs`, `12.1 ms`, `1.28 s`, `2 min 5 s`.
 pub(crate) fn took(duration: Duration) -> String {
     let micros = duration.as_micros();
     let seconds = duration.as_secs();

@@ -1,4 +1,4 @@
-//! Numbers about a recording.
+//! Statistics of a recording in their printed form.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::row::milliseconds;
 use super::row::took;
 use super::timeline::{Columns, plural};
-use crate::print::bytes_in_words;
-use crate::print::screen::Terminal;
+use crate::print::byte_size;
 use crate::print::table::{Cell, Table};
+use crate::print::terminal::Terminal;
 
-/// Prints the numbers:
+/// Prints the statistics:
 ///
 /// ```text
 /// 1 session, 3 calls, 1 failed, 2 notifications, 1.2 KiB
@@ -22,17 +22,17 @@ use crate::print::table::{Cell, Table};
 /// METHOD        NAME          COUNT  FAILED  P50      P95      MAX      SIZE
 /// → tools/call  get_forecast  2      1       12.1 ms  13.0 ms  13.0 ms  612 bytes
 /// ```
-pub(crate) fn print_stats(stats: &Stats, columns: Columns, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn print_stats(stats: &Stats, columns: Columns, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     match columns {
         Columns::Json => {
             serde_json::to_writer(&mut *out, &json(stats))?;
             writeln!(out)
         }
-        Columns::Text => text(stats, screen, out),
+        Columns::Text => text(stats, terminal, out),
     }
 }
 
-fn text(stats: &Stats, screen: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+fn text(stats: &Stats, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let mut words = vec![plural(stats.sessions, "session"), plural(stats.calls(), "call")];
     words.push(format!("{} failed", stats.failed()));
     words.push(plural(stats.notifications(), "notification"));
@@ -42,7 +42,7 @@ fn text(stats: &Stats, screen: &Terminal, out: &mut dyn Write) -> io::Result<()>
     if stats.stderr > 0 {
         words.push(plural(stats.stderr, "line") + " of stderr");
     }
-    words.push(bytes_in_words(usize::try_from(stats.bytes).unwrap_or(usize::MAX)));
+    words.push(byte_size(usize::try_from(stats.bytes).unwrap_or(usize::MAX)));
     writeln!(out, "{}", words.join(", "))?;
     if let (Some(from), Some(to)) = (stats.started_at, stats.ended_at) {
         writeln!(out, "from {from} to {to}")?;
@@ -71,11 +71,11 @@ fn text(stats: &Stats, screen: &Terminal, out: &mut dyn Write) -> io::Result<()>
             time(counts.latency.percentile(50)),
             time(counts.latency.percentile(95)),
             time(counts.latency.max()),
-            bytes_in_words(usize::try_from(counts.bytes).unwrap_or(usize::MAX)),
+            byte_size(usize::try_from(counts.bytes).unwrap_or(usize::MAX)),
         ];
         table.row(cells.map(Cell::Name));
     }
-    table.print(screen, out)
+    table.print(terminal, out)
 }
 
 fn json(stats: &Stats) -> Value {

@@ -1,4 +1,4 @@
-//! A recording in the order in which it happened.
+//! A recording in its recorded order, in its printed form.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -6,26 +6,30 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rehearsal::core::exchange::Side;
 use rehearsal::core::trace::dialect::IMPORTED;
-use rehearsal::core::trace::{CallStatus, EntryBody, RelatedEvent, SessionEnd, SessionStart, TimelineItem};
+use rehearsal::core::trace::{
+    CallStatus, EntryBody, RecordedCall, RelatedEvent, SessionEnd, SessionStart, TimelineItem,
+};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::row::took;
-use super::row::{Row, end_in_words};
+use super::row::{Row, end_text};
 use crate::print::sanitize_line;
-use crate::print::screen::Terminal;
-use crate::print::screen::cut;
+use crate::print::terminal::Terminal;
+use crate::print::terminal::cut;
 
-/// How much is shown.
+/// The details that are printed with each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Detail {
+    /// The arguments of each call.
+    pub(crate) arguments: bool,
     /// Params and results too.
     pub(crate) values: bool,
-    /// Also HTTP that went well.
+    /// Successful HTTP requests too.
     pub(crate) http: bool,
 }
 
-/// How a row is shown.
+/// The format of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Columns {
     /// Text for users.
@@ -34,22 +38,47 @@ pub(crate) enum Columns {
     Json,
 }
 
-/// The column of the latency of a call, on a screen that is wide enough.
-const LATENCY_COLUMN: usize = 50;
+/// The column of the latency of a call, on a terminal that is wide enough.
+const LATENCY_COLUMN: usize = 65;
+/// The width of the columns before the arrow: the numbers of the call and of its messages, and the time.
+const LEAD: usize = 26;
 
-/// Prints moments as they come.
+/// Prints the items of a timeline.
 pub(crate) struct TimelinePrinter<'a> {
-    screen: Terminal,
+    terminal: Terminal,
     columns: Columns,
     detail: Detail,
     out: &'a mut dyn Write,
     session: SessionTotals,
-    /// How many sessions were begun.
-    sessions: u64,
+    /// True before the first session is printed.
+    is_first: bool,
+}
+
+/// Numbers the sessions of a recording and the client's calls of each session, from 1. The reports of `verify`,
+/// `replay` and `trace check` use the same numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbering {
+    pub(crate) session: u64,
+    calls: u64,
+}
+
+impl Numbering {
+    /// Begins the next session.
+    pub(crate) fn next_session(&mut self) {
+        *self = Numbering { session: self.session + 1, calls: 0 };
+    }
+
+    /// The number of a call; `None` for a server request.
+    pub(crate) fn call(&mut self, call: &RecordedCall) -> Option<u64> {
+        let is_from_client = call.asker == Side::Client;
+        self.calls += u64::from(is_from_client);
+        is_from_client.then_some(self.calls)
+    }
 }
 
 #[derive(Debug, Default)]
 struct SessionTotals {
+    number: u64,
     id: String,
     started_at: Option<Timestamp>,
     calls: u64,
@@ -58,11 +87,11 @@ struct SessionTotals {
 }
 
 impl<'a> TimelinePrinter<'a> {
-    pub(crate) fn new(screen: &Terminal, columns: Columns, detail: Detail, out: &'a mut dyn Write) -> Self {
-        TimelinePrinter { screen: *screen, columns, detail, out, session: SessionTotals::default(), sessions: 0 }
+    pub(crate) fn new(terminal: &Terminal, columns: Columns, detail: Detail, out: &'a mut dyn Write) -> Self {
+        TimelinePrinter { terminal: *terminal, columns, detail, out, session: SessionTotals::default(), is_first: true }
     }
 
-    /// Prints a moment:
+    /// Prints an item:
     ///
     /// ```text
     /// session 0198c2  weather 1.2  node server.js
@@ -72,16 +101,16 @@ impl<'a> TimelinePrinter<'a> {
     /// ended 2026-07-28T12:00:05Z, after 5.00 s: the client closed it
     /// 1 call, none failed, 1 other message
     /// ```
-    pub(crate) fn moment(&mut self, moment: &TimelineItem) -> io::Result<()> {
-        match moment {
-            TimelineItem::Start(start) => self.start(start),
+    pub(crate) fn item(&mut self, item: &TimelineItem, numbering: &mut Numbering) -> io::Result<()> {
+        match item {
+            TimelineItem::Start(start) => self.start(numbering.session, start),
             TimelineItem::Call { call, inside } => {
-                let row = Row::call(call);
+                let row = Row::call(call, numbering.call(call));
                 self.count(&row);
                 self.row(&row, None)?;
                 let http = self.detail.http;
-                for thing in inside.iter().filter(|thing| http || !is_usual_inside(thing)) {
-                    let inner = inside_row(thing);
+                for event in inside.iter().filter(|event| http || !is_usual_inside(event)) {
+                    let inner = inside_row(event);
                     self.count(&inner);
                     self.row(&inner, Some(row.seq))?;
                 }
@@ -110,23 +139,23 @@ impl<'a> TimelinePrinter<'a> {
         }
     }
 
-    /// Prints the head of a session: its server and its metadata.
-    pub(crate) fn start(&mut self, start: &SessionStart) -> io::Result<()> {
+    /// Prints the head of a session: its number, its server, its metadata, and the names of the columns.
+    pub(crate) fn start(&mut self, number: u64, start: &SessionStart) -> io::Result<()> {
         let SessionStart { session_id, server_info, started_at, metadata } = start;
-        self.session = SessionTotals { id: session_id.clone(), started_at: *started_at, ..SessionTotals::default() };
-        self.sessions += 1;
+        self.session =
+            SessionTotals { number, id: session_id.clone(), started_at: *started_at, ..SessionTotals::default() };
         if self.columns == Columns::Json {
             return self.json(&json!({
-                "type": "start", "session_id": session_id, "server_info": server_info,
+                "type": "start", "session": number, "session_id": session_id, "server_info": server_info,
                 "started_at": started_at.map(|at| at.to_string()), "metadata": metadata,
             }));
         }
-        if self.sessions > 1 {
+        if !std::mem::take(&mut self.is_first) {
             writeln!(self.out)?;
         }
-        let heading = self.screen.palette.heading;
-        let who = server_in_words(server_info);
-        let line = [sanitize_line(session_id).into_owned(), who].join("  ");
+        let heading = self.terminal.palette.heading;
+        let who = server_text(server_info);
+        let line = [number.to_string(), sanitize_line(session_id).into_owned(), who].join("  ");
         let line = self.cut(line.trim_end(), "session ".len());
         writeln!(self.out, "{heading}session{heading:#} {line}")?;
         let mut facts: Vec<String> = started_at.iter().map(|at| format!("started {at}")).collect();
@@ -140,61 +169,67 @@ impl<'a> TimelinePrinter<'a> {
             let line = self.cut(&sanitize_line(&facts.join("  ")), 0);
             writeln!(self.out, "{line}")?;
         }
-        Ok(())
+        writeln!(self.out, "{heading}{:>4}  {:<9} {:>8}{heading:#}", "CALL", "MESSAGES", "TIME")
     }
 
-    /// Prints one row, indented where it belongs to a call.
+    /// Prints one row; a row inside a call is indented.
     pub(crate) fn row(&mut self, row: &Row, inside: Option<u64>) -> io::Result<()> {
         if self.columns == Columns::Json {
-            let value = row.json(&self.session.id, inside, self.detail.values);
+            let value = row.json(self.session.number, &self.session.id, inside, self.detail);
             return self.json(&value);
         }
         let time = format!("{}.{:03}", row.at.as_secs(), row.at.subsec_millis());
         let indent = if inside.is_some() { "  " } else { "" };
-        let mut line = format!("{time:>9}  {indent}{}", sanitize_line(&lead(row)));
+        let call = row.number.map(|number| number.to_string()).unwrap_or_default();
+        let response = row.response_seq.map(|seq| format!(", {seq}")).unwrap_or_default();
+        let messages = format!("{}{response}", row.seq);
+        let mut line = format!("{call:>4}  {messages:<9} {time:>8}  {indent}{}", sanitize_line(&lead(row)));
         let mut width = line.width();
         if let Some(subject) = &row.subject {
-            let room = self.screen.width.map(|screen| screen / 2);
-            let (subject, green) = (fitted(&sanitize_line(subject), room), self.screen.palette.name);
+            let room = self.terminal.width.map(|terminal| terminal / 2);
+            let (subject, green) = (fitted(&sanitize_line(subject), room), self.terminal.palette.name);
             width += 1 + subject.width();
             line.push_str(&format!(" {green}{subject}{green:#}"));
         }
-        let said = outcome_text(row);
+        let outcome = outcome_text(row);
         if row.fate.is_some() {
-            let gap =
-                self.screen.width.map_or(LATENCY_COLUMN, |screen| LATENCY_COLUMN.min(screen / 2)).saturating_sub(width);
+            let gap = self
+                .terminal
+                .width
+                .map_or(LATENCY_COLUMN, |terminal| LATENCY_COLUMN.min(terminal / 2))
+                .saturating_sub(width);
             let took = row.took.map(took).unwrap_or_default();
             line.push_str(&format!("{:gap$}{took:>10}  ", ""));
             width += gap + 12;
-        } else if !said.is_empty() {
+        } else if !outcome.is_empty() {
             line.push_str("  ");
             width += 2;
         }
         let style = match &row.fate {
-            Some(fate) if fate.is_failure() => self.screen.palette.error,
+            Some(fate) if fate.is_failure() => self.terminal.palette.error,
             Some(_) | None => anstyle::Style::new(),
         };
-        let said = self.cut(&said, width);
-        if said.is_empty() {
+        let outcome = self.cut(&outcome, width);
+        if outcome.is_empty() {
             writeln!(self.out, "{}", line.trim_end())?;
         } else {
-            writeln!(self.out, "{line}{style}{said}{style:#}")?;
+            writeln!(self.out, "{line}{style}{outcome}{style:#}")?;
         }
-        for (name, value) in row.values.iter().filter(|_| self.detail.values) {
-            let lead = format!("{:11}{indent}  {name} ", "");
+        for (name, value) in row.json_values(self.detail) {
+            let lead = format!("{:LEAD$}{indent}  {name} ", "");
             let text = self.cut(&sanitize_line(value.as_str()), lead.width());
             writeln!(self.out, "{lead}{text}")?;
         }
         Ok(())
     }
 
-    /// Prints how it ended.
+    /// Prints the end of a session and its totals.
     pub(crate) fn finish(&mut self, ended_at: Option<Timestamp>, end: Option<&SessionEnd>) -> io::Result<()> {
         let SessionTotals { calls, failures, others, .. } = self.session;
         if self.columns == Columns::Json {
             let value = json!({
-                "type": "finish", "session_id": self.session.id, "ended_at": ended_at.map(|at| at.to_string()),
-                "end": end.map(end_in_words), "calls": calls, "failed": failures, "other_messages": others,
+                "type": "finish", "session": self.session.number, "session_id": self.session.id, "ended_at": ended_at.map(|at| at.to_string()),
+                "end": end.map(end_text), "calls": calls, "failed": failures, "other_messages": others,
             });
             return self.json(&value);
         }
@@ -206,7 +241,7 @@ impl<'a> TimelinePrinter<'a> {
         if let Some(lasted) = lasted.and_then(|lasted| Duration::try_from(lasted).ok()) {
             line.push_str(&format!(", after {}", took(lasted)));
         }
-        let how = end.map_or("nobody recorded how".to_owned(), end_in_words);
+        let how = end.map_or("no end was recorded".to_owned(), end_text);
         let line = self.cut(&sanitize_line(&format!("{line}: {how}")), 0);
         writeln!(self.out, "{line}")?;
         let failed = match failures {
@@ -223,7 +258,7 @@ impl<'a> TimelinePrinter<'a> {
 
     /// Cuts a text to the width that is left.
     fn cut(&self, text: &str, used: usize) -> String {
-        fitted(text, self.screen.width.map(|width| width.saturating_sub(used).max(8)))
+        fitted(text, self.terminal.width.map(|width| width.saturating_sub(used).max(8)))
     }
 }
 
@@ -251,17 +286,17 @@ fn outcome_text(row: &Row) -> String {
     sanitize_line(&words).into_owned()
 }
 
-/// A row about what is inside a call.
-fn inside_row(thing: &RelatedEvent) -> Row {
-    match thing {
-        RelatedEvent::Call(call) => Row::call(call),
+/// The row of a related event of a call.
+fn inside_row(event: &RelatedEvent) -> Row {
+    match event {
+        RelatedEvent::Call(call) => Row::call(call, None),
         RelatedEvent::Entry(entry) => Row::entry(entry),
     }
 }
 
-/// Whether this is successful HTTP, which only repeats that a message was sent and received.
-fn is_usual_inside(thing: &RelatedEvent) -> bool {
-    matches!(thing, RelatedEvent::Entry(entry) if is_usual_http(&entry.what))
+/// True for successful HTTP, which only repeats that a message was sent and received.
+fn is_usual_inside(event: &RelatedEvent) -> bool {
+    matches!(event, RelatedEvent::Entry(entry) if is_usual_http(&entry.what))
 }
 
 fn is_usual_http(what: &EntryBody) -> bool {
@@ -274,7 +309,7 @@ fn is_usual_http(what: &EntryBody) -> bool {
 }
 
 /// `weather 1.2  node server.js`
-pub(crate) fn server_in_words(info: &serde_json::Map<String, Value>) -> String {
+pub(crate) fn server_text(info: &serde_json::Map<String, Value>) -> String {
     let text = |key: &str| info.get(key).and_then(Value::as_str);
     let mut words = Vec::new();
     let name: Vec<&str> = [text("name"), text("version")].into_iter().flatten().collect();
@@ -297,7 +332,7 @@ pub(crate) fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Whether something went wrong here.
+/// True for a failed call or a garbled message.
 pub(crate) fn failed(row: &Row) -> bool {
     row.fate.as_ref().is_some_and(CallStatus::is_failure) || row.kind == "garbled"
 }

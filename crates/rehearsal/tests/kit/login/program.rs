@@ -92,10 +92,10 @@ async fn a_user_logs_in_once_and_logs_out() {
     assert_eq!(server.state().scopes.len(), 1);
 
     let (status, _, stderr) = output(rehearse(folder.path(), &["logout", &url])).await;
-    assert_eq!((status, stderr.starts_with("the token is gone: http")), (Some(0), true), "{stderr}");
+    assert_eq!((status, stderr.starts_with("removed the token of http")), (Some(0), true), "{stderr}");
     assert!(!files.iter().any(|file| file.extension().is_some_and(|end| end == "json") && file.exists()));
     let (_, _, stderr) = output(rehearse(folder.path(), &["logout", &url])).await;
-    assert!(stderr.starts_with("there was no token for http"), "{stderr}");
+    assert!(stderr.starts_with("there is no token of http"), "{stderr}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,7 +105,7 @@ async fn a_login_times_out_if_the_user_does_not_log_in() {
     let line = ["list", "--url", &url, "--protocol", "modern", "--login", "--login-timeout", "0.2", "--timeout", "0.1"];
     let (status, _, stderr) = output(rehearse(folder.path(), &line)).await;
     assert_eq!(status, Some(3), "{stderr}");
-    assert!(stderr.ends_with("error: server/discover needs a login: nobody logged in within 0.2 s\n"), "{stderr}");
+    assert!(stderr.ends_with("error: server/discover needs a login: no login within 0.2 s\n"), "{stderr}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,7 +117,10 @@ async fn login_and_an_authorization_header_are_refused_together() {
     assert!(stderr.starts_with("error: --login and --header Authorization both authorize"), "{stderr}");
     let (status, _, stderr) = output(rehearse(folder.path(), &["list", "--login", "--", "true"])).await;
     assert_eq!(status, Some(2), "{stderr}");
-    assert!(stderr.starts_with("error: --login is of no use: it is for servers that are reached by a URL"), "{stderr}");
+    assert!(
+        stderr.starts_with("error: --login has no effect: it is for servers that are reached by a URL"),
+        "{stderr}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

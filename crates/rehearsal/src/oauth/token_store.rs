@@ -1,4 +1,4 @@
-//! Tokens that outlive the program.
+//! Stores tokens in files, for later processes.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -11,14 +11,14 @@ use rmcp::transport::auth::OAuthTokenResponse;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The version of the files.
+/// The version of the file format.
 const FORMAT: u32 = 1;
-/// No login is longer than this.
-const LIMIT: u64 = 256 * 1024;
-/// How long another process may take to renew a token.
+/// Maximum size of a file, in bytes.
+const FILE_LIMIT: u64 = 256 * 1024;
+/// How long to wait for another process that renews the token.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
-/// Between two looks at a lock.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The time between two attempts to lock.
+const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A folder of tokens, one file per server, that only its owner can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct TokenStore {
     folder: PathBuf,
 }
 
-/// What is known about being logged in to one server.
+/// The login at one server.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Login {
@@ -44,7 +44,7 @@ pub(super) struct Login {
     pub(super) scopes: Vec<String>,
     /// Seconds since 1970.
     pub(super) received_at: Option<u64>,
-    /// As the authorization server wrote it.
+    /// The response of the authorization server.
     pub(super) token: OAuthTokenResponse,
 }
 
@@ -63,7 +63,7 @@ impl Login {
         self.token.refresh_token().is_some()
     }
 
-    /// Whether the token will not be good for much longer: for `margin` seconds, or a quarter of a short life.
+    /// True if the token expires within `margin` seconds, or within a quarter of its lifetime if that is shorter.
     pub(super) fn is_old(&self, now: u64, margin: u64) -> bool {
         let lasts = self.token.expires_in().map(|lasts| lasts.as_secs());
         self.received_at.zip(lasts).is_some_and(|(from, lasts)| {
@@ -73,35 +73,35 @@ impl Login {
     }
 }
 
-/// Why tokens cannot be kept or found.
+/// Why tokens cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be read or written.
     #[error("cannot {what} {}: {cause}", path.display())]
     File {
-        /// What was tried.
+        /// The failed operation.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system.
         #[source]
         cause: io::Error,
     },
-    /// Others may read it.
+    /// Other users can read the file.
     #[error("{} can be read by others than its owner; `chmod 600` it, or remove it and log in again", path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
     },
-    /// It holds something else.
+    /// The file is not a login.
     #[error("{} is not a login of this program ({what}); remove it and log in again", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What is wrong, without what is in it.
+        /// The problem, without content of the file.
         what: String,
     },
-    /// Another process does not let go of it.
+    /// Another process has kept the lock too long.
     #[error("another process has kept {} locked for {} s", path.display(), LOCK_TIMEOUT.as_secs())]
     Locked {
         /// The file.
@@ -110,7 +110,7 @@ pub enum StoreError {
 }
 
 impl TokenStore {
-    /// In this folder, which is made when there is something to keep.
+    /// Stores tokens in this folder, which is created with the first token.
     pub fn at(folder: impl Into<PathBuf>) -> TokenStore {
         TokenStore { folder: folder.into() }
     }
@@ -146,7 +146,7 @@ impl TokenStore {
             return Err(StoreError::Exposed { path });
         }
         let mut text = Vec::new();
-        file.take(LIMIT).read_to_end(&mut text).map_err(failed)?;
+        file.take(FILE_LIMIT).read_to_end(&mut text).map_err(failed)?;
         let unreadable = |what: String| StoreError::Unreadable { path: path.clone(), what };
         let login: Login = serde_json::from_slice(&text)
             // The parser's own message could quote a token.
@@ -187,7 +187,7 @@ impl TokenStore {
             loop {
                 match file.try_lock() {
                     Ok(()) => return Ok(()),
-                    Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+                    Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_INTERVAL).await,
                     Err(TryLockError::Error(cause)) => return Err(cause),
                 }
             }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_owner_can_read_what_is_kept() {
+    fn only_the_owner_can_read_the_stored_tokens() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("state/rehearsal/tokens");
         fs::create_dir_all(&folder).unwrap();
@@ -248,15 +248,15 @@ mod tests {
         store.save(&login("one")).unwrap();
         store.save(&login("two")).unwrap();
         assert_eq!((mode(&folder), mode(&store.file(SERVER))), (0o700, 0o600));
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left of how it was written");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no temporary file is left");
         assert_eq!(store.load("https://mcp.example:8443/mcp?tenant=1").unwrap().unwrap().access_token(), "two");
-        assert!(store.load("https://mcp.example:8443/mcp").unwrap().is_none(), "another server has its own");
+        assert!(store.load("https://mcp.example:8443/mcp").unwrap().is_none(), "another URL has its own login");
         assert!(store.forget(SERVER).unwrap());
         assert!(!store.forget(SERVER).unwrap());
     }
 
     #[test]
-    fn a_file_that_others_can_read_is_not_used() {
+    fn a_file_that_others_can_read_is_refused() {
         let scratch = tempfile::tempdir().unwrap();
         let store = TokenStore::at(scratch.path().join("tokens"));
         store.save(&login("secret")).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_told_without_what_is_in_it() {
+    fn a_broken_file_is_reported_without_its_content() {
         let scratch = tempfile::tempdir().unwrap();
         let store = TokenStore::at(scratch.path().join("tokens"));
         store.save(&login("secret")).unwrap();
@@ -281,14 +281,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_old_a_little_before_it_ends() {
+    fn a_token_is_old_shortly_before_it_expires() {
         let login = login("x");
         assert!(!login.is_old(4500, 30) && login.is_old(4570, 30));
         assert!(!login.is_old(3000, 5000) && login.is_old(3700, 5000));
     }
 
     #[test]
-    fn whatever_the_host_is_called_the_file_stays_in_the_folder() {
+    fn a_file_stays_in_its_folder_for_any_host() {
         let store = TokenStore::at("/tokens");
         for url in ["https://../../etc/passwd", "http://[::1]:9/mcp", "x", &format!("http://{}/", "é".repeat(300))] {
             assert_eq!(store.file(url).parent(), Some(Path::new("/tokens")), "{url}");

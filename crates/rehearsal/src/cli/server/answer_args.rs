@@ -1,4 +1,4 @@
-//! What to say when the server asks.
+//! The options that answer requests of the server.
 
 use std::path::{Path, PathBuf};
 
@@ -12,44 +12,44 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::cli::exit::Failure;
 use crate::cli::flag_values::json_input;
 
-const ANSWERS_HEADING: &str = "What to answer when the server asks";
-/// What servers ask, in any version of the protocol.
+const ANSWERS_HEADING: &str = "Server requests";
+/// The requests that servers send, in any version of the protocol.
 const SERVER_METHODS: [Method; 4] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST, Method::PING];
 
-/// Answers to the server's own questions.
+/// Answers to requests of the server.
 #[derive(Args, Debug)]
 pub(super) struct AnswerArgs {
     /// A directory that the server may use (roots/list); may be repeated
     #[arg(long, value_name = "DIR", help_heading = ANSWERS_HEADING, value_hint = clap::ValueHint::DirPath)]
     roots: Vec<PathBuf>,
 
-    /// The result for a question such as elicitation/create, as JSON or @FILE; where one is repeated, the answers are
-    /// given in turn
+    /// The result for a server request such as elicitation/create, as JSON or @FILE; repeated for a method, the results
+    /// are returned one after the other. On a terminal, the user answers elicitations without --answer
     #[arg(long, value_name = "METHOD=JSON", help_heading = ANSWERS_HEADING)]
     answer: Vec<String>,
 }
 
-/// What was prepared, and for which questions.
+/// The handlers for requests of the server, and the methods that they answer.
 pub(super) struct ConfiguredAnswers {
     pub(super) answers: ClientHandlers,
     pub(super) methods: Vec<Method>,
 }
 
 impl AnswerArgs {
-    /// The answers that were given.
-    pub(super) fn prepared(&self) -> Result<ConfiguredAnswers, Failure> {
-        let mut given: Vec<(Method, Vec<Value>)> = Vec::new();
+    /// Builds the handlers.
+    pub(super) fn configured(&self) -> Result<ConfiguredAnswers, Failure> {
+        let mut results: Vec<(Method, Vec<Value>)> = Vec::new();
         for word in &self.answer {
             let (method, answer) = read(word)?;
-            match given.iter_mut().find(|(other, _)| *other == method) {
+            match results.iter_mut().find(|(other, _)| *other == method) {
                 Some((_, answers)) => answers.push(answer),
-                None => given.push((method, vec![answer])),
+                None => results.push((method, vec![answer])),
             }
         }
         let mut answers = ClientHandlers::new();
-        let mut methods: Vec<Method> = given.iter().map(|(method, _)| method.clone()).collect();
-        for (method, turns) in given {
-            answers = in_turn(answers, method, turns);
+        let mut methods: Vec<Method> = results.iter().map(|(method, _)| method.clone()).collect();
+        for (method, results) in results {
+            answers = answer_in_turn(answers, method, results);
         }
         if !self.roots.is_empty() {
             if methods.contains(&Method::ROOTS_LIST) {
@@ -62,12 +62,12 @@ impl AnswerArgs {
     }
 }
 
-/// Gives one answer after the other, and the last one from then on.
-fn in_turn(answers: ClientHandlers, method: Method, turns: Vec<Value>) -> ClientHandlers {
-    let asked = AtomicUsize::new(0);
+/// Returns one result after the other, and the last one from then on.
+fn answer_in_turn(answers: ClientHandlers, method: Method, results: Vec<Value>) -> ClientHandlers {
+    let requests = AtomicUsize::new(0);
     answers.on(method, move |_| {
-        let turn = asked.fetch_add(1, Ordering::Relaxed).min(turns.len().saturating_sub(1));
-        Ok(turns[turn].clone())
+        let index = requests.fetch_add(1, Ordering::Relaxed).min(results.len().saturating_sub(1));
+        Ok(results[index].clone())
     })
 }
 
@@ -77,8 +77,8 @@ fn read(word: &str) -> Result<(Method, Value), Failure> {
         Failure::bad_input(format_args!("--answer {word}: not METHOD=JSON"))
             .hint("write it like --answer elicitation/create='{\"action\": \"decline\"}'")
     })?;
-    let known = SERVER_METHODS.iter().any(|question| question.as_str() == method);
-    // Anything may be asked by a server of one's own; what is almost a question of the protocol is a typing error.
+    let known = SERVER_METHODS.iter().any(|known| known.as_str() == method);
+    // A server may have requests of its own. A method that is close to one of the protocol is a typing error.
     let candidates =
         Method::KNOWN.iter().copied().filter(|name| SERVER_METHODS.iter().any(|one| one.as_str() == *name));
     if let Some(close) = closest(method, candidates).filter(|_| !known) {
@@ -88,7 +88,7 @@ fn read(word: &str) -> Result<(Method, Value), Failure> {
     Ok((method.into(), json_input("--answer", answer)?))
 }
 
-/// A directory that is not there.
+/// The error for a directory that does not exist.
 pub(super) fn no_directory(option: &str, path: &Path) -> Failure {
     Failure::bad_input(format_args!("{option} {}: there is no such directory", path.display()))
 }
@@ -118,12 +118,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_written_so_that_it_can_be_read_back() {
+    fn a_path_is_percent_encoded_in_a_uri() {
         assert_eq!(file_uri(Path::new("/a/two words/ü#1")), "file:///a/two%20words/%C3%BC%231");
     }
 
     #[test]
-    fn only_what_is_almost_a_question_is_a_typing_error() {
+    fn a_method_close_to_a_known_request_is_refused() {
         let is_read = |word| read(word).is_ok();
         assert!(!is_read("elicitation/creat={}") && !is_read("sampling={}"));
         assert!(is_read("roots/list={}") && is_read("acme/approve={}"));

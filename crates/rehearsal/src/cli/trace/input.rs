@@ -1,4 +1,4 @@
-//! How recordings are read by every verb.
+//! Opens and reads recordings, for all verbs.
 
 use std::io;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::cli::context::Context;
 use crate::cli::exit::Failure;
 use crate::print::sanitize_line;
 
-/// What is done with lines that cannot be read.
+/// The option for lines that cannot be read.
 #[derive(Args, Clone, Copy, Debug)]
 pub(in crate::cli) struct InputArgs {
-    /// Go on after a line that cannot be read, and say which it was
+    /// Report a line that cannot be read, and continue with the next one
     #[arg(long)]
     skip_bad: bool,
 }
@@ -25,10 +25,10 @@ impl InputArgs {
         if self.skip_bad { BadLines::Skip } else { BadLines::Refuse }
     }
 
-    /// Opens a recording. Sessions whose recorder was killed are put into it first.
+    /// Opens a recording. Sessions of killed recorders are added to it first.
     pub(in crate::cli) fn open(self, input: &Input, context: &Context) -> Result<Recording, Failure> {
         let Input::File(path) = input else { return Ok(Recording::open(input)?) };
-        // Whoever may not look into the directory can still read the file.
+        // The file may be readable although its folder is not.
         if journals(path).is_ok_and(|journals| !journals.is_empty()) {
             self.open_recovered(path, input, context)
         } else {
@@ -36,20 +36,20 @@ impl InputArgs {
         }
     }
 
-    /// The same, to be read in the order in which its sessions began.
+    /// Opens a recording, with its sessions in the order of their start.
     pub(in crate::cli) fn open_in_order(self, input: &Input, context: &Context) -> Result<Recording, Failure> {
         let recording = self.open(input, context)?;
         recording.in_order().map_err(|error| unreadable(input, ReadError::Io(error)))
     }
 
-    /// What can be put into the trace is; what cannot, because nothing may be written there, is read where it stands.
+    /// Adds the sessions of killed recorders to the trace. If the trace cannot be written, their journals are read instead.
     fn open_recovered(self, path: &Path, input: &Input, context: &Context) -> Result<Recording, Failure> {
-        match put_back(path, context) {
+        match recover_sessions(path, context) {
             RecoveryStatus::All => Ok(Recording::open(input)?),
             RecoveryStatus::NotAll => match unrecovered(path) {
                 Ok(left) => {
                     for journal in &left.journals {
-                        context.talk.note(format_args!("reading {} in its place", journal.display()));
+                        context.stderr.note(format_args!("reading {} instead", journal.display()));
                     }
                     Ok(Recording::open_with(input, &left)?)
                 }
@@ -58,7 +58,7 @@ impl InputArgs {
         }
     }
 
-    /// What was read, unless it was bad: then it is told and passed over, or ends the verb.
+    /// Returns what was read. With `--skip-bad` a bad line is reported and skipped, otherwise it is an error.
     pub(in crate::cli) fn or_skip<T>(
         self,
         read: Result<T, ReadError>,
@@ -68,7 +68,7 @@ impl InputArgs {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(error) if self.skip_bad && !matches!(error, ReadError::Io(_)) => {
-                context.talk.note(format_args!("skipped: {}", unreadable(input, error)));
+                context.stderr.note(format_args!("skipped: {}", unreadable(input, error)));
                 Ok(None)
             }
             Err(error) => Err(unreadable(input, error)),
@@ -76,25 +76,25 @@ impl InputArgs {
     }
 }
 
-/// Whether everything that stood beside a trace is in it now.
+/// Whether all journals next to a trace were added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum RecoveryStatus {
     All,
     NotAll,
 }
 
-/// Puts sessions whose recorder was killed into their trace, and says what was done.
-pub(in crate::cli) fn put_back(path: &Path, context: &Context) -> RecoveryStatus {
+/// Adds the sessions of killed recorders to their trace, and reports each.
+pub(in crate::cli) fn recover_sessions(path: &Path, context: &Context) -> RecoveryStatus {
     let recovered = recover(path);
     let mut failed = recovered.is_err();
     for recovered in recovered.iter().flatten() {
         failed |= matches!(recovered.fate, RecoveryOutcome::Failed { .. });
         if recovered.fate != RecoveryOutcome::Running {
-            context.talk.note(recovered_line(recovered));
+            context.stderr.note(recovered_line(recovered));
         }
     }
     if let Err(cause) = recovered {
-        context.talk.note(format_args!("cannot recover what stands beside {}: {cause}", path.display()));
+        context.stderr.note(format_args!("cannot recover the journals of {}: {cause}", path.display()));
     }
     if failed { RecoveryStatus::NotAll } else { RecoveryStatus::All }
 }
@@ -107,32 +107,32 @@ pub(super) fn recovered_line(recovered: &Recovered) -> String {
         RecoveryOutcome::Folded { entries: 1 } => format!("recovered session {session_id}: 1 entry"),
         RecoveryOutcome::Folded { entries } => format!("recovered session {session_id}: {entries} entries"),
         RecoveryOutcome::AlreadyInTrace => format!("session {session_id} is in the trace already; removed {journal}"),
-        RecoveryOutcome::Empty => format!("nothing had been said in session {session_id}; removed {journal}"),
+        RecoveryOutcome::Empty => format!("session {session_id} had no messages; removed {journal}"),
         RecoveryOutcome::Running => format!("session {session_id} is still being recorded"),
         RecoveryOutcome::Failed { why } => format!("cannot recover session {session_id} from {journal}: {why}"),
     }
 }
 
-/// That stdin is wanted by no more than one.
-pub(super) fn stdin_once<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Result<(), Failure> {
+/// Refuses stdin for more than one recording.
+pub(super) fn check_stdin_once<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Result<(), Failure> {
     let count = inputs.into_iter().filter(|input| **input == Input::Stdin).count();
     if count > 1 { Err(Failure::bad_input("stdin can be read only once")) } else { Ok(()) }
 }
 
-/// What to do with a recording of another format.
-pub(in crate::cli) const CONVERT: &str = "`rehearse trace convert` makes a trace of it";
+/// The hint for a recording in another format.
+pub(in crate::cli) const CONVERT: &str = "`rehearse trace convert` converts it to a trace";
 
-/// A recording that is in no file, where one is needed.
+/// The error for a recording that is not in a file.
 pub(in crate::cli) fn no_file(option: &str) -> Failure {
     Failure::bad_input(format_args!("{option} needs a recording in a file, not stdin or a pipe"))
 }
 
-/// A recording of another tool, where a trace is needed.
+/// The error for a recording that is not a trace.
 pub(in crate::cli) fn not_trace(input: &Input, format: Format, option: &str) -> Failure {
     Failure::bad_input(format_args!("{input} is a recording of {format}, and {option} writes traces"))
 }
 
-/// An entry or a session that cannot be read.
+/// The error for a line that cannot be read.
 pub(in crate::cli) fn unreadable(input: &Input, error: ReadError) -> Failure {
     if let ReadError::Io(cause) = error {
         return Failure::bad_input(format_args!("cannot read {input}: {cause}"));
@@ -141,20 +141,18 @@ pub(in crate::cli) fn unreadable(input: &Input, error: ReadError) -> Failure {
         (Some(laid_out), _) => &[on_lines(laid_out)],
         (None, ReadError::Format { .. }) => &["update rehearse, or record again"],
         (None, ReadError::Bad { expected, .. }) if expected.contains("end of the line") => {
-            &["a session is one line: `jq -c .` puts it on one", "`--skip-bad` continues with the next line"]
+            &["a session is one line: `jq -c .` writes it as one", "`--skip-bad` continues with the next line"]
         }
         (None, _) => &["`--skip-bad` continues with the next line"],
     };
     Failure::bad_input(format_args!("{input}, {error}")).hints(hints.iter().copied())
 }
 
-/// What to do about a file that is not read line by line.
+/// The hint for a file whose lines are not sessions or messages.
 pub(in crate::cli) fn on_lines(laid_out: FileLayout) -> &'static str {
     match laid_out {
-        FileLayout::MultiLine => {
-            "every session, or message of a journal, belongs on a line of its own: `jq -c .` puts it there"
-        }
-        FileLayout::InArray => "every session belongs on a line of its own: `jq -c '.[]'` puts them there",
+        FileLayout::MultiLine => "each session, or message of a journal, must be one line: `jq -c .` writes it as one",
+        FileLayout::InArray => "each session must be one line: `jq -c '.[]'` writes them so",
     }
 }
 

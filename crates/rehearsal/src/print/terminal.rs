@@ -1,13 +1,13 @@
-//! The terminal that data is shown on: its colours, its width, and texts that are safe and short enough for it.
+//! The terminal: its colours and width, and functions that make text safe and short enough for it.
 //!
-//! Control characters of a server become `�`: a server must not move our cursor, rename our window, or hide what it sent.
+//! Control characters of a server become `�`: a server must not move the cursor, rename the window, or hide its output.
 
 use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The styles of everything that is printed in colour.
+/// The styles of coloured text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Palette {
     /// The word `error`.
@@ -16,14 +16,14 @@ pub(crate) struct Palette {
     pub(crate) hint: Style,
     /// The heading of a table.
     pub(crate) heading: Style,
-    /// What one would type to use something: the name of a tool.
+    /// The name of a tool, a prompt or a resource.
     pub(crate) name: Style,
-    /// The mark in front of a line of the wire.
+    /// The mark in front of a message.
     pub(crate) mark: Style,
 }
 
 impl Palette {
-    /// No colour at all.
+    /// No colours.
     pub(crate) const PLAIN: Palette = Palette {
         error: Style::new(),
         hint: Style::new(),
@@ -32,7 +32,7 @@ impl Palette {
         mark: Style::new(),
     };
 
-    /// For terminals.
+    /// Colours, for terminals.
     pub(crate) const COLOURED: Palette = Palette {
         error: AnsiColor::Red.on_default().bold(),
         hint: AnsiColor::Cyan.on_default().bold(),
@@ -42,26 +42,26 @@ impl Palette {
     };
 }
 
-/// The width of a screen that reports none.
+/// The width of a terminal that does not report its width.
 pub(crate) const USUAL_WIDTH: usize = 80;
 
 /// How text is shown on a stream: its colours and its width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal {
-    /// In which colours.
+    /// The colours.
     pub(crate) palette: Palette,
-    /// How many columns a terminal has; `None` where it is not a terminal, and text stays as it is.
+    /// The number of columns; `None` if the stream is not a terminal and text is printed unchanged.
     pub(crate) width: Option<usize>,
 }
 
 const CONTROL_REPLACEMENT: char = '\u{fffd}';
 
-/// A text that is to stay on one line.
+/// Replaces control characters, for a text on one line.
 pub(crate) fn sanitize_line(text: &str) -> Cow<'_, str> {
     replaced(text, char::is_control)
 }
 
-/// A text of many lines.
+/// Replaces control characters except line ends and tabs.
 pub(super) fn lines(text: &str) -> Cow<'_, str> {
     replaced(text, |c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }
@@ -74,7 +74,7 @@ fn replaced(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
 }
 
-/// Wraps words to as few lines as possible; a word that is wider than the room has its own line.
+/// Wraps words to as few lines as possible; a word that is too wide has its own line.
 pub(super) fn wrapped<'a>(words: impl IntoIterator<Item = &'a str>, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {
@@ -89,7 +89,7 @@ pub(super) fn wrapped<'a>(words: impl IntoIterator<Item = &'a str>, room: usize)
     lines
 }
 
-/// Prose on at most `most` lines; `…` ends it where that is not all.
+/// Wraps prose to at most `most` lines; `…` replaces the rest.
 pub(super) fn shortened(text: &str, room: usize, most: usize) -> Vec<String> {
     let mut lines = wrapped(text.split_whitespace(), room);
     if lines.len() > most {
@@ -101,7 +101,7 @@ pub(super) fn shortened(text: &str, room: usize, most: usize) -> Vec<String> {
     lines.iter().map(|line| cut(line, room)).collect()
 }
 
-/// As much of a text as fits, ended with `…` where that is not all.
+/// Cuts a text to a width; `…` replaces the rest.
 pub(super) fn cut(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
@@ -122,9 +122,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prose_ends_where_the_room_does() {
-        let text = "Takes its time and shows how far it is";
-        assert_eq!(shortened(text, 20, 3), ["Takes its time and", "shows how far it is"]);
+    fn prose_is_cut_after_the_last_line() {
+        let text = "Takes its time and reports its progress";
+        assert_eq!(shortened(text, 20, 3), ["Takes its time and", "reports its progress"]);
         assert_eq!(shortened(text, 10, 2), ["Takes its", "time and …"]);
         assert_eq!(shortened("unbreakable", 6, 2), ["unbre…"]);
         assert_eq!(shortened("  ", 6, 2), Vec::<String>::new());

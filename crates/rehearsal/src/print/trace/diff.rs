@@ -1,4 +1,4 @@
-//! What differs between two recordings.
+//! Differences between two recordings in their printed form.
 
 use std::io::{self, Write};
 
@@ -11,29 +11,29 @@ use unicode_width::UnicodeWidthStr;
 use super::row::Row;
 use super::timeline::{Columns, fitted};
 use crate::print::sanitize_line;
-use crate::print::screen::Terminal;
+use crate::print::terminal::Terminal;
 
 /// One way in which two recordings differ.
 pub(crate) enum CallDifference<'a> {
-    /// A call is not what it was.
+    /// A call has other params or another answer.
     Changed { before: &'a RecordedCall, after: &'a RecordedCall, mismatches: Vec<Mismatch> },
-    /// A call is no longer made.
+    /// A call is only in the first recording.
     Removed(&'a RecordedCall),
-    /// A call was not made before.
+    /// A call is only in the second recording.
     Added(&'a RecordedCall),
 }
 
-/// Prints a change:
+/// Prints a difference:
 ///
 /// ```text
 /// ~ tools/call get_forecast
 ///     $.result.content[0].text: expected "Rain", got "Sun"
 /// - tools/call get_time {"name":"get_time","arguments":{}}
 /// ```
-pub(crate) fn print_change(
+pub(crate) fn print_difference(
     change: &CallDifference<'_>,
     columns: Columns,
-    screen: &Terminal,
+    terminal: &Terminal,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let (mark, word, call, mismatches) = match change {
@@ -41,7 +41,7 @@ pub(crate) fn print_change(
         CallDifference::Removed(call) => ("-", "removed", *call, &[][..]),
         CallDifference::Added(call) => ("+", "added", *call, &[][..]),
     };
-    let row = Row::call(call);
+    let row = Row::call(call, None);
     let method = row.method.as_deref().unwrap_or_default();
     if columns == Columns::Json {
         let place =
@@ -58,10 +58,10 @@ pub(crate) fn print_change(
         serde_json::to_writer(&mut *out, &value)?;
         return writeln!(out);
     }
-    let mark_style = screen.palette.mark;
+    let mark_style = terminal.palette.mark;
     let about = [Some(method), row.subject.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let about = sanitize_line(&about).into_owned();
-    let room = |used: usize| screen.width.map(|width| width.saturating_sub(used).max(8));
+    let room = |used: usize| terminal.width.map(|width| width.saturating_sub(used).max(8));
     let params = match change {
         CallDifference::Changed { .. } => String::new(),
         CallDifference::Removed(call) | CallDifference::Added(call) => {

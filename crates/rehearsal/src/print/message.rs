@@ -5,7 +5,7 @@ use rehearsal::core::exchange::Side;
 use rehearsal::core::message::Message;
 use serde_json::Value;
 
-use super::screen::{lines, sanitize_line};
+use super::terminal::{lines, sanitize_line};
 
 /// A log message, with its level: `[warning] database: the disk is almost full`.
 pub(crate) fn log_line(log: &LogMessage) -> String {
@@ -46,7 +46,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_log_message_shows_its_level_and_who_logs() {
+    fn a_log_message_is_printed_with_its_level_and_logger() {
         let log = |logger: Option<&str>, data| {
             log_line(&LogMessage { level: "warning".into(), logger: logger.map(str::to_owned), data })
         };
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_a_share_where_the_total_is_known() {
+    fn progress_is_a_percentage_if_the_total_is_known() {
         let line = |progress, total, message: Option<&str>| {
             progress_line(&ProgressUpdate { progress, total, message: message.map(str::to_owned) })
         };
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_several_lines_is_shown_on_one() {
+    fn a_message_with_line_ends_is_printed_on_one_line() {
         let message = Message::parse("{\"jsonrpc\": \"2.0\",\r\n\"method\": \"ping\", \"id\": 1}\n");
         let (mark, line) = wire_line(Side::Server, &message);
         assert_eq!((mark, line.as_str()), ("<", r#"{"jsonrpc": "2.0",  "method": "ping", "id": 1}"#));

@@ -13,11 +13,11 @@ use anstyle::Style;
 use rehearsal::core::script::ScriptProblem;
 
 use super::Palette;
-use super::screen::Terminal;
-use super::screen::cut;
-use super::screen::lines;
+use super::terminal::Terminal;
+use super::terminal::cut;
+use super::terminal::lines;
 
-/// Back to the first column, and away with everything on the line.
+/// Moves the cursor to the first column and clears the line.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 /// Prints messages to stderr, one line at a time. Clones share the state of the current line.
@@ -25,17 +25,17 @@ const CLEAR_LINE: &str = "\r\u{1b}[K";
 /// A closed stderr is no reason to fail, so write errors are ignored.
 #[derive(Clone, Debug)]
 pub(crate) struct StderrPrinter {
-    screen: Terminal,
-    /// Whether the last line is a status, which the next one replaces.
+    terminal: Terminal,
+    /// True if the last line is a status, which the next line replaces.
     status: Arc<AtomicBool>,
-    /// Whether notifications and logs of a server are no longer printed.
-    hushed: Arc<AtomicBool>,
+    /// True if notifications and logs of a server are not printed.
+    server_output_stopped: Arc<AtomicBool>,
 }
 
 impl StderrPrinter {
-    /// On this screen.
-    pub(crate) fn new(screen: Terminal) -> StderrPrinter {
-        StderrPrinter { screen, status: Arc::default(), hushed: Arc::default() }
+    /// Creates a printer for a terminal.
+    pub(crate) fn new(terminal: Terminal) -> StderrPrinter {
+        StderrPrinter { terminal, status: Arc::default(), server_output_stopped: Arc::default() }
     }
 
     /// Prints an informational message.
@@ -43,48 +43,58 @@ impl StderrPrinter {
         self.line(format_args!("{}\n", self.sanitize(what)));
     }
 
-    /// Prints a notification or a log of a server, until [hushed](Talk::hush).
+    /// Prints a notification or a log of a server, until [stopped](StderrPrinter::stop_server_output).
     pub(crate) fn server_output(&self, what: impl Display) {
-        if !self.hushed.load(Ordering::Relaxed) {
+        if !self.server_output_stopped.load(Ordering::Relaxed) {
             self.note(what);
         }
     }
 
     /// Stops printing notifications and logs of a server, so that our result is printed last.
     pub(crate) fn stop_server_output(&self) {
-        self.hushed.store(true, Ordering::Relaxed);
+        self.server_output_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Prints `error: there is no program "npx" in PATH`; evidence follows on lines of its own.
+    /// Prints notifications and logs of a server again, for the next server.
+    pub(crate) fn resume_server_output(&self) {
+        self.server_output_stopped.store(false, Ordering::Relaxed);
+    }
+
+    /// Prints a text that the user completes on the same line.
+    pub(crate) fn prompt(&self, text: &str) {
+        self.line(format_args!("{} ", self.sanitize(text)));
+    }
+
+    /// Prints `error: there is no program "npx" in PATH`; evidence follows on separate lines.
     pub(crate) fn error(&self, what: impl Display) {
-        self.marked(self.screen.palette.error, "error:", what);
+        self.marked(self.terminal.palette.error, "error:", what);
     }
 
     /// Prints `hint: did you mean "echo"?`.
     pub(crate) fn hint(&self, what: impl Display) {
-        self.marked(self.screen.palette.hint, "hint:", what);
+        self.marked(self.terminal.palette.hint, "hint:", what);
     }
 
-    /// Prints what is wrong with a file, with the line itself; see [`snippet`](super::snippet()).
+    /// Prints a problem in a file together with the line; see [`snippet`](super::snippet()).
     pub(crate) fn problem(&self, file: &str, text: &str, problem: &ScriptProblem) {
-        let shown = super::snippet(&self.screen, file, text, problem);
+        let shown = super::snippet(&self.terminal, file, text, problem);
         self.line(format_args!("{shown}\n"));
     }
 
     /// Prints a line of the wire: `> {"jsonrpc":"2.0",…`, or of the server's stderr: `! Listening`.
     pub(crate) fn wire(&self, mark: &str, line: impl Display) {
-        self.marked(self.screen.palette.mark, mark, line);
+        self.marked(self.terminal.palette.mark, mark, line);
     }
 
     /// Prints a status line on a terminal, which the next output replaces.
     pub(crate) fn status(&self, what: &str) {
-        if let Some(width) = self.screen.width {
+        if let Some(width) = self.terminal.width {
             self.line(format_args!("{}", cut(what, width.saturating_sub(1))));
             self.status.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Wipes the status away, if there is one.
+    /// Clears the status line, if there is one.
     pub(crate) fn end_status(&self) {
         self.line(format_args!(""));
     }
@@ -96,20 +106,20 @@ impl StderrPrinter {
     /// Removes colours and control sequences on a terminal: many messages quote a server.
     fn sanitize(&self, what: impl Display) -> String {
         let what = what.to_string();
-        match self.screen.width {
+        match self.terminal.width {
             Some(_) => lines(&strip_str(&what).to_string()).into_owned(),
             None => what,
         }
     }
 
     fn line(&self, what: std::fmt::Arguments<'_>) {
-        let wipe = if self.status.swap(false, Ordering::Relaxed) { CLEAR_LINE } else { "" };
+        let clear = if self.status.swap(false, Ordering::Relaxed) { CLEAR_LINE } else { "" };
         let mut stderr = io::stderr().lock();
-        let _ = write!(stderr, "{wipe}{what}").and_then(|()| stderr.flush());
+        let _ = write!(stderr, "{clear}{what}").and_then(|()| stderr.flush());
     }
 }
 
-/// A problem with the line that it is in:
+/// Renders a problem with its line:
 ///
 /// ```text
 /// error: unknown key `nam`
@@ -120,9 +130,9 @@ impl StderrPrinter {
 ///   |
 ///   = help: did you mean `name`?
 /// ```
-pub(crate) fn snippet(screen: &Terminal, file: &str, text: &str, problem: &ScriptProblem) -> String {
+pub(crate) fn snippet(terminal: &Terminal, file: &str, text: &str, problem: &ScriptProblem) -> String {
     let start = floor(text, problem.at.start);
-    // A long value is pointed at by its first line.
+    // Only the first line of a long value is marked.
     let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
     let end = floor(text, problem.at.start.saturating_add(problem.at.length)).clamp(start, line_end);
     let title = lines(&problem.message).into_owned();
@@ -133,7 +143,7 @@ pub(crate) fn snippet(screen: &Terminal, file: &str, text: &str, problem: &Scrip
         Some(hint) => group.element(Level::HELP.message(hint)),
         None => group,
     };
-    let plain = screen.palette.error == Palette::PLAIN.error;
+    let plain = terminal.palette.error == Palette::PLAIN.error;
     let renderer = if plain { Renderer::plain() } else { Renderer::styled() };
     renderer.decor_style(DecorStyle::Ascii).render(&[group])
 }
