@@ -47,7 +47,7 @@ pub struct LoggedRequest {
     /// The time until the answer.
     pub took: Duration,
     /// The outcome.
-    pub outcome: CallOutcome,
+    pub outcome: LoggedOutcome,
     /// The source that supplied the answer.
     pub provenance: Provenance,
     /// The fault of the answer.
@@ -56,7 +56,7 @@ pub struct LoggedRequest {
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallOutcome {
+pub enum LoggedOutcome {
     /// A result, also that of a tool that failed.
     Result,
     /// A JSON-RPC error.
@@ -129,9 +129,9 @@ impl LoggedRequest {
     /// The request as JSON, for users and programs.
     pub fn to_json(&self) -> Value {
         let outcome = match self.outcome {
-            CallOutcome::Result => json!("result"),
-            CallOutcome::Error { code } => json!({"error": code}),
-            CallOutcome::Nothing => json!("nothing"),
+            LoggedOutcome::Result => json!("result"),
+            LoggedOutcome::Error { code } => json!({"error": code}),
+            LoggedOutcome::Nothing => json!("nothing"),
         };
         json!({
             "number": self.number,
@@ -321,7 +321,7 @@ mod tests {
             params: Some(RawJson::from_value(&json!({"name": name, "arguments": arguments}))),
             at: Duration::from_millis(1500),
             took: Duration::from_micros(250),
-            outcome: CallOutcome::Result,
+            outcome: LoggedOutcome::Result,
             provenance: Provenance::Script { target: "tool echo".into(), rule: "always".into() },
             fault: Some(FaultKind::WrongId),
         }

@@ -15,7 +15,7 @@ pub use json_type::JsonType;
 pub use path::{Path, Segment};
 pub use path_set::PathSet;
 pub use query::{PathQuery, PathQueryError};
-pub(crate) use query::{Step, leads_to};
+pub(crate) use query::{PathStep, leads_to};
 pub use raw::RawJson;
 pub(crate) use raw::read_value;
 pub(crate) use string::{Unescaped, repeat_byte, special_bytes};

@@ -15,7 +15,7 @@ const MAX_NESTING: usize = 8;
 pub struct PathQuery {
     text: String,
     query: JsonPath,
-    steps: Option<Vec<Step>>,
+    steps: Option<Vec<PathStep>>,
     single: Option<Path>,
 }
 
@@ -31,7 +31,7 @@ pub struct PathQueryError {
 
 /// A part of a query that matches the same paths in every value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     One(Segment),
     /// `*`: any key or index.
     Any,
@@ -51,9 +51,9 @@ impl PathQuery {
             position: error.position(),
         })?;
         let steps = steps(text);
-        let segment = |step: &Step| match step {
-            Step::One(segment) => Some(segment.clone()),
-            Step::Any | Step::Deep => None,
+        let segment = |step: &PathStep| match step {
+            PathStep::One(segment) => Some(segment.clone()),
+            PathStep::Any | PathStep::Deep => None,
         };
         let single = steps.as_ref().and_then(|steps| steps.iter().map(segment).collect());
         Ok(PathQuery { text: text.to_owned(), query, steps, single })
@@ -86,21 +86,21 @@ impl PathQuery {
     }
 
     /// The steps of the query, if it has only names, indexes, `*` and `..`.
-    pub(crate) fn steps(&self) -> Option<&[Step]> {
+    pub(crate) fn steps(&self) -> Option<&[PathStep]> {
         self.steps.as_deref()
     }
 }
 
 /// Whether the steps match a path.
-pub(crate) fn leads_to(steps: &[Step], place: &[Segment]) -> bool {
+pub(crate) fn leads_to(steps: &[PathStep], place: &[Segment]) -> bool {
     match (steps.split_first(), place.split_first()) {
         (None, None) => true,
         (None, Some(_)) => false,
-        (Some((Step::Deep, rest)), None) => leads_to(rest, place),
+        (Some((PathStep::Deep, rest)), None) => leads_to(rest, place),
         (Some(_), None) => false,
-        (Some((Step::Deep, rest)), Some((_, below))) => leads_to(rest, place) || leads_to(steps, below),
-        (Some((Step::Any, rest)), Some((_, below))) => leads_to(rest, below),
-        (Some((Step::One(segment), rest)), Some((here, below))) => segment == here && leads_to(rest, below),
+        (Some((PathStep::Deep, rest)), Some((_, below))) => leads_to(rest, place) || leads_to(steps, below),
+        (Some((PathStep::Any, rest)), Some((_, below))) => leads_to(rest, below),
+        (Some((PathStep::One(segment), rest)), Some((here, below))) => segment == here && leads_to(rest, below),
     }
 }
 
@@ -113,13 +113,13 @@ fn place(normalized: &NormalizedPath<'_>) -> Path {
 }
 
 /// The steps of a parsed query; `None` if it has other parts, such as a filter, a slice or an escape.
-fn steps(query: &str) -> Option<Vec<Step>> {
+fn steps(query: &str) -> Option<Vec<PathStep>> {
     let mut steps = Vec::new();
     let mut rest = query.strip_prefix('$')?;
     while !rest.is_empty() {
         rest = match rest.strip_prefix("..") {
             Some(below) => {
-                steps.push(Step::Deep);
+                steps.push(PathStep::Deep);
                 below
             }
             None => rest.strip_prefix('.').unwrap_or(rest),
@@ -129,18 +129,18 @@ fn steps(query: &str) -> Option<Vec<Step>> {
             if name.contains(['\'', '"', '\\']) {
                 return None;
             }
-            steps.push(Step::One(Segment::from(name)));
+            steps.push(PathStep::One(Segment::from(name)));
             rest = after;
         } else if let Some(inner) = rest.strip_prefix('[') {
             let (index, after) = inner.split_once(']')?;
-            steps.push(if index == "*" { Step::Any } else { Step::One(Segment::Index(index.parse().ok()?)) });
+            steps.push(if index == "*" { PathStep::Any } else { PathStep::One(Segment::Index(index.parse().ok()?)) });
             rest = after;
         } else {
             let (name, after) = rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()));
             if name.is_empty() || name.contains(char::is_whitespace) {
                 return None;
             }
-            steps.push(if name == "*" { Step::Any } else { Step::One(Segment::from(name)) });
+            steps.push(if name == "*" { PathStep::Any } else { PathStep::One(Segment::from(name)) });
             rest = after;
         }
     }

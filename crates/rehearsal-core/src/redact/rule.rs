@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use regex::Regex;
 
-use crate::json::{PathQuery, PathQueryError, Segment, Step};
+use crate::json::{PathQuery, PathQueryError, PathStep, Segment};
 
 /// One `--redact`: a place in messages, or a pattern of text.
 ///
@@ -18,7 +18,7 @@ pub struct RedactionRule(pub(super) RuleTarget);
 
 #[derive(Clone, Debug)]
 pub(super) enum RuleTarget {
-    Place(Vec<Step>),
+    Place(Vec<PathStep>),
     Text(Regex),
 }
 
@@ -98,10 +98,10 @@ impl FromStr for RedactionRule {
 }
 
 /// Whether a path leads to a whole message or to data that the protocol needs.
-fn is_protocol(steps: &[Step]) -> bool {
+fn is_protocol(steps: &[PathStep]) -> bool {
     match steps {
-        [] | [Step::Any] => true,
-        [Step::One(Segment::Key(key))] => matches!(key.as_str(), "jsonrpc" | "id" | "method"),
+        [] | [PathStep::Any] => true,
+        [PathStep::One(Segment::Key(key))] => matches!(key.as_str(), "jsonrpc" | "id" | "method"),
         _ => false,
     }
 }

@@ -8,7 +8,7 @@ use super::pseudonym::Edit;
 use super::pseudonym::{is_number, is_pseudonym, number, pseudonym};
 use super::redacted::{RedactedSecret, SecretKind};
 use super::{prefilter, token};
-use crate::json::{Segment, Step, Unescaped};
+use crate::json::{PathStep, Segment, Unescaped};
 
 /// The rules of a search.
 #[derive(Debug, Default, Clone)]
@@ -16,7 +16,7 @@ pub(super) struct RuleSet {
     /// Whether the standard rules apply.
     pub(super) standard: bool,
     /// The paths of the user's rules.
-    pub(super) places: Vec<Vec<Step>>,
+    pub(super) places: Vec<Vec<PathStep>>,
     /// The patterns of the user's rules.
     pub(super) patterns: Vec<Regex>,
 }

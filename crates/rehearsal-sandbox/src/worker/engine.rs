@@ -18,20 +18,20 @@ use crate::protocol::{
 const PRELUDE: &str = include_str!("prelude.js");
 
 /// The JavaScript engine.
-pub(super) struct Engine {
+pub(super) struct PlanEngine {
     runtime: Runtime,
     gauge: Rc<MemoryGauge>,
 }
 
-impl Engine {
+impl PlanEngine {
     /// Creates the engine and one context, which loads what later ones need.
-    pub(super) fn new() -> rquickjs::Result<Engine> {
+    pub(super) fn new() -> rquickjs::Result<PlanEngine> {
         let gauge = Rc::new(MemoryGauge::default());
         gauge.limit.set(usize::MAX);
         let runtime = Runtime::new_with_alloc(CountingAllocator(gauge.clone()))?;
         let context = Context::full(&runtime)?;
         context.with(|ctx| ctx.eval::<(), _>("JSON.parse('[1]').map(x => x + `${/a/.test('b')}`)"))?;
-        Ok(Engine { runtime, gauge })
+        Ok(PlanEngine { runtime, gauge })
     }
 
     /// Runs a plan in a fresh context and reports how it ended.
@@ -76,7 +76,7 @@ impl Engine {
         self.runtime.run_gc();
         // Jobs that are left would run in the next plan.
         if is_limited || self.runtime.is_job_pending() {
-            *self = Engine::new().map_err(io::Error::other)?;
+            *self = PlanEngine::new().map_err(io::Error::other)?;
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ fn serve(after_isolation: impl FnOnce()) -> io::Result<()> {
     let mut pipes = Pipes::open()?;
     let rlimits = isolate::limit_resources();
     let landlock = isolate::restrict_access();
-    let mut engine = engine::Engine::new().map_err(io::Error::other)?;
+    let mut engine = engine::PlanEngine::new().map_err(io::Error::other)?;
     let seccomp = isolate::filter_system_calls();
     after_isolation();
     pipes.write(&ToHost::Ready { levels: Levels { landlock, seccomp, rlimits } })?;

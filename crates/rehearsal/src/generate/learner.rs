@@ -19,7 +19,7 @@ use super::recorded_call::{
 };
 use super::roots_requests::{DuringCall, Relation, RootsRequests, is_roots_list, relation};
 use super::secret::{has_secret, unify_secrets};
-use super::server_model::{DistinctRequest, PrecedingEvent, RecordedAnswer, RecordedReply, ServerModel};
+use super::server_model::{DistinctRequest, ModelAnswer, PrecedingEvent, RecordedReply, ServerModel};
 
 /// At most this many bytes of answers are read, because users edit the generated file.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
@@ -285,7 +285,7 @@ impl Learner {
         self.sessions[at].push(self.session);
         let differs = view["params"].take() != requests[at].params;
         self.model.left_out.secrets += usize::from(differs && has_secret(&requests[at].params));
-        requests[at].answers.push(RecordedAnswer { before, reply });
+        requests[at].answers.push(ModelAnswer { before, reply });
         true
     }
 

@@ -14,7 +14,7 @@ use super::request_rules::{distinguishing_params, requests_needing_rules, sugges
 use super::rule_name::{ANYTHING_ELSE, RuleNames};
 use super::secret::{matcher, uri_pattern};
 use super::server_model::{
-    DistinctRequest, Generated, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest, RecordedReply,
+    DistinctRequest, Generated, ListedItems, ModelAnswer, PrecedingEvent, RecordedInputRequest, RecordedReply,
     ServerModel,
 };
 
@@ -240,7 +240,7 @@ fn request_rules(requests: &[&DistinctRequest]) -> Vec<DraftAnswer> {
 
 /// All answers to a request, in turn if there are several; the last answer is repeated.
 fn rule(request: &DistinctRequest) -> Option<DraftAnswer> {
-    let mut groups: Vec<(&RecordedAnswer, u64)> = Vec::new();
+    let mut groups: Vec<(&ModelAnswer, u64)> = Vec::new();
     for answer in &request.answers {
         match groups.last_mut() {
             Some((last, times)) if *last == answer => *times += 1,
@@ -256,7 +256,7 @@ fn rule(request: &DistinctRequest) -> Option<DraftAnswer> {
     Some(DraftAnswer::new(DraftBody::InTurn(sequence.chain([draft_answer(last)]).collect())))
 }
 
-fn draft_answer(answer: &RecordedAnswer) -> DraftAnswer {
+fn draft_answer(answer: &ModelAnswer) -> DraftAnswer {
     let mut steps: Vec<_> = answer.before.iter().map(step).collect();
     if let Some(PrecedingEvent::Notification { .. }) = answer.before.last() {
         steps.push(DraftStep::Wait(NOTIFICATION_GAP));

@@ -22,6 +22,6 @@ pub use program_data::TemplateError;
 pub use python::generate_python;
 pub use rust::generate_rust;
 pub use server_model::{
-    DistinctRequest, Generated, LeftOut, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest,
-    RecordedReply, ServerModel,
+    DistinctRequest, Generated, LeftOut, ListedItems, ModelAnswer, PrecedingEvent, RecordedInputRequest, RecordedReply,
+    ServerModel,
 };

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::recorded_call::is_extension;
 use super::secret::has_secret;
 use super::server_model::{
-    DistinctRequest, LeftOut, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest, RecordedReply,
+    DistinctRequest, LeftOut, ListedItems, ModelAnswer, PrecedingEvent, RecordedInputRequest, RecordedReply,
     ServerModel,
 };
 
@@ -126,7 +126,7 @@ fn is_supported(request: &RecordedInputRequest) -> bool {
     [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST].contains(&request.method)
 }
 
-fn response(answer: &RecordedAnswer) -> Value {
+fn response(answer: &ModelAnswer) -> Value {
     let mut response = Map::new();
     let before: Vec<_> = answer.before.iter().filter_map(step).collect();
     if !before.is_empty() {

@@ -5,7 +5,7 @@ use rehearsal_core::message::Method;
 use rehearsal_core::script::mock::write::MockDraft;
 use serde_json::{Map, Value, json};
 
-use super::server_model::{DistinctRequest, RecordedAnswer, RecordedReply, ServerModel};
+use super::server_model::{DistinctRequest, ModelAnswer, RecordedReply, ServerModel};
 
 /// The requests that a mock would not answer as recorded, grouped by method in recorded order.
 pub(super) fn requests_needing_rules<'a>(
@@ -36,7 +36,7 @@ fn is_built_in(request: &DistinctRequest, draft: &MockDraft) -> bool {
 }
 
 /// Whether this is an empty result without preceding events.
-fn is_plain(answer: &RecordedAnswer) -> bool {
+fn is_plain(answer: &ModelAnswer) -> bool {
     answer.before.is_empty() && matches!(&answer.reply, RecordedReply::Result(result) if result.is_empty())
 }
 
@@ -85,7 +85,7 @@ pub(super) fn suggestions(model: &ServerModel, kind: &str, key: &str, of: &str, 
     all
 }
 
-fn suggested(answer: &RecordedAnswer) -> Vec<String> {
+fn suggested(answer: &ModelAnswer) -> Vec<String> {
     let RecordedReply::Result(result) = &answer.reply else { return Vec::new() };
     let values = result.get("completion").and_then(|completion| completion.get("values")).and_then(Value::as_array);
     values.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()

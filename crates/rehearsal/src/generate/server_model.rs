@@ -95,12 +95,12 @@ pub struct DistinctRequest {
     /// Its params, without the members that belong to one connection only.
     pub params: Value,
     /// All answers, in recorded order.
-    pub answers: Vec<RecordedAnswer>,
+    pub answers: Vec<ModelAnswer>,
 }
 
 /// One recorded answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RecordedAnswer {
+pub struct ModelAnswer {
     /// The events before it, in recorded order.
     pub before: Vec<PrecedingEvent>,
     /// The answer itself.

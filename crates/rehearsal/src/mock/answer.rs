@@ -10,12 +10,12 @@ use serde_json::Value;
 /// A JSON value becomes structured content of a tool, or the text of a resource. A string becomes [`text`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MockAnswer {
-    pub(super) reply: Reply,
+    pub(super) reply: MockReply,
     pub(super) delay: Option<Duration>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Reply {
+pub(super) enum MockReply {
     Text(String),
     Template(String),
     ToolError(String),
@@ -25,7 +25,7 @@ pub(super) enum Reply {
 }
 
 impl MockAnswer {
-    fn new(reply: Reply) -> MockAnswer {
+    fn new(reply: MockReply) -> MockAnswer {
         MockAnswer { reply, delay: None }
     }
 
@@ -38,7 +38,7 @@ impl MockAnswer {
     /// Adds `data` to an [`error`]; other answers have none.
     #[must_use]
     pub fn data(mut self, value: Value) -> MockAnswer {
-        if let Reply::Error { data, .. } = &mut self.reply {
+        if let MockReply::Error { data, .. } = &mut self.reply {
             *data = Some(value);
         }
         self
@@ -47,32 +47,32 @@ impl MockAnswer {
 
 /// Text: of a tool's content, of a resource, or of a prompt's one message. It is literal; [`template`] is not.
 pub fn text(text: impl Into<String>) -> MockAnswer {
-    MockAnswer::new(Reply::Text(text.into()))
+    MockAnswer::new(MockReply::Text(text.into()))
 }
 
 /// Text in which expressions such as `{{ arguments.city }}` are replaced, as in a mock file.
 pub fn template(text: impl Into<String>) -> MockAnswer {
-    MockAnswer::new(Reply::Template(text.into()))
+    MockAnswer::new(MockReply::Template(text.into()))
 }
 
 /// The result of a tool that failed: this text, with `isError`.
 pub fn tool_error(text: impl Into<String>) -> MockAnswer {
-    MockAnswer::new(Reply::ToolError(text.into()))
+    MockAnswer::new(MockReply::ToolError(text.into()))
 }
 
 /// A JSON-RPC error instead of a result.
 pub fn error(code: i64, message: impl Into<String>) -> MockAnswer {
-    MockAnswer::new(Reply::Error { code, message: message.into(), data: None })
+    MockAnswer::new(MockReply::Error { code, message: message.into(), data: None })
 }
 
 /// A whole result as it is on the wire: `json!({"content": [{"type": "image", …}]})`.
 pub fn result(result: Value) -> MockAnswer {
-    MockAnswer::new(Reply::Result(result))
+    MockAnswer::new(MockReply::Result(result))
 }
 
 impl From<Value> for MockAnswer {
     fn from(value: Value) -> MockAnswer {
-        MockAnswer::new(Reply::Structured(value))
+        MockAnswer::new(MockReply::Structured(value))
     }
 }
 

@@ -9,7 +9,7 @@ use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::script::mock::write::{DraftAnswer, DraftBody, DraftItem, MockDraft};
 use serde_json::{Map, Value, json};
 
-use super::answer::{MockAnswer, Reply};
+use super::answer::{MockAnswer, MockReply};
 use super::load::{MockFiles, chain_of};
 use super::mock_server::{CallCount, Expectation, MockError, MockServer};
 
@@ -412,33 +412,37 @@ impl Item {
     }
 
     /// The reply in the wire form of this kind of item.
-    fn body(&self, reply: &Reply) -> Result<DraftBody, MockError> {
+    fn body(&self, reply: &MockReply) -> Result<DraftBody, MockError> {
         let no_use = |what: &str| {
             let what = format!("{}: {what}; use `text`, `result` or `error`", self.label());
             Err(MockError::Builder(what))
         };
         Ok(match (reply, self.kind) {
-            (Reply::Text(text), _) => DraftBody::Result(self.text_result(text)),
-            (Reply::Template(text), _) => DraftBody::Template(self.text_result(text)),
-            (Reply::Result(result), _) => DraftBody::Result(result.clone()),
-            (Reply::Error { code, message, data }, _) => {
+            (MockReply::Text(text), _) => DraftBody::Result(self.text_result(text)),
+            (MockReply::Template(text), _) => DraftBody::Template(self.text_result(text)),
+            (MockReply::Result(result), _) => DraftBody::Result(result.clone()),
+            (MockReply::Error { code, message, data }, _) => {
                 let mut error = ErrorReply::new(*code, message);
                 error.data = data.as_ref().map(RawJson::from_value);
                 DraftBody::Error(error)
             }
-            (Reply::ToolError(text), ItemKind::Tool) => {
+            (MockReply::ToolError(text), ItemKind::Tool) => {
                 let mut result = self.text_result(text);
                 result["isError"] = true.into();
                 DraftBody::Result(result)
             }
-            (Reply::Structured(value), ItemKind::Tool) => {
+            (MockReply::Structured(value), ItemKind::Tool) => {
                 let mut result = self.text_result(&value.to_string());
                 result["structuredContent"] = value.clone();
                 DraftBody::Result(result)
             }
-            (Reply::Structured(value), ItemKind::Resource) => DraftBody::Result(self.text_result(&value.to_string())),
-            (Reply::Structured(_), ItemKind::Prompt) => return no_use("a prompt has no structured content"),
-            (Reply::ToolError(_), ItemKind::Resource | ItemKind::Prompt) => return no_use("only a tool can fail so"),
+            (MockReply::Structured(value), ItemKind::Resource) => {
+                DraftBody::Result(self.text_result(&value.to_string()))
+            }
+            (MockReply::Structured(_), ItemKind::Prompt) => return no_use("a prompt has no structured content"),
+            (MockReply::ToolError(_), ItemKind::Resource | ItemKind::Prompt) => {
+                return no_use("only a tool can fail so");
+            }
         })
     }
 

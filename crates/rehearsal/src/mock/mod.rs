@@ -42,5 +42,5 @@ pub use draft_from_server::{DraftedMock, ServerLists, draft};
 pub use load::{LoadError, MockFiles, Reload, Unanswered, chain_of, check, watch};
 pub use mock_server::{CallCount, MockError, MockServer, StdioParameters, http_options};
 pub use rehearsal_core::answer::harness::{Harness, HarnessError, QueueView};
-pub use rehearsal_core::answer::{CallOutcome, ExpectedCall, LoggedRequest, Provenance, UnmetCall};
+pub use rehearsal_core::answer::{ExpectedCall, LoggedOutcome, LoggedRequest, Provenance, UnmetCall};
 pub use rehearsal_core::script::ScriptError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rehearsal_core::answer::{
-    Action, ActiveResponder, Answer, CallOutcome, Chain, IncomingRequest, InputRequest, Passed,
+    Action, ActiveResponder, Answer, Chain, IncomingRequest, InputRequest, LoggedOutcome, Passed,
 };
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::json::RawJson;
@@ -190,16 +190,16 @@ impl ActiveRequest {
     }
 
     /// Logs the answer.
-    pub(super) fn log(&self, answer: &Answer, outcome: CallOutcome) {
+    pub(super) fn log(&self, answer: &Answer, outcome: LoggedOutcome) {
         let (method, params) = (self.request.method.clone(), self.params.clone());
         self.connection.server.log(method, params, self.received, answer, outcome);
     }
 }
 
 /// The kind of a reply.
-pub(super) fn outcome(reply: &Reply) -> CallOutcome {
+pub(super) fn outcome(reply: &Reply) -> LoggedOutcome {
     match reply {
-        Reply::Result(_) => CallOutcome::Result,
-        Reply::Error(error) => CallOutcome::Error { code: error.code },
+        Reply::Result(_) => LoggedOutcome::Result,
+        Reply::Error(error) => LoggedOutcome::Error { code: error.code },
     }
 }

@@ -1,7 +1,7 @@
 //! Sends answers with a fault.
 
 use rehearsal_core::answer::fault::{AfterFault, FaultStep, NormalAnswer, fault_steps};
-use rehearsal_core::answer::{Answer, CallOutcome};
+use rehearsal_core::answer::{Answer, LoggedOutcome};
 use rehearsal_core::message::Message;
 use rehearsal_core::script::mock::FaultKind;
 
@@ -15,7 +15,7 @@ pub(super) async fn answer_with_fault(call: ActiveRequest, answer: Answer, fault
     let output_schema = call.request.subject().and_then(|name| surface.output_schema(name));
     let number = server.log.count() + 1;
     let steps = fault_steps(fault, NormalAnswer { id: &call.id, answer: &message, output_schema, call: number });
-    call.log(&answer, if fault.comes_first() { CallOutcome::Nothing } else { outcome(&answer.reply) });
+    call.log(&answer, if fault.comes_first() { LoggedOutcome::Nothing } else { outcome(&answer.reply) });
     for step in steps {
         match step {
             FaultStep::Wait(time) => {

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rehearsal_core::answer::{
-    Answer, CallOutcome, Chain, ChangeNotice, Environment, LoggedRequest, RequestLog, StateSigner,
+    Answer, Chain, ChangeNotice, Environment, LoggedOutcome, LoggedRequest, RequestLog, StateSigner,
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::Method;
@@ -182,7 +182,7 @@ impl ServerState {
         params: Option<RawJson>,
         received: Instant,
         answer: &Answer,
-        outcome: CallOutcome,
+        outcome: LoggedOutcome,
     ) {
         self.log.write(self.observe(method, params, received, answer, outcome));
     }
@@ -194,7 +194,7 @@ impl ServerState {
         params: Option<RawJson>,
         received: Instant,
         answer: &Answer,
-        outcome: CallOutcome,
+        outcome: LoggedOutcome,
     ) -> LoggedRequest {
         let request = LoggedRequest {
             number: 0,

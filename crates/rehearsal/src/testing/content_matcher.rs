@@ -29,8 +29,8 @@ pub struct ContentMatcher {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ContentNode {
-    Words { all: &'static [&'static str], case: TextCase },
-    Pattern { pattern: ContentPattern, case: TextCase },
+    Words { all: &'static [&'static str], case: ContentCase },
+    Pattern { pattern: ContentPattern, case: ContentCase },
     And(Vec<ContentMatcher>),
     Or(Vec<ContentMatcher>),
     Not(Box<ContentMatcher>),
@@ -47,7 +47,7 @@ pub enum ContentPattern {
 
 /// Whether `a` and `A` are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TextCase {
+pub enum ContentCase {
     /// `a` and `A` are equal.
     #[default]
     Ignored,
@@ -58,12 +58,12 @@ pub enum TextCase {
 impl ContentMatcher {
     /// Each of these texts occurs.
     pub const fn all(texts: &'static [&'static str]) -> ContentMatcher {
-        ContentMatcher { node: ContentNode::Words { all: texts, case: TextCase::Ignored } }
+        ContentMatcher { node: ContentNode::Words { all: texts, case: ContentCase::Ignored } }
     }
 
     /// Each of these texts occurs, exactly as it is written here.
     pub const fn all_case_sensitive(texts: &'static [&'static str]) -> ContentMatcher {
-        ContentMatcher { node: ContentNode::Words { all: texts, case: TextCase::Sensitive } }
+        ContentMatcher { node: ContentNode::Words { all: texts, case: ContentCase::Sensitive } }
     }
 
     /// This text occurs.
@@ -82,16 +82,16 @@ impl ContentMatcher {
     }
 
     fn pattern(pattern: ContentPattern) -> ContentMatcher {
-        ContentMatcher { node: ContentNode::Pattern { pattern, case: TextCase::Ignored } }
+        ContentMatcher { node: ContentNode::Pattern { pattern, case: ContentCase::Ignored } }
     }
 
     /// Distinguishes `a` and `A`.
     pub fn case_sensitive(self) -> ContentMatcher {
-        self.with_case(TextCase::Sensitive)
+        self.with_case(ContentCase::Sensitive)
     }
 
     /// Sets the case sensitivity of every pattern.
-    pub fn with_case(self, case: TextCase) -> ContentMatcher {
+    pub fn with_case(self, case: ContentCase) -> ContentMatcher {
         let inside = |matchers: Vec<ContentMatcher>| matchers.into_iter().map(|m| m.with_case(case)).collect();
         let node = match self.node {
             ContentNode::Words { all, .. } => ContentNode::Words { all, case },
@@ -166,10 +166,10 @@ impl ContentMatcher {
         Ok(match &self.node {
             ContentNode::Words { all, case } => Matcher::AllOf(all.iter().map(|text| words(text, *case)).collect()),
             ContentNode::Pattern { pattern: ContentPattern::Text(text), case } => words(text, *case),
-            ContentNode::Pattern { pattern: ContentPattern::Regex(expression), case: TextCase::Sensitive } => {
+            ContentNode::Pattern { pattern: ContentPattern::Regex(expression), case: ContentCase::Sensitive } => {
                 Matcher::pattern(expression)?
             }
-            ContentNode::Pattern { pattern: ContentPattern::Regex(expression), case: TextCase::Ignored } => {
+            ContentNode::Pattern { pattern: ContentPattern::Regex(expression), case: ContentCase::Ignored } => {
                 Matcher::pattern(&format!("(?i){expression}"))?
             }
             ContentNode::And(matchers) => Matcher::AllOf(all(matchers)?),
@@ -179,10 +179,10 @@ impl ContentMatcher {
     }
 }
 
-fn words(text: &str, case: TextCase) -> Matcher {
+fn words(text: &str, case: ContentCase) -> Matcher {
     match case {
-        TextCase::Ignored => Matcher::contains_in_any_case(text),
-        TextCase::Sensitive => Matcher::contains(text),
+        ContentCase::Ignored => Matcher::contains_in_any_case(text),
+        ContentCase::Sensitive => Matcher::contains(text),
     }
 }
 

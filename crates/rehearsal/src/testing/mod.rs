@@ -61,7 +61,7 @@ pub use assertions::{
     assert_tool_exists,
 };
 pub use blocking::BlockingClient;
-pub use content_matcher::{ContentMatcher, ContentPattern, TextCase};
+pub use content_matcher::{ContentCase, ContentMatcher, ContentPattern};
 pub use project::{Project, RunningServer};
 pub use shared_server::{SharedContainer, SharedServer};
 pub use snapshot::Snapshot;

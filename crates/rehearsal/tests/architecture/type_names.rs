@@ -21,6 +21,8 @@ fn sources(crate_folder: &Path) -> Vec<PathBuf> {
         let text = std::fs::read_to_string(file).unwrap();
         tests.extend(test_module.captures_iter(&text).map(|module| folder.join(&module[1])));
     }
+    // The type that stands for `matcher::Schema` in a build without JSON Schema.
+    sources.retain(|file| !file.ends_with("matcher/no_schema.rs"));
     sources.retain(|file| !tests.iter().any(|test| file.with_extension("") == *test || file.starts_with(test)));
     sources
 }

@@ -62,7 +62,7 @@ fn a_mock_of_a_server_is_printed() {
     capabilities: { logging: {}, completions: {}, prompts: {}, resources: { subscribe: true }, tools: {} }
     tools:
       - name: echo
-        description: Says what you say
+        description: Returns the message
         input_schema:
           type: object
           properties: { message: { type: string, description: What to say } }

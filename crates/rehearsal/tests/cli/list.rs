@@ -8,22 +8,22 @@ fn everything_that_a_server_declares_is_listed() {
     exit: 0
     ----- stdout -----
     TOOL     ARGUMENTS                                               DESCRIPTION
-    echo     message=string                                          Says what you say
+    echo     message=string                                          Returns the message
     add      a=number b=number                                       Adds two numbers
-    slow     steps=integer [delay_ms=integer]                        Takes its time and shows how far it is; can be cancelled
-    log      level=debug|info|notice|warning|error|… message=string  Sends you a log message, if you want to hear messages of that level
-    fail     message=string                                          Fails, with your words
-    ask      question=string                                         Asks the person at your end for a name (elicitation)
-    sample   prompt=string                                           Asks the model at your end (sampling)
-    roots                                                            Asks which folders it may see (roots)
-    picture                                                          Shows a picture, links to it, and embeds a text
+    slow     steps=integer [delay_ms=integer]                        Works in steps and reports its progress; can be cancelled
+    log      level=debug|info|notice|warning|error|… message=string  Sends a log message, if the client requested messages of that level
+    fail     message=string                                          Fails with the given message
+    ask      question=string                                         Requests a name from the user (elicitation)
+    sample   prompt=string                                           Requests a message from the model (sampling)
+    roots                                                            Requests the client's folders (roots)
+    picture                                                          Returns an image, a link to it, and an embedded text
 
     RESOURCE         NAME      TYPE        DESCRIPTION
     tiny://greeting  greeting  text/plain  A line of text
     tiny://pixel     pixel     image/png   A PNG of one green pixel
 
     TEMPLATE                NAME                 DESCRIPTION
-    tiny://greeting/{name}  greeting for a name  A line of text for somebody
+    tiny://greeting/{name}  greeting for a name  A line of text for a name
 
     PROMPT  ARGUMENTS  DESCRIPTION
     greet   who        Says hello
@@ -38,14 +38,14 @@ fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
     exit: 0
     ----- stdout -----
     tool slow
-      Takes its time and shows how far it is; can be cancelled
+      Works in steps and reports its progress; can be cancelled
       annotations: readOnlyHint=true
 
       steps=integer       How many steps; from 1 to 100
       [delay_ms=integer]  How long a step takes; from 0 to 10000; default 100
 
     tool log
-      Sends you a log message, if you want to hear messages of that level
+      Sends a log message, if the client requested messages of that level
       annotations: readOnlyHint=true
 
       level=debug|info|notice|warning|error|…  one of debug, info, notice, warning, error, critical, alert, emergency
@@ -65,8 +65,8 @@ fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
     exit: 0
     ----- stdout -----
     tool slow^M
-      Takes its time and shows how far it^M
-      is; can be cancelled^M
+      Works in steps and reports its^M
+      progress; can be cancelled^M
       annotations: readOnlyHint=true^M
     ^M
       steps=integer^M
@@ -84,7 +84,7 @@ fn json_is_one_object_with_the_lists_of_the_server() {
     rehearse!(Fixture::new(), "rehearse list --json --resources --prompts -- tiny-server", @r#"
 exit: 0
 ----- stdout -----
-{"resources":[{"uri":"tiny://greeting","name":"greeting","title":"Greeting","description":"A line of text","mimeType":"text/plain"},{"uri":"tiny://pixel","name":"pixel","title":"Pixel","description":"A PNG of one green pixel","mimeType":"image/png"}],"prompts":[{"name":"greet","title":"Greet somebody","description":"Says hello","arguments":[{"name":"who","description":"Whom to greet","required":true}]}]}
+{"resources":[{"uri":"tiny://greeting","name":"greeting","title":"Greeting","description":"A line of text","mimeType":"text/plain"},{"uri":"tiny://pixel","name":"pixel","title":"Pixel","description":"A PNG of one green pixel","mimeType":"image/png"}],"prompts":[{"name":"greet","title":"Greet a person","description":"Says hello","arguments":[{"name":"who","description":"Whom to greet","required":true}]}]}
 "#);
 }
 
@@ -317,7 +317,7 @@ fn every_server_of_a_configuration_is_listed() {
     rehearse!(fixture, "rehearse list --config c.json --prompts --json", @r#"
     exit: 3
     ----- stdout -----
-    {"server":"tiny","prompts":[{"name":"greet","title":"Greet somebody","description":"Says hello","arguments":[{"name":"who","description":"Whom to greet","required":true}]}]}
+    {"server":"tiny","prompts":[{"name":"greet","title":"Greet a person","description":"Says hello","arguments":[{"name":"who","description":"Whom to greet","required":true}]}]}
     {"server":"mock","prompts":[]}
     ----- stderr -----
     error: broken: the server could not be started: there is no program "no-such-program" in PATH

@@ -13,7 +13,7 @@ exit: 0
       "uriTemplate": "tiny://greeting/{name}",
       "name": "greeting for a name",
       "title": "Greeting for a name",
-      "description": "A line of text for somebody",
+      "description": "A line of text for a name",
       "mimeType": "text/plain"
     }
   ]

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use rehearsal::Client;
 use rehearsal::client::{ClientError, Protocol};
-use rehearsal::core::answer::{Answer, IncomingRequest, ListItem, ListedForm, Lists, Provenance, Surface, WrittenFor};
+use rehearsal::core::answer::{
+    Answer, IncomingRequest, ListedForm, Lists, Provenance, Surface, SurfaceItem, WrittenFor,
+};
 use rehearsal::core::json::RawJson;
 use rehearsal::core::message::{Method, Reply};
 use rehearsal::core::protocol::Revision;
@@ -20,7 +22,7 @@ struct Waiter;
 impl Handler for Waiter {
     fn surface(&self) -> Surface {
         let value = json!({"name": "wait", "inputSchema": {"type": "object"}});
-        let tool = ListItem { id: "wait".to_owned(), form: ListedForm::Newest(value), needs: None };
+        let tool = SurfaceItem { id: "wait".to_owned(), form: ListedForm::Newest(value), needs: None };
         Surface { lists: Some(Arc::new(Lists::new([vec![tool], vec![], vec![], vec![]], None))), ..Surface::default() }
     }
 

@@ -74,7 +74,7 @@ pub enum ListedForm {
 
 /// An element of a list.
 #[derive(Clone, Debug)]
-pub struct ListItem {
+pub struct SurfaceItem {
     /// Its name, URI or URI template.
     pub id: String,
     /// How it is listed.
@@ -83,7 +83,7 @@ pub struct ListItem {
     pub needs: Option<Matcher>,
 }
 
-impl ListItem {
+impl SurfaceItem {
     /// The element as a server lists it.
     pub fn value(&self) -> &Value {
         match &self.form {
@@ -98,7 +98,7 @@ impl ListItem {
 
     /// This element in the form of another one, with the members that it lacks taken from there. An input schema that accepts
     /// every object counts as lacking.
-    fn merged(&self, other: &ListItem) -> ListItem {
+    fn merged(&self, other: &SurfaceItem) -> SurfaceItem {
         let (ListedForm::Newest(value) | ListedForm::Verbatim(value)) = &self.form else { return self.clone() };
         let mut value = value.clone();
         if let (Some(members), Some(more)) = (value.as_object_mut(), other.value().as_object()) {
@@ -114,7 +114,7 @@ impl ListItem {
             ListedForm::Verbatim(_) => ListedForm::Verbatim(value),
             ListedForm::Newest(_) | ListedForm::Hidden(_) => ListedForm::Newest(value),
         };
-        ListItem { form, ..self.clone() }
+        SurfaceItem { form, ..self.clone() }
     }
 
     fn is_listed(&self) -> bool {
@@ -130,7 +130,7 @@ impl ListItem {
 /// The elements of the four lists, serialized once for each version that requests them.
 #[derive(Default)]
 pub struct Lists {
-    items: [Vec<ListItem>; 4],
+    items: [Vec<SurfaceItem>; 4],
     written: [PerRevision<Vec<Option<String>>>; 4],
     positions: [HashMap<String, usize>; 4],
     templates: Vec<UriTemplate>,
@@ -145,7 +145,7 @@ impl fmt::Debug for Lists {
 
 impl Lists {
     /// Lists with these elements, in the order of [`ListKind::ALL`].
-    pub fn new(items: [Vec<ListItem>; 4], page_size: Option<usize>) -> Lists {
+    pub fn new(items: [Vec<SurfaceItem>; 4], page_size: Option<usize>) -> Lists {
         let positions = items
             .each_ref()
             .map(|items| items.iter().enumerate().rev().map(|(position, item)| (item.id.clone(), position)).collect());
@@ -172,7 +172,7 @@ impl Lists {
     }
 
     /// The element of this name, URI or URI template.
-    pub fn find(&self, kind: ListKind, id: &str) -> Option<&ListItem> {
+    pub fn find(&self, kind: ListKind, id: &str) -> Option<&SurfaceItem> {
         self.positions[kind as usize].get(id).map(|position| &self.items[kind as usize][*position])
     }
 
@@ -204,7 +204,7 @@ impl Lists {
 
     fn serialized_items(&self, kind: ListKind, revision: Revision) -> &[Option<String>] {
         self.written[kind as usize].get_or_init(revision, || {
-            let write = |item: &ListItem| match &item.form {
+            let write = |item: &SurfaceItem| match &item.form {
                 ListedForm::Verbatim(value) => Some(value.to_string()),
                 ListedForm::Newest(value) => Some(strip_item(kind, value.clone(), revision).to_string()),
                 ListedForm::Hidden(_) => None,

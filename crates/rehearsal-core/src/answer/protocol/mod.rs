@@ -5,7 +5,7 @@ mod lists;
 mod source;
 
 pub use handshake::Introduction;
-pub use lists::{ListItem, ListKind, ListedForm, Lists};
+pub use lists::{ListKind, ListedForm, Lists, SurfaceItem};
 pub use source::ProtocolSource;
 
 pub(super) use source::no_resource;

@@ -8,7 +8,7 @@ use super::mock::Mock;
 use super::rule::CompiledRules;
 use super::uri_template::UriTemplate;
 use crate::answer::fault::FaultRules;
-use crate::answer::protocol::{ListItem, ListKind, ListedForm, invalid};
+use crate::answer::protocol::{ListKind, ListedForm, SurfaceItem, invalid};
 use crate::answer::request_context::IncomingRequest;
 use crate::matcher::{Matcher, Schema};
 use crate::message::ErrorReply;
@@ -103,8 +103,8 @@ impl TargetKind {
 
 impl AnswerTarget {
     /// Its element in a list.
-    pub(super) fn item(&self) -> ListItem {
-        ListItem { id: self.id.clone(), form: self.listed.clone(), needs: self.needs.clone() }
+    pub(super) fn item(&self) -> SurfaceItem {
+        SurfaceItem { id: self.id.clone(), form: self.listed.clone(), needs: self.needs.clone() }
     }
 
     /// Whether a client can see and call it.

@@ -114,7 +114,7 @@ impl Checker {
             let sources = [template.text.is_some(), template.blob.is_some(), !template.answers.is_empty()];
             self.one_source(template.uri_template.at, &sources, "`text`, `blob` or `answers`");
             self.base64(template.blob.as_ref());
-            self.answers(&template.answers, ResultKind::Resource);
+            self.answers(&template.answers, AnsweredItem::Resource);
         }
         self.unique("method", mock.requests.iter().map(|request| &request.method));
         for request in &mock.requests {
@@ -122,7 +122,7 @@ impl Checker {
                 let message = format!("`requests` cannot answer `{}`", request.method.value);
                 self.problem_with_hint(request.method.at, message, why);
             }
-            self.answers(&request.answers, ResultKind::Request);
+            self.answers(&request.answers, AnsweredItem::Request);
         }
         mock.faults.iter().for_each(|fault| self.fault(fault));
         self.results(mock);
@@ -202,7 +202,7 @@ impl Checker {
                 format!("add `answers: [{{ text: … }}]`, {SCHEMA_FILL_HINT}"),
             );
         }
-        self.answers(&tool.answers, ResultKind::Tool);
+        self.answers(&tool.answers, AnsweredItem::Tool);
         tool.faults.iter().for_each(|fault| self.fault(fault));
     }
 
@@ -212,7 +212,7 @@ impl Checker {
         let sources = [prompt.messages.is_some(), !prompt.answers.is_empty()];
         self.one_source(prompt.name.at, &sources, "`messages` or `answers`");
         prompt.messages.iter().flatten().for_each(|message| self.content(&message.content));
-        self.answers(&prompt.answers, ResultKind::Prompt);
+        self.answers(&prompt.answers, AnsweredItem::Prompt);
         prompt.faults.iter().for_each(|fault| self.fault(fault));
     }
 
@@ -226,7 +226,7 @@ impl Checker {
             [resource.text.is_some(), resource.blob.is_some(), resource.file.is_some(), !resource.answers.is_empty()];
         self.one_source(resource.uri.at, &sources, "`text`, `blob`, `file` or `answers`");
         self.base64(resource.blob.as_ref());
-        self.answers(&resource.answers, ResultKind::Resource);
+        self.answers(&resource.answers, AnsweredItem::Resource);
         resource.faults.iter().for_each(|fault| self.fault(fault));
     }
 
@@ -260,7 +260,7 @@ impl Checker {
         }
     }
 
-    fn answers(&mut self, answers: &[AnswerRule], kind: ResultKind) {
+    fn answers(&mut self, answers: &[AnswerRule], kind: AnsweredItem) {
         // The rules after one that always matches can never be used.
         let mut hides: Option<Span> = None;
         for answer in answers {
@@ -278,7 +278,7 @@ impl Checker {
     }
 
     /// Checks one answer; returns a place to refer to it.
-    pub(super) fn answer(&mut self, answer: &AnswerRule, kind: ResultKind) -> Span {
+    pub(super) fn answer(&mut self, answer: &AnswerRule, kind: AnsweredItem) -> Span {
         let bodies = bodies(answer);
         let place = place_of(answer).unwrap_or(Span::START);
         for (name, at) in &bodies {
@@ -454,29 +454,29 @@ fn place_of(answer: &AnswerRule) -> Option<Span> {
 
 /// The kind of item that an answer belongs to.
 #[derive(Clone, Copy)]
-pub(super) enum ResultKind {
+pub(super) enum AnsweredItem {
     Tool,
     Prompt,
     Resource,
     Request,
 }
 
-impl ResultKind {
+impl AnsweredItem {
     fn name(self) -> &'static str {
         match self {
-            ResultKind::Tool => "the answer of a tool",
-            ResultKind::Prompt => "the answer of a prompt",
-            ResultKind::Resource => "the answer of a resource",
-            ResultKind::Request => "the answer of another method",
+            AnsweredItem::Tool => "the answer of a tool",
+            AnsweredItem::Prompt => "the answer of a prompt",
+            AnsweredItem::Resource => "the answer of a resource",
+            AnsweredItem::Request => "the answer of another method",
         }
     }
 
     fn bodies(self) -> &'static [&'static str] {
         match self {
-            ResultKind::Tool => &["text", "content", "structured_content", "result", "error"],
-            ResultKind::Prompt => &["messages", "text", "result", "error"],
-            ResultKind::Resource => &["contents", "text", "result", "error"],
-            ResultKind::Request => &["result", "error"],
+            AnsweredItem::Tool => &["text", "content", "structured_content", "result", "error"],
+            AnsweredItem::Prompt => &["messages", "text", "result", "error"],
+            AnsweredItem::Resource => &["contents", "text", "result", "error"],
+            AnsweredItem::Request => &["result", "error"],
         }
     }
 
@@ -546,7 +546,7 @@ impl Checker {
 
 impl Checker {
     /// Checks answers in turn: the rule has the conditions, and each answer has a body.
-    pub(super) fn in_turn(&mut self, rule: &AnswerRule, place: Span, kind: ResultKind) {
+    pub(super) fn in_turn(&mut self, rule: &AnswerRule, place: Span, kind: AnsweredItem) {
         if rule.in_turn.is_empty() {
             return;
         }

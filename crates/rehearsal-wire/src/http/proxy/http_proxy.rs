@@ -15,7 +15,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::request_head::ForwardRules;
 use super::rewrite::Origin;
 use super::socket_relay::{SocketRelay, forward, wait_until_set};
-use super::upstream::Upstream;
+use super::upstream::ProxyUpstream;
 use crate::http::client;
 use crate::http::client::ConnectError;
 use crate::http::server::AllowedHosts;
@@ -60,7 +60,7 @@ impl HttpProxy {
             limits,
         } = options;
         let failed = |source| ProxyBindError::Address { address: listen, source };
-        let connector = Upstream::new(&upstream, &root_certificates, connect_timeout)?;
+        let connector = ProxyUpstream::new(&upstream, &root_certificates, connect_timeout)?;
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let rules = ForwardRules {

@@ -17,7 +17,7 @@ use super::http_proxy::{ExchangeEnd, HttpProxyLimits, ProxyTap};
 use super::request_head::ForwardRules;
 use super::requests::{ErrorResponse, NextStep, Requests};
 use super::responses::Responses;
-use super::upstream::{Stream, Upstream};
+use super::upstream::{ProxyUpstream, Stream};
 
 /// The size of one read, in bytes.
 const READ_SIZE: usize = 32 * 1024;
@@ -30,7 +30,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct SocketRelay {
     pub(super) rules: Arc<ForwardRules>,
     pub(super) tap: Arc<dyn ProxyTap>,
-    pub(super) upstream: Upstream,
+    pub(super) upstream: ProxyUpstream,
     pub(super) limits: HttpProxyLimits,
     pub(super) grace: Duration,
 }

@@ -15,7 +15,7 @@ use tokio_rustls::client::TlsStream;
 use crate::http::client::{ConnectError, join_causes, tls};
 
 /// Connects to the upstream.
-pub(super) struct Upstream {
+pub(super) struct ProxyUpstream {
     /// The host, without the brackets of an IPv6 address.
     host: String,
     port: u16,
@@ -29,8 +29,12 @@ pub(super) enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Upstream {
-    pub(super) fn new(url: &Uri, root_certificates: &[Bytes], timeout: Duration) -> Result<Upstream, ConnectError> {
+impl ProxyUpstream {
+    pub(super) fn new(
+        url: &Uri,
+        root_certificates: &[Bytes],
+        timeout: Duration,
+    ) -> Result<ProxyUpstream, ConnectError> {
         let host = url.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).to_owned();
         let is_secret = url.scheme() == Some(&Scheme::HTTPS);
@@ -42,7 +46,7 @@ impl Upstream {
             None
         };
         let port = url.port_u16().unwrap_or(if is_secret { 443 } else { 80 });
-        Ok(Upstream { host, port, tls, timeout })
+        Ok(ProxyUpstream { host, port, tls, timeout })
     }
 
     /// Opens a connection; the error is the reason as text.

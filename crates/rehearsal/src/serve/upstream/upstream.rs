@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
-    Answer, IncomingRequest, InputRequest, Introduction, ListItem, ListKind, ListedForm, Lists, Provenance,
-    RequestContext, ResultKind, Surface, WrittenFor,
+    Answer, IncomingRequest, InputRequest, Introduction, ListKind, ListedForm, Lists, Provenance, RequestContext,
+    ResultKind, Surface, SurfaceItem, WrittenFor,
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Method, Reply};
@@ -145,10 +145,10 @@ impl Upstream {
         let has = |capability: &str| capabilities.contains_key(capability);
         let item = |id: String, value: Value| {
             let form = if is_exact { ListedForm::Verbatim(value) } else { ListedForm::Newest(value) };
-            ListItem { id, form, needs: None }
+            SurfaceItem { id, form, needs: None }
         };
         let failed = |error: crate::client::ClientError| error.to_string();
-        let mut items: [Vec<ListItem>; 4] = Default::default();
+        let mut items: [Vec<SurfaceItem>; 4] = Default::default();
         if has("tools") {
             let tools = client.listing::<Tool>().await.map_err(failed)?.items;
             items[ListKind::Tools as usize] = tools.into_iter().map(|it| item(it.name, it.raw)).collect();
