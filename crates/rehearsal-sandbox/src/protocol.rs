@@ -33,7 +33,7 @@ pub(crate) enum ToWorker {
 }
 
 /// Everything that a run depends on, apart from results.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Start {
     /// The number of the run in this worker. The frames of the run repeat it, so that none is taken for a later run's.

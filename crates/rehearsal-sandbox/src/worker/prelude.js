@@ -315,7 +315,9 @@
   hidden(RealDate.prototype, "constructor", PlanDate);
   hidden(Math, "random", apply(bind, () => host.random(), [undefined]));
 
-  const removed = ["performance", "navigator", "gc", "WeakRef", "FinalizationRegistry", "SharedArrayBuffer", "Atomics"];
+  // `DOMException` exists in the first context of an engine only; the others are not deterministic, or block.
+  const removed = ["DOMException", "performance", "navigator", "gc", "WeakRef", "FinalizationRegistry",
+    "SharedArrayBuffer", "Atomics"];
   for (let index = 0; index < removed.length; index++) delete globalThis[removed[index]];
   defineProperty(globalThis, "mcp", { __proto__: null, value: mcp });
   hidden(globalThis, "ToolError", ToolError);

@@ -290,7 +290,11 @@ fn a_wrong_delivery_is_the_mistake_of_the_host() {
 fn one_worker_runs_a_plan_many_times_with_equal_results() {
     let mut worker = POOL.take().unwrap();
     let plan = compiled(
-        "globalThis.seen = (globalThis.seen ?? 0) + 1; Object.prototype.x = 1; return [globalThis.seen, Math.random()]",
+        "globalThis.seen = (globalThis.seen ?? 0) + 1; Object.prototype.x = 1;
+        const names = (value: any) => value == null ? [] : Reflect.ownKeys(Object(value)).map(String);
+        const known = names(globalThis).filter((name) => name !== 'mcp');
+        const all = known.map((name) => [name, ...names(globalThis[name]), ...names(globalThis[name]?.prototype)]);
+        return [globalThis.seen, Math.random(), all]",
     );
     let first = run_in(&mut worker, &plan, &RunOptions::default()).value();
     assert_eq!(first[0], json!(1));
