@@ -246,7 +246,8 @@ fn console_output_is_kept_in_order() {
         console.log('a', 1, null, undefined, [1, 'x'], { b: { c: 2n } }, new Map([[1, new Set(['y'])]]));
         await mcp.fs.read({});
         console.error(new TypeError('bad')); console.warn(console, mcp); console.assert(1 === 1); console.assert(false, 'why');
-        const cycle: any = {}; cycle.self = cycle; console.info(cycle, () => 1, Symbol('s'), '\\ud800');";
+        const cycle: any = {}; cycle.self = cycle; console.info(cycle, () => 1, Symbol('s'), '\\ud800');
+        console.debug(new Date(0), new Date(NaN), /a+/g, Object.create(Date.prototype) instanceof Date);";
     let lines: Vec<String> =
         run(source).outcome.console.iter().map(|line| format!("{}: {}", line.level, line.text)).collect();
     let expected = [
@@ -255,6 +256,7 @@ fn console_output_is_kept_in_order() {
         "warn: {} [mcp]",
         "error: assertion failed why",
         "info: {self: [Circular]} [Function] Symbol(s) \u{fffd}",
+        "debug: 1970-01-01T00:00:00.000Z Invalid Date /a+/g true",
     ];
     assert_eq!(lines, expected);
 }
