@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::limits::{Limit, Limits};
+use crate::limits::{Limit, PlanLimits};
 
 /// The name of the plan in stacks of the engine; the prelude compares file names with it.
 pub(crate) const PLAN_FILE: &str = "plan.ts";
 
 /// The names of servers and of their tools.
-pub type Catalogue = BTreeMap<String, Vec<String>>;
+pub type ToolNames = BTreeMap<String, Vec<String>>;
 
 /// A message to the worker.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub(crate) enum ToWorker {
 }
 
 /// Everything that a run depends on, apart from results.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Start {
     /// The number of the run in this worker. The frames of the run repeat it, so that none is taken for a later run's.
@@ -41,8 +41,8 @@ pub(crate) struct Start {
     pub(crate) code: String,
     pub(crate) seed: u64,
     pub(crate) epoch_ms: i64,
-    pub(crate) catalogue: Catalogue,
-    pub(crate) limits: Limits,
+    pub(crate) catalogue: ToolNames,
+    pub(crate) limits: PlanLimits,
 }
 
 /// Results that arrive at the same time.

@@ -4,7 +4,7 @@ use oxc_ast::ast::{CallExpression, Expression, Program, TryStatement};
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
 
-use crate::place::{LineIndex, Place};
+use crate::place::{LineIndex, SourcePlace};
 
 /// Line and column, both from 1.
 type Position = (u32, u32);
@@ -23,7 +23,7 @@ impl CaughtParts {
 
     /// Whether an error of a call at this place, or of one of its callers, is caught. A place without a column counts by its
     /// line.
-    pub(crate) fn contain(&self, place: &Place) -> bool {
+    pub(crate) fn contain(&self, place: &SourcePlace) -> bool {
         let own = (place.line, place.column.unwrap_or(u32::MAX));
         let positions = std::iter::once(own).chain(place.via.iter().copied());
         positions.into_iter().any(|position| self.0.iter().any(|(start, end)| *start <= position && position < *end))

@@ -16,7 +16,7 @@ use super::diagnostic::Diagnostic;
 use super::edits::Edits;
 use super::rejected::rejected;
 use super::stack::{MAX_BRACKETS, MAX_SOURCE_BYTES, stack_bytes};
-use crate::place::{LineIndex, MapToken, Place, PlaceMap};
+use crate::place::{LineIndex, MapToken, PlaceMap, SourcePlace};
 
 /// The most diagnostics that are returned: each has a copy of its line.
 const MAX_DIAGNOSTICS: usize = 50;
@@ -31,7 +31,7 @@ pub struct CompiledPlan {
     /// The calls whose server and tool the source names, in source order.
     pub static_calls: Vec<StaticCall>,
     /// The calls of tools whose names are computed when the plan runs.
-    pub computed_calls: Vec<Place>,
+    pub computed_calls: Vec<SourcePlace>,
     pub(crate) places: PlaceMap,
     caught: CaughtParts,
 }
@@ -43,7 +43,7 @@ impl CompiledPlan {
     }
 
     /// Whether the plan catches an error of a call at this place.
-    pub fn is_caught(&self, place: &Place) -> bool {
+    pub fn is_caught(&self, place: &SourcePlace) -> bool {
         self.caught.contain(place)
     }
 

@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use serde_json::value::RawValue;
 
 use crate::limits::Limit;
-use crate::place::Place;
+use crate::place::SourcePlace;
 use crate::protocol::{ConsoleLine, Lossy, RecordedShape};
 
 /// Everything that is known about a run after its end.
@@ -60,7 +60,7 @@ pub struct PlanException {
     /// The message.
     pub message: String,
     /// Where it was thrown, or where the failed call is.
-    pub place: Option<Place>,
+    pub place: Option<SourcePlace>,
     /// The failed call, if this is a `ToolError`.
     pub call: Option<u32>,
 }

@@ -9,10 +9,10 @@ use super::outcome::{PlanError, PlanException, RunOutcome, WorkerFailure};
 use super::process::{Budget, Lost, Process};
 use super::start::{Worker, failure};
 use crate::compile::CompiledPlan;
-use crate::limits::{Limit, Limits};
-use crate::place::{Place, read_positions, read_stack};
+use crate::limits::{Limit, PlanLimits};
+use crate::place::{SourcePlace, read_positions, read_stack};
 use crate::protocol::{
-    Catalogue, ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, Exception, IdleFrame, Start, ToHost, ToWorker,
+    ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, Exception, IdleFrame, Start, ToHost, ToWorker, ToolNames,
     WorkerOutcome,
 };
 
@@ -24,9 +24,9 @@ pub struct RunOptions {
     /// The virtual time of the start, in milliseconds since 1970.
     pub epoch_ms: i64,
     /// The servers and tools that `Object.keys(mcp)` and `in` show. Other names can be called as well.
-    pub catalogue: Catalogue,
+    pub catalogue: ToolNames,
     /// The limits of the run.
-    pub limits: Limits,
+    pub limits: PlanLimits,
 }
 
 impl Worker {
@@ -90,7 +90,7 @@ struct Run<'a> {
     plan: &'a CompiledPlan,
     options: &'a RunOptions,
     /// The place of each call; the call with id 1 is the first.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<SourcePlace>>,
     open: BTreeSet<u32>,
     not_awaited: BTreeSet<u32>,
     console: Vec<ConsoleLine>,
@@ -236,7 +236,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn place(&self, id: u32) -> Option<&Place> {
+    fn place(&self, id: u32) -> Option<&SourcePlace> {
         self.places.get((id as usize).checked_sub(1)?)?.as_ref()
     }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rquickjs::{Ctx, Exception, Function, Object};
 use serde_json::value::RawValue;
 
-use super::state::{Run, State};
+use super::state::{Run, RunState};
 use crate::limits::Limit;
 use crate::protocol::{self, CallFrame, ConsoleLine, Lossy, RecordedShape, WorkerOutcome};
 
@@ -135,7 +135,7 @@ fn log(run: &Run, level: String, text: String) {
 }
 
 /// True if the catalogue has the server, or with a server its tool.
-fn knows(state: &State, server: &str, name: &str) -> bool {
+fn knows(state: &RunState, server: &str, name: &str) -> bool {
     let catalogue = &state.start.catalogue;
     if server.is_empty() {
         return catalogue.contains_key(name);
@@ -144,7 +144,7 @@ fn knows(state: &State, server: &str, name: &str) -> bool {
 }
 
 /// The names of the servers, or of the tools of a server, as a JSON array.
-fn names(state: &State, server: &str) -> String {
+fn names(state: &RunState, server: &str) -> String {
     let catalogue = &state.start.catalogue;
     let mut names: Vec<&String> = match server {
         "" => catalogue.keys().collect(),

@@ -13,11 +13,11 @@
   const ObjectPrototype = Object.prototype, ArrayPrototype = Array.prototype;
   const TypedArray = getPrototypeOf(Uint8Array);
   const bind = Function.prototype.bind, hasInstance = Function.prototype[Symbol.hasInstance];
-  const then = Promise.prototype.then, getTime = Date.prototype.getTime;
+  const then = Promise.prototype.then, getTime = Date.prototype.getTime, toISOString = Date.prototype.toISOString;
   const toWellFormed = String.prototype.toWellFormed, matches = RegExp.prototype.test;
   const weakGet = WeakMap.prototype.get, weakSet = WeakMap.prototype.set;
   const mapEntries = Map.prototype.forEach, setValues = Set.prototype.forEach;
-  const errorText = Error.prototype.toString;
+  const errorText = Error.prototype.toString, expressionText = RegExp.prototype.toString;
   const own = (object, key) => getOwnPropertyDescriptor(object, key);
   const errorLimit = own(RealError, "stackTraceLimit"), errorPrepare = own(RealError, "prepareStackTrace");
   const isInstance = (value, constructor) => apply(hasInstance, constructor, [value]);
@@ -336,7 +336,11 @@
     if (value === mcp) return "[mcp]";
     if (isInstance(value, RealError)) return apply(errorText, value, []);
     if (isInstance(value, RealPromise)) return "Promise {}";
-    if (isInstance(value, RealDate)) return apply(getTime, value, []) + "";
+    if (isInstance(value, RealDate)) {
+      const time = apply(getTime, value, []);
+      return time === time ? apply(toISOString, value, []) : "Invalid Date";
+    }
+    if (isInstance(value, RealRegExp)) return apply(expressionText, value, []);
     if (depth > 4) return "…";
     for (let level = 0; level < depth; level++) if (seen[level] === value) return "[Circular]";
     seen[depth] = value;
@@ -421,7 +425,9 @@
   hidden(RealDate.prototype, "constructor", PlanDate);
   hidden(Math, "random", apply(bind, () => host.random(), [undefined]));
 
-  const removed = ["performance", "navigator", "gc", "WeakRef", "FinalizationRegistry", "SharedArrayBuffer", "Atomics"];
+  // `DOMException` exists in the first context of an engine only; the others are not deterministic, or block.
+  const removed = ["DOMException", "performance", "navigator", "gc", "WeakRef", "FinalizationRegistry",
+    "SharedArrayBuffer", "Atomics"];
   for (let index = 0; index < removed.length; index++) delete globalThis[removed[index]];
   defineProperty(globalThis, "mcp", { __proto__: null, value: mcp });
   hidden(globalThis, "ToolError", ToolError);

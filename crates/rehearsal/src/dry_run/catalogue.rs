@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rehearsal_core::answer::{
-    AnswerSource, Chain, Introduction, ListItem, ListKind, ListedForm, Lists, SchemaSource, Surface,
+    AnswerSource, Chain, Introduction, ListKind, ListedForm, Lists, SchemaSource, Surface, SurfaceItem,
 };
 use rehearsal_core::matcher::Schema;
 use rehearsal_core::message::Reply;
@@ -187,7 +187,7 @@ impl KnownServer {
             if let Some(cache) = cache {
                 add_examples(&mut listed, &cache.recent(name, id, RESULTS_FOR_SHAPE)?);
             }
-            items.push(ListItem { id: id.to_owned(), form: ListedForm::Newest(listed), needs: None });
+            items.push(SurfaceItem { id: id.to_owned(), form: ListedForm::Newest(listed), needs: None });
         }
         let lists = Lists::new([items, Vec::new(), Vec::new(), Vec::new()], None);
         let surface = Surface {

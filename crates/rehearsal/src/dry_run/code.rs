@@ -224,7 +224,7 @@ fn plan_failure(file: &str, error: &PlanError) -> PlanFailure {
     }
 }
 
-fn plan_place(file: &str, place: rehearsal_sandbox::Place) -> PlanPlace {
+fn plan_place(file: &str, place: rehearsal_sandbox::SourcePlace) -> PlanPlace {
     let via = place.via.into_iter().map(|(line, column)| Via { line, column });
     PlanPlace { file: file.to_owned(), line: place.line, column: place.column, via: via.collect() }
 }
@@ -255,13 +255,13 @@ fn unreached_calls(servers: &Servers, plan: &CompiledPlan, record: &RunRecord) -
     unreached.map(check).collect()
 }
 
-fn is_at(call: &SimulatedCall, place: &rehearsal_sandbox::Place) -> bool {
+fn is_at(call: &SimulatedCall, place: &rehearsal_sandbox::SourcePlace) -> bool {
     call.call.place.as_ref().is_some_and(|other| other.line == place.line && other.column == place.column)
 }
 
 /// The calls that the run did not reach and whose tool only a run can determine.
 fn unseen_finding(plan: &CompiledPlan, record: &RunRecord) -> Option<PlanFinding> {
-    let has_run = |place: &&rehearsal_sandbox::Place| record.calls.iter().any(|call| is_at(call, place));
+    let has_run = |place: &&rehearsal_sandbox::SourcePlace| record.calls.iter().any(|call| is_at(call, place));
     let unseen: Vec<String> =
         plan.computed_calls.iter().filter(|place| !has_run(place)).map(ToString::to_string).collect();
     let what = match unseen.len() {

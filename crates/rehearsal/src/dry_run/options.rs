@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rehearsal_core::answer::AnswerSource;
-use rehearsal_sandbox::Limits;
+use rehearsal_sandbox::PlanLimits;
 
 use super::catalogue::Catalogue;
 use super::effects::{DeclaredEffect, DeclaredEffects};
@@ -19,7 +19,7 @@ pub struct DryRunOptions {
     pub(super) overrides: BTreeMap<String, Arc<dyn AnswerSource>>,
     pub(super) effects: DeclaredEffects,
     pub(super) intent: Option<String>,
-    pub(super) limits: Limits,
+    pub(super) limits: PlanLimits,
     pub(super) seed: u64,
 }
 
@@ -56,7 +56,7 @@ impl DryRunOptions {
 
     /// The limits of the plan.
     #[must_use]
-    pub fn limits(self, limits: Limits) -> DryRunOptions {
+    pub fn limits(self, limits: PlanLimits) -> DryRunOptions {
         DryRunOptions { limits, ..self }
     }
 
