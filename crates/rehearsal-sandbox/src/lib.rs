@@ -44,9 +44,9 @@ pub use host::{
     CallOutcome, Deliver, ErrorKind, Host, Idle, PlanCall, PlanError, PlanException, Pool, Program, RunOptions,
     RunOutcome, SandboxError, Worker, WorkerFailure,
 };
-pub use limits::{Limit, Limits};
-pub use place::Place;
-pub use protocol::{Catalogue, ConsoleLine, Level, Levels, Lossy};
+pub use limits::{Limit, PlanLimits};
+pub use place::SourcePlace;
+pub use protocol::{ConsoleLine, Level, Levels, Lossy, RecordedShape, ToolNames};
 pub use worker::worker_main;
 #[doc(hidden)]
 pub use worker::worker_main_then;

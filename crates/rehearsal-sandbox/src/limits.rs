@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The limits of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct PlanLimits {
     /// Bytes that the engine may have allocated at once. The process has 512 MB of address space for everything.
     pub memory_bytes: usize,
     /// CPU time of the worker, in milliseconds.
@@ -29,9 +29,9 @@ pub struct Limits {
 
 const MEGABYTE: usize = 1024 * 1024;
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for PlanLimits {
+    fn default() -> PlanLimits {
+        PlanLimits {
             memory_bytes: 64 * MEGABYTE,
             cpu_ms: 1_000,
             wall_ms: 10_000,
@@ -45,7 +45,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl PlanLimits {
     /// The longest time to wait for the worker.
     pub(crate) fn wall(&self) -> Duration {
         Duration::from_millis(self.wall_ms)
@@ -62,31 +62,31 @@ impl Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// [`Limits::memory_bytes`].
+    /// [`PlanLimits::memory_bytes`].
     #[error("the plan exceeded the memory limit of {}", size(*.0))]
     Memory(usize),
-    /// [`Limits::cpu_ms`].
+    /// [`PlanLimits::cpu_ms`].
     #[error("the plan exceeded the CPU limit of {}", time(*.0))]
     Cpu(u64),
-    /// [`Limits::wall_ms`].
+    /// [`PlanLimits::wall_ms`].
     #[error("the plan did not stop within {}; the worker was killed", time(*.0))]
     Wall(u64),
-    /// [`Limits::stack_bytes`].
+    /// [`PlanLimits::stack_bytes`].
     #[error("the plan exceeded the stack limit of {}: its recursion is too deep", size(*.0))]
     Stack(usize),
-    /// [`Limits::calls`].
+    /// [`PlanLimits::calls`].
     #[error("the plan made more than {0} calls")]
     Calls(u32),
-    /// [`Limits::open_calls`].
+    /// [`PlanLimits::open_calls`].
     #[error("the plan had more than {0} calls without a result at the same time")]
     OpenCalls(u32),
-    /// [`Limits::frame_bytes`].
+    /// [`PlanLimits::frame_bytes`].
     #[error("calls that were issued together, or their results, exceed {}", size(*.0))]
     Frame(usize),
-    /// [`Limits::console_bytes`].
+    /// [`PlanLimits::console_bytes`].
     #[error("the console output of the plan exceeds {}", size(*.0))]
     Console(usize),
-    /// [`Limits::result_bytes`].
+    /// [`PlanLimits::result_bytes`].
     #[error("a result of {} exceeds {}", size(*.bytes), size(*.limit))]
     Result {
         /// The size of the result.
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn limits_print_their_value() {
-        let limits = Limits::default();
+        let limits = PlanLimits::default();
         assert_eq!(Limit::Memory(limits.memory_bytes).to_string(), "the plan exceeded the memory limit of 64 MB");
         assert_eq!(Limit::Cpu(1000).to_string(), "the plan exceeded the CPU limit of 1 s");
         let result = Limit::Result { bytes: 5_452_596, limit: limits.result_bytes };

@@ -14,7 +14,7 @@ use crate::compile::edits::Edits;
 
 /// A place in the user's source; lines and columns begin at 1, and a column counts characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct SourcePlace {
     /// The line.
     pub line: u32,
     /// The column, if it is known exactly.
@@ -24,7 +24,7 @@ pub struct Place {
     pub via: Vec<(u32, u32)>,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SourcePlace {
     /// Prints `5:17`, or `5` if the column is unknown.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.column {
@@ -86,9 +86,9 @@ impl LineIndex {
     }
 
     /// The place of a byte offset, without callers.
-    pub(crate) fn place(&self, offset: u32) -> Place {
+    pub(crate) fn place(&self, offset: u32) -> SourcePlace {
         let (line, column) = self.position(offset);
-        Place { line, column: Some(column), via: Vec::new() }
+        SourcePlace { line, column: Some(column), via: Vec::new() }
     }
 
     /// The byte offset of a 0-based line and a column in UTF-16 units.
@@ -177,10 +177,10 @@ impl PlaceMap {
     }
 
     /// The place of an exception: the innermost frame, with the callers behind it.
-    pub(crate) fn stack_place(&self, stack: &[WorkerPosition]) -> Option<Place> {
+    pub(crate) fn stack_place(&self, stack: &[WorkerPosition]) -> Option<SourcePlace> {
         let first = self.offset(*stack.first()?)?;
         let place = self.source.place(first);
-        Some(Place { via: self.callers(first, &stack[1..]), ..place })
+        Some(SourcePlace { via: self.callers(first, &stack[1..]), ..place })
     }
 
     /// The place of a call, by the two-places method.
@@ -194,13 +194,13 @@ impl PlaceMap {
         tool: &str,
         member: &[WorkerPosition],
         call: &[WorkerPosition],
-    ) -> Option<Place> {
+    ) -> Option<SourcePlace> {
         let member_offset = member.first().and_then(|position| self.offset(*position));
         if let Some(offset) = member_offset
             && let Some(start) = self.calls.with_callee_at(offset)
         {
             let place = self.source.place(start);
-            return Some(Place { via: self.callers(offset, &member[1..]), ..place });
+            return Some(SourcePlace { via: self.callers(offset, &member[1..]), ..place });
         }
         let offset = call.first().and_then(|position| self.offset(*position))?;
         let via = self.callers(offset, &call[1..]);
@@ -210,11 +210,11 @@ impl PlaceMap {
                 Some(start) => self.source.place(start),
                 None => {
                     let start = self.calls.enclosing(offset).unwrap_or(offset);
-                    Place { column: None, ..self.source.place(start) }
+                    SourcePlace { column: None, ..self.source.place(start) }
                 }
             },
         };
-        Some(Place { via, ..place })
+        Some(SourcePlace { via, ..place })
     }
 
     /// The calls that led to the frame at `inner`, innermost first.

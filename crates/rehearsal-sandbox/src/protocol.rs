@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::limits::{Limit, Limits};
+use crate::limits::{Limit, PlanLimits};
 
 /// The name of the plan in stacks of the engine; the prelude compares file names with it.
 pub(crate) const PLAN_FILE: &str = "plan.ts";
 
 /// The names of servers and of their tools.
-pub type Catalogue = BTreeMap<String, Vec<String>>;
+pub type ToolNames = BTreeMap<String, Vec<String>>;
 
 /// A message to the worker.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub(crate) enum ToWorker {
 }
 
 /// Everything that a run depends on, apart from results.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Start {
     /// The number of the run in this worker. The frames of the run repeat it, so that none is taken for a later run's.
@@ -41,8 +41,8 @@ pub(crate) struct Start {
     pub(crate) code: String,
     pub(crate) seed: u64,
     pub(crate) epoch_ms: i64,
-    pub(crate) catalogue: Catalogue,
-    pub(crate) limits: Limits,
+    pub(crate) catalogue: ToolNames,
+    pub(crate) limits: PlanLimits,
 }
 
 /// Results that arrive at the same time.
@@ -66,7 +66,14 @@ pub(crate) struct Delivery {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum DeliveredResult {
     Value(Box<RawValue>),
-    Error { kind: String, message: String, content: Box<RawValue>, place: Option<String> },
+    /// A value that records what the plan does with it.
+    Recorder {},
+    Error {
+        kind: String,
+        message: String,
+        content: Box<RawValue>,
+        place: Option<String>,
+    },
 }
 
 /// A message from the worker.
@@ -133,6 +140,8 @@ pub(crate) struct Done {
     /// Console output since the last frame.
     pub(crate) console: Vec<ConsoleLine>,
     pub(crate) now_ms: f64,
+    /// The shapes of the recorders, by call.
+    pub(crate) shapes: Vec<RecordedShape>,
 }
 
 /// The result of the plan, or why it has none.
@@ -166,6 +175,16 @@ pub struct ConsoleLine {
     pub level: String,
     /// The arguments, separated by spaces.
     pub text: String,
+}
+
+/// What a plan did with the result of a call that was a recorder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedShape {
+    /// The id of the call.
+    pub call: u32,
+    /// A value of the shape that the plan expects; `null` if the plan used nothing of it.
+    pub example: serde_json::Value,
 }
 
 /// How far each part of the isolation is in force.

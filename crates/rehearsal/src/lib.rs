@@ -93,9 +93,13 @@ macro_rules! debug_as_display {
     )+};
 }
 
+#[cfg(feature = "dry-run")]
+pub mod cache;
 pub mod client;
 #[cfg(feature = "mock")]
 pub mod config;
+#[cfg(feature = "dry-run")]
+pub mod dry_run;
 #[cfg(feature = "mock")]
 pub mod generate;
 #[cfg(feature = "mock")]
@@ -115,6 +119,8 @@ pub mod testing;
 pub mod verify;
 
 pub use client::{Client, ClientBuilder, ClientError, ServerResponse};
+#[cfg(feature = "dry-run")]
+pub use dry_run::dry_run;
 #[cfg(feature = "mock")]
 pub use mock::MockServer;
 #[cfg(feature = "mock")]

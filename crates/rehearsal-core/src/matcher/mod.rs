@@ -40,4 +40,4 @@ pub(crate) use parse::closest as closest_operator;
 pub use parse::{MatcherError, MatcherProblem};
 pub use pattern::{Contains, Pattern, SearchText};
 pub use range::Range;
-pub use schema::Schema;
+pub use schema::{Schema, SchemaViolation};

@@ -63,6 +63,78 @@ impl Schema {
     }
 }
 
+/// One rule of a schema that a value breaks, in the terms of JSON Schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaViolation {
+    /// The path of the value, or of the member that is missing or not allowed.
+    pub path: Path,
+    /// The keyword of the schema, such as `type`, `required` or `oneOf`.
+    pub keyword: String,
+    /// What the schema expects: for types their names, such as `string` or `string or null`.
+    pub expected: String,
+    /// The type of the value if the type is wrong, else an excerpt of the value; `missing` for a missing member.
+    pub found: String,
+}
+
+impl Schema {
+    /// Every rule that a value breaks.
+    pub fn violations(&self, actual: &Value) -> Vec<SchemaViolation> {
+        self.validator.iter_errors(actual).flat_map(|error| violations(&error, &self.written, actual)).collect()
+    }
+}
+
+/// Converts one error of the validator; an error about several keys becomes one violation for each key.
+fn violations(error: &ValidationError<'_>, schema: &Value, whole: &Value) -> Vec<SchemaViolation> {
+    use ValidationErrorKind as Kind;
+    let keyword = error.kind().keyword().to_owned();
+    let violation = |mismatch: Mismatch| {
+        let Mismatch { path, expected, got } = mismatch;
+        SchemaViolation { path, keyword: keyword.clone(), expected, found: got.unwrap_or_else(|| "missing".to_owned()) }
+    };
+    let mut found: Vec<SchemaViolation> = mismatches(error, whole).into_iter().map(violation).collect();
+    match error.kind() {
+        Kind::Type { kind } => {
+            let names: Vec<String> = match kind {
+                TypeKind::Single(kind) => vec![kind.to_string()],
+                TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect(),
+            };
+            for violation in &mut found {
+                violation.expected = names.join(" or ");
+                violation.found = type_name(error.instance(), &names).to_owned();
+            }
+        }
+        Kind::Required { property } => {
+            let types = property_types(schema, error.schema_path().as_str(), property.as_str().unwrap_or_default());
+            for violation in &mut found {
+                violation.expected = types.clone().unwrap_or_else(|| "a value".to_owned());
+            }
+        }
+        Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => {
+            found.iter_mut().for_each(|violation| violation.expected = "no such member".to_owned());
+        }
+        _ => {}
+    }
+    found
+}
+
+/// `number` for an integer, unless the schema expects an integer elsewhere.
+fn type_name(value: &Value, expected: &[String]) -> &'static str {
+    match crate::json::JsonType::of(value) {
+        crate::json::JsonType::Integer if !expected.iter().any(|name| name == "integer") => "number",
+        kind => kind.name(),
+    }
+}
+
+/// The types that the schema beside `required` gives for a member.
+fn property_types(schema: &Value, required: &str, property: &str) -> Option<String> {
+    let owner = schema.pointer(required.strip_suffix("/required")?)?;
+    match owner.get("properties")?.get(property)?.get("type")? {
+        Value::String(name) => Some(name.clone()),
+        Value::Array(names) => Some(names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or ")),
+        _ => None,
+    }
+}
+
 fn options() -> jsonschema::ValidationOptions<'static> {
     let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE_LIMIT);
     jsonschema::options().offline().with_pattern_options(patterns)
@@ -218,5 +290,29 @@ mod tests {
         let actual = Value::from("a".repeat(40) + "b");
         assert!(!schema.is_valid(&actual));
         assert_eq!(schema.check(&actual).len(), 1);
+    }
+
+    #[test]
+    fn a_violation_names_types_as_json_schema_does() {
+        let schema = Schema::compile(&json!({
+            "type": "object",
+            "required": ["path"],
+            "properties": {"path": {"type": "string"}, "content": {"type": ["string", "null"]}, "depth": {"maximum": 3}},
+            "additionalProperties": false,
+        }))
+        .unwrap();
+        let violations = schema.violations(&json!({"content": 7, "depth": 9, "mode": "x"}));
+        let mut lines: Vec<String> =
+            violations.iter().map(|it| format!("{} {} {} {}", it.path, it.keyword, it.expected, it.found)).collect();
+        lines.sort();
+        assert_eq!(
+            lines,
+            [
+                "$.content type string or null number",
+                "$.depth maximum a number <= 3 9",
+                "$.mode additionalProperties no such member \"x\"",
+                "$.path required string missing",
+            ]
+        );
     }
 }

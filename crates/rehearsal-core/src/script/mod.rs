@@ -14,6 +14,7 @@ mod read;
 mod schema_of;
 mod span_tree;
 mod strict;
+pub mod workflow;
 mod yaml;
 
 pub use key_order::WithKeyOrder;

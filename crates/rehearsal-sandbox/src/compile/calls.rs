@@ -9,7 +9,7 @@ use oxc_span::GetSpan;
 
 use super::arguments::StaticArguments;
 use super::names::{Name, Reached, Resolver, plain};
-use crate::place::{LineIndex, Place};
+use crate::place::{LineIndex, SourcePlace};
 
 /// A call of a tool that the source names, whether or not it runs.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -19,7 +19,7 @@ pub struct StaticCall {
     /// The tool's name.
     pub tool: String,
     /// Where the call begins.
-    pub place: Place,
+    pub place: SourcePlace,
     /// The arguments as far as the source fixes them.
     pub arguments: StaticArguments,
 }
@@ -94,7 +94,7 @@ impl CallIndex {
 pub(super) struct Calls {
     pub(super) index: CallIndex,
     pub(super) named: Vec<StaticCall>,
-    pub(super) computed: Vec<Place>,
+    pub(super) computed: Vec<SourcePlace>,
 }
 
 /// Finds all calls of a program.

@@ -2,7 +2,7 @@
 
 use oxc_diagnostics::OxcDiagnostic;
 
-use crate::place::{LineIndex, Place};
+use crate::place::{LineIndex, SourcePlace};
 
 /// One reason why a plan was rejected before it ran.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -12,7 +12,7 @@ pub struct Diagnostic {
     /// What to write instead.
     pub hint: Option<String>,
     /// Where it is.
-    pub place: Place,
+    pub place: SourcePlace,
     /// The line of the source at that place, without its line break.
     pub source_line: String,
 }

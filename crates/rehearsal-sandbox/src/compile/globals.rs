@@ -101,6 +101,7 @@ pub(crate) fn replacement(name: &str) -> Option<&'static str> {
         "Worker" | "SharedArrayBuffer" | "Atomics" => "a plan is one thread; use `Promise.all` for concurrent calls",
         "WeakRef" | "FinalizationRegistry" => "a plan does not observe the garbage collector",
         "AbortController" | "AbortSignal" => "use `Promise.race` with `setTimeout`",
+        "DOMException" => "use `Error`",
         "WebAssembly" => "write the code in JavaScript",
         _ => return None,
     })

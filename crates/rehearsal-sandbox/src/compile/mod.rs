@@ -7,6 +7,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod calls;
+mod caught;
 pub(crate) mod diagnostic;
 pub(crate) mod edits;
 pub(crate) mod globals;

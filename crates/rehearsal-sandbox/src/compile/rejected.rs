@@ -30,10 +30,10 @@ const MAX_REJECTED: usize = 50;
 /// The longest name that a message shows.
 const MAX_NAME_CHARACTERS: usize = 60;
 
-type Found = (Span, String, Option<String>);
+type Rejection = (Span, String, Option<String>);
 
 struct Rejected {
-    found: Vec<Found>,
+    found: Vec<Rejection>,
     /// How many namespaces are around the visited node; they export to each other, not to a module.
     namespaces: u32,
 }
@@ -106,7 +106,7 @@ impl<'a> Visit<'a> for Rejected {
 }
 
 /// Adds the names that are neither declared nor globals of a plan. `typeof name` is allowed: it never throws.
-fn unknown_globals(semantic: &Semantic<'_>, found: &mut Vec<Found>) {
+fn unknown_globals(semantic: &Semantic<'_>, found: &mut Vec<Rejection>) {
     let scoping = semantic.scoping();
     // A plan that changes `globalThis` may define any name; only names of other runtimes are rejected then.
     let defines_globals = scoping.root_unresolved_references().keys().any(|name| name.as_str() == "globalThis");

@@ -11,11 +11,12 @@ use oxc_span::{GetSpan, SourceType, Span};
 use oxc_transformer::{TransformOptions, Transformer};
 
 use super::calls::{self, Calls, StaticCall};
+use super::caught::CaughtParts;
 use super::diagnostic::Diagnostic;
 use super::edits::Edits;
 use super::rejected::rejected;
 use super::stack::{MAX_BRACKETS, MAX_SOURCE_BYTES, stack_bytes};
-use crate::place::{LineIndex, MapToken, Place, PlaceMap};
+use crate::place::{LineIndex, MapToken, PlaceMap, SourcePlace};
 
 /// The most diagnostics that are returned: each has a copy of its line.
 const MAX_DIAGNOSTICS: usize = 50;
@@ -30,14 +31,20 @@ pub struct CompiledPlan {
     /// The calls whose server and tool the source names, in source order.
     pub static_calls: Vec<StaticCall>,
     /// The calls of tools whose names are computed when the plan runs.
-    pub computed_calls: Vec<Place>,
+    pub computed_calls: Vec<SourcePlace>,
     pub(crate) places: PlaceMap,
+    caught: CaughtParts,
 }
 
 impl CompiledPlan {
     /// Line `line` (1-based) of the source, for a message that shows it.
     pub fn source_line(&self, line: u32) -> &str {
         self.places.source_line(line)
+    }
+
+    /// Whether the plan catches an error of a call at this place.
+    pub fn is_caught(&self, place: &SourcePlace) -> bool {
+        self.caught.contain(place)
     }
 
     /// The user's source.
@@ -96,6 +103,7 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         return Err(diagnostics);
     }
     let Calls { index, named, computed } = calls::find(source, &program, &checked.semantic);
+    let caught = CaughtParts::find(source, &program);
     let mut edits = Edits::default();
     if let Some(value) = last_value(&program) {
         edits.insert(value.start, "return (");
@@ -108,7 +116,7 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
     let generated = LineIndex::new(&code);
     let code = format!("(async () => {{\n{code}\n}})");
     let places = PlaceMap { source: source.clone(), edited, generated, tokens, edits, calls: index };
-    Ok(CompiledPlan { file: file.to_owned(), code, static_calls: named, computed_calls: computed, places })
+    Ok(CompiledPlan { file: file.to_owned(), code, static_calls: named, computed_calls: computed, places, caught })
 }
 
 fn parse<'a>(allocator: &'a Allocator, source: &'a str) -> ParserReturn<'a> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::place::Place;
+use crate::place::SourcePlace;
 use crate::protocol::Lossy;
 
 /// Decides what a waiting plan gets: a dry run keeps virtual time, a real run waits for servers.
@@ -45,7 +45,7 @@ pub struct PlanCall {
     /// The arguments, exactly as they are to be sent.
     pub arguments: Box<RawValue>,
     /// Where the plan calls; `None` if the engine has no position, for example in code of `eval`.
-    pub place: Option<Place>,
+    pub place: Option<SourcePlace>,
     /// What the arguments lost on the way to JSON.
     pub lossy: Vec<Lossy>,
     /// The virtual time of the call: milliseconds since the start.
@@ -73,6 +73,8 @@ pub enum Deliver {
 pub enum CallOutcome {
     /// The call resolves with this value.
     Value(Box<RawValue>),
+    /// The call resolves with a value that records what the plan does with it: [`crate::RunOutcome::shapes`].
+    Recorder,
     /// The call rejects with a `ToolError`.
     Error {
         /// What failed.

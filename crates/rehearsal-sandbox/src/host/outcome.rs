@@ -5,8 +5,8 @@ use std::process::ExitStatus;
 use serde_json::value::RawValue;
 
 use crate::limits::Limit;
-use crate::place::Place;
-use crate::protocol::{ConsoleLine, Lossy};
+use crate::place::SourcePlace;
+use crate::protocol::{ConsoleLine, Lossy, RecordedShape};
 
 /// Everything that is known about a run after its end.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct RunOutcome {
     pub calls: u32,
     /// The ids of the calls that had no result when the plan ended, in ascending order.
     pub not_awaited: Vec<u32>,
+    /// What the plan did with results that were recorders.
+    pub shapes: Vec<RecordedShape>,
     /// The virtual time at the end: milliseconds since the start.
     pub ended_ms: f64,
 }
@@ -58,7 +60,7 @@ pub struct PlanException {
     /// The message.
     pub message: String,
     /// Where it was thrown, or where the failed call is.
-    pub place: Option<Place>,
+    pub place: Option<SourcePlace>,
     /// The failed call, if this is a `ToolError`.
     pub call: Option<u32>,
 }

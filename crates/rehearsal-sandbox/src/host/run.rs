@@ -9,10 +9,10 @@ use super::outcome::{PlanError, PlanException, RunOutcome, WorkerFailure};
 use super::process::{Budget, Lost, Process};
 use super::start::{Worker, failure};
 use crate::compile::CompiledPlan;
-use crate::limits::{Limit, Limits};
-use crate::place::{Place, read_positions, read_stack};
+use crate::limits::{Limit, PlanLimits};
+use crate::place::{SourcePlace, read_positions, read_stack};
 use crate::protocol::{
-    Catalogue, ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, Exception, IdleFrame, Start, ToHost, ToWorker,
+    ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, Exception, IdleFrame, Start, ToHost, ToWorker, ToolNames,
     WorkerOutcome,
 };
 
@@ -24,9 +24,9 @@ pub struct RunOptions {
     /// The virtual time of the start, in milliseconds since 1970.
     pub epoch_ms: i64,
     /// The servers and tools that `Object.keys(mcp)` and `in` show. Other names can be called as well.
-    pub catalogue: Catalogue,
+    pub catalogue: ToolNames,
     /// The limits of the run.
-    pub limits: Limits,
+    pub limits: PlanLimits,
 }
 
 impl Worker {
@@ -90,7 +90,7 @@ struct Run<'a> {
     plan: &'a CompiledPlan,
     options: &'a RunOptions,
     /// The place of each call; the call with id 1 is the first.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<SourcePlace>>,
     open: BTreeSet<u32>,
     not_awaited: BTreeSet<u32>,
     console: Vec<ConsoleLine>,
@@ -222,6 +222,7 @@ impl<'a> Run<'a> {
     fn delivered(&self, id: u32, outcome: CallOutcome) -> Result<DeliveredResult, Stop> {
         match outcome {
             CallOutcome::Value(value) => Ok(DeliveredResult::Value(value)),
+            CallOutcome::Recorder => Ok(DeliveredResult::Recorder {}),
             CallOutcome::Error { kind, message, content } => {
                 let place = self.place(id).map(|place| format!("{}:{place}", self.plan.file));
                 let message = match &place {
@@ -235,7 +236,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn place(&self, id: u32) -> Option<&Place> {
+    fn place(&self, id: u32) -> Option<&SourcePlace> {
         self.places.get((id as usize).checked_sub(1)?)?.as_ref()
     }
 
@@ -281,10 +282,12 @@ impl<'a> Run<'a> {
         let unhandled = unhandled.map(|exception| self.exception(exception)).collect();
         let mut not_awaited = self.not_awaited;
         not_awaited.extend(&self.open);
+        let (result_lossy, shapes) = self.done.map(|done| (done.lossy, done.shapes)).unwrap_or_default();
         RunOutcome {
             result,
             unhandled,
-            result_lossy: self.done.map(|done| done.lossy).unwrap_or_default(),
+            result_lossy,
+            shapes,
             console: self.console,
             calls: self.places.len() as u32,
             not_awaited: not_awaited.into_iter().collect(),

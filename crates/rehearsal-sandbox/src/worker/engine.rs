@@ -4,7 +4,7 @@ use std::io;
 use std::rc::Rc;
 
 use rquickjs::context::EvalOptions;
-use rquickjs::{Context, Ctx, Function, Object, Runtime};
+use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime};
 
 use super::Pipes;
 use super::memory::{CountingAllocator, MemoryGauge};
@@ -19,38 +19,57 @@ const PRELUDE: &str = include_str!("prelude.js");
 
 /// The JavaScript engine.
 pub(super) struct PlanEngine {
+    /// The context of the next run.
+    prepared: Prepared,
     runtime: Runtime,
     gauge: Rc<MemoryGauge>,
 }
 
+/// A context in which the prelude has run. It is made before it is needed, while the host does something else.
+struct Prepared {
+    run: Rc<Run>,
+    control: Persistent<Object<'static>>,
+    context: Context,
+}
+
+impl Prepared {
+    fn new(runtime: &Runtime, gauge: &Rc<MemoryGauge>) -> rquickjs::Result<Prepared> {
+        let run = Rc::new(Run::prepared(gauge.clone()));
+        let context = Context::full(runtime)?;
+        let control = context.with(|ctx| {
+            let prelude: Function<'_> = ctx.eval_with_options(PRELUDE, options("prelude.js"))?;
+            let control: Object<'_> = prelude.call((natives::host(&ctx, &run)?,))?;
+            Ok::<_, rquickjs::Error>(Persistent::save(&ctx, control))
+        })?;
+        Ok(Prepared { run, control, context })
+    }
+}
+
 impl PlanEngine {
-    /// Creates the engine and one context, which loads what later ones need.
+    /// Creates the engine and the context of the first run.
     pub(super) fn new() -> rquickjs::Result<PlanEngine> {
         let gauge = Rc::new(MemoryGauge::default());
         gauge.limit.set(usize::MAX);
         let runtime = Runtime::new_with_alloc(CountingAllocator(gauge.clone()))?;
-        let context = Context::full(&runtime)?;
-        context.with(|ctx| ctx.eval::<(), _>("JSON.parse('[1]').map(x => x + `${/a/.test('b')}`)"))?;
-        Ok(PlanEngine { runtime, gauge })
+        let prepared = Prepared::new(&runtime, &gauge)?;
+        Ok(PlanEngine { prepared, runtime, gauge })
     }
 
-    /// Runs a plan in a fresh context and reports how it ended.
-    pub(super) fn run(&mut self, start: Start, pipes: &mut Pipes) -> io::Result<()> {
+    /// Runs a plan in the prepared context, reports how it ended, and returns the engine for the next run.
+    pub(super) fn run(self, start: Start, pipes: &mut Pipes) -> io::Result<PlanEngine> {
+        let PlanEngine { prepared, runtime, gauge } = self;
+        let Prepared { run, control, context } = prepared;
         pipes.limit = start.limits.frame_bytes;
-        self.runtime.set_max_stack_size(start.limits.stack_bytes);
-        let run = Rc::new(Run::new(start, self.gauge.clone()));
+        runtime.set_max_stack_size(start.limits.stack_bytes);
+        run.begin(start);
         let interrupt = run.clone();
-        self.runtime.set_interrupt_handler(Some(Box::new(move || interrupt.exceeded().is_some())));
+        runtime.set_interrupt_handler(Some(Box::new(move || interrupt.exceeded().is_some())));
         let rejections = Rc::new(Rejections::default());
         let tracked = rejections.clone();
-        self.runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
             tracked.track(&ctx, promise, reason, is_handled);
         })));
-        let driven = match Context::full(&self.runtime) {
-            Ok(context) => context.with(|ctx| drive(&ctx, &run, &rejections, pipes)),
-            Err(error) => Err(End::Failed(error)),
-        };
-        let outcome = match driven {
+        let outcome = match context.with(|ctx| drive(&ctx, control, &run, &rejections, pipes)) {
             Ok(outcome) => outcome,
             Err(End::Disconnected(error)) => return Err(error),
             Err(End::Failed(error)) => internal(&error),
@@ -64,20 +83,23 @@ impl PlanEngine {
             lossy: std::mem::take(&mut state.outcome_lossy),
             unhandled: std::mem::take(&mut state.unhandled),
             console: std::mem::take(&mut state.console),
+            shapes: std::mem::take(&mut state.shapes),
             now_ms: state.now_ms,
         };
         drop(state);
         pipes.write(&ToHost::Done(done))?;
-        self.runtime.set_interrupt_handler(None);
-        self.runtime.set_host_promise_rejection_tracker(None);
+        runtime.set_interrupt_handler(None);
+        runtime.set_host_promise_rejection_tracker(None);
         rejections.clear();
-        self.gauge.limit.set(usize::MAX);
-        self.runtime.run_gc();
+        drop(context);
+        gauge.limit.set(usize::MAX);
+        runtime.run_gc();
         // Jobs that are left would run in the next plan.
-        if is_limited || self.runtime.is_job_pending() {
-            *self = PlanEngine::new().map_err(io::Error::other)?;
+        if is_limited || runtime.is_job_pending() {
+            return PlanEngine::new().map_err(io::Error::other);
         }
-        Ok(())
+        let prepared = Prepared::new(&runtime, &gauge).map_err(io::Error::other)?;
+        Ok(PlanEngine { prepared, runtime, gauge })
     }
 }
 
@@ -107,17 +129,17 @@ struct Control<'js> {
     deliver: Function<'js>,
     fire: Function<'js>,
     unhandled: Function<'js>,
+    shapes: Function<'js>,
 }
 
 impl<'js> Control<'js> {
-    fn new(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Control<'js>> {
-        let prelude: Function<'js> = ctx.eval_with_options(PRELUDE, options("prelude.js"))?;
-        let control: Object<'js> = prelude.call((natives::host(ctx, run)?,))?;
+    fn new(control: &Object<'js>) -> rquickjs::Result<Control<'js>> {
         Ok(Control {
             run: control.get("run")?,
             deliver: control.get("deliver")?,
             fire: control.get("fire")?,
             unhandled: control.get("unhandled")?,
+            shapes: control.get("shapes")?,
         })
     }
 }
@@ -137,9 +159,16 @@ fn internal(error: &rquickjs::Error) -> WorkerOutcome {
 }
 
 /// Runs the plan and reports what it did not notice.
-fn drive<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, rejections: &Rejections, pipes: &mut Pipes) -> Result<WorkerOutcome, End> {
-    let control = Control::new(ctx, run)?;
+fn drive<'js>(
+    ctx: &Ctx<'js>,
+    control: Persistent<Object<'static>>,
+    run: &Run,
+    rejections: &Rejections,
+    pipes: &mut Pipes,
+) -> Result<WorkerOutcome, End> {
+    let control = Control::new(&control.restore(ctx)?)?;
     let outcome = settle(ctx, run, &control, pipes)?;
+    control.shapes.call::<_, ()>(())?;
     for reason in rejections.take(ctx) {
         control.unhandled.call::<_, ()>((reason,))?;
     }
@@ -208,6 +237,7 @@ fn deliver(ctx: &Ctx<'_>, run: &Run, control: &Control<'_>, deliveries: Deliveri
         }
         match &result {
             DeliveredResult::Value(value) => control.deliver.call::<_, ()>((id, value.get(), "", "", ""))?,
+            DeliveredResult::Recorder {} => control.deliver.call::<_, ()>((id, "", "recorder", "", ""))?,
             DeliveredResult::Error { kind, message, content, place } => {
                 let place = place.as_deref().unwrap_or_default();
                 control.deliver.call::<_, ()>((id, content.get(), kind.as_str(), message.as_str(), place))?;

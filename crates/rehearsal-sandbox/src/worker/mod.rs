@@ -79,7 +79,7 @@ fn serve(after_isolation: impl FnOnce()) -> io::Result<()> {
     pipes.write(&ToHost::Ready { levels: Levels { landlock, seccomp, rlimits } })?;
     while let Some(message) = pipes.read::<ToWorker>()? {
         match message {
-            ToWorker::Start(start) => engine.run(start, &mut pipes)?,
+            ToWorker::Start(start) => engine = engine.run(start, &mut pipes)?,
             ToWorker::Deliver(_) | ToWorker::FireTimer {} | ToWorker::Cancel {} => {
                 return Err(io::Error::other("a message of a run arrived before `start`"));
             }

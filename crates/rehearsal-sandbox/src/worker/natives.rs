@@ -5,9 +5,9 @@ use std::rc::Rc;
 use rquickjs::{Ctx, Exception, Function, Object};
 use serde_json::value::RawValue;
 
-use super::state::{Run, State};
+use super::state::{Run, RunState};
 use crate::limits::Limit;
-use crate::protocol::{self, CallFrame, ConsoleLine, Lossy, WorkerOutcome};
+use crate::protocol::{self, CallFrame, ConsoleLine, Lossy, RecordedShape, WorkerOutcome};
 
 /// The most findings that are kept for one value.
 const MAX_LOSSY: usize = 100;
@@ -79,6 +79,8 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Objec
         })?,
     )?;
     let run_of = run.clone();
+    object.set("shape", Function::new(ctx.clone(), move |call: u32, json: String| shape(&run_of, call, &json))?)?;
+    let run_of = run.clone();
     object.set(
         "unhandled",
         Function::new(ctx.clone(), move |name: String, message: String, stack: String, call: i64| {
@@ -133,7 +135,7 @@ fn log(run: &Run, level: String, text: String) {
 }
 
 /// True if the catalogue has the server, or with a server its tool.
-fn knows(state: &State, server: &str, name: &str) -> bool {
+fn knows(state: &RunState, server: &str, name: &str) -> bool {
     let catalogue = &state.start.catalogue;
     if server.is_empty() {
         return catalogue.contains_key(name);
@@ -142,7 +144,7 @@ fn knows(state: &State, server: &str, name: &str) -> bool {
 }
 
 /// The names of the servers, or of the tools of a server, as a JSON array.
-fn names(state: &State, server: &str) -> String {
+fn names(state: &RunState, server: &str) -> String {
     let catalogue = &state.start.catalogue;
     let mut names: Vec<&String> = match server {
         "" => catalogue.keys().collect(),
@@ -169,6 +171,14 @@ fn done(run: &Run, json: String) {
     let (json, _) = without_lone_surrogates(json);
     if let Ok(value) = RawValue::from_string(json) {
         state.outcome = Some(WorkerOutcome::Value(value));
+    }
+}
+
+/// Keeps the shape of a recorder.
+fn shape(run: &Run, call: u32, json: &str) {
+    let mut state = run.state.borrow_mut();
+    if let Ok(example) = serde_json::from_str(json) {
+        state.shapes.push(RecordedShape { call, example });
     }
 }
 

@@ -13,11 +13,11 @@
   const ObjectPrototype = Object.prototype, ArrayPrototype = Array.prototype;
   const TypedArray = getPrototypeOf(Uint8Array);
   const bind = Function.prototype.bind, hasInstance = Function.prototype[Symbol.hasInstance];
-  const then = Promise.prototype.then, getTime = Date.prototype.getTime;
+  const then = Promise.prototype.then, getTime = Date.prototype.getTime, toISOString = Date.prototype.toISOString;
   const toWellFormed = String.prototype.toWellFormed, matches = RegExp.prototype.test;
   const weakGet = WeakMap.prototype.get, weakSet = WeakMap.prototype.set;
   const mapEntries = Map.prototype.forEach, setValues = Set.prototype.forEach;
-  const errorText = Error.prototype.toString;
+  const errorText = Error.prototype.toString, expressionText = RegExp.prototype.toString;
   const own = (object, key) => getOwnPropertyDescriptor(object, key);
   const errorLimit = own(RealError, "stackTraceLimit"), errorPrepare = own(RealError, "prepareStackTrace");
   const isInstance = (value, constructor) => apply(hasInstance, constructor, [value]);
@@ -68,6 +68,107 @@
     const name = found && typeof found.value === "function" && own(found.value, "name");
     return name && typeof name.value === "string" && name.value !== "" ? wellFormed(name.value) : "a class";
   }
+  // Recorders: results without a known shape. A recorder is a proxy that accepts every use and notes it; what was noted
+  // becomes a value for later runs. A node has no prototype, so that nothing of the plan changes how it is read.
+  const recorders = { __proto__: null };
+  const recorderNodes = new WeakMap();
+  const recorderNode = (value) =>
+    typeof value === "function" ? apply(weakGet, recorderNodes, [value]) : undefined;
+  const methodsOf = (prototype) => {
+    const methods = { __proto__: null };
+    const names = ownKeys(prototype);
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index], found = typeof name === "string" && own(prototype, name);
+      if (found && typeof found.value === "function" && name !== "constructor") methods[name] = found.value;
+    }
+    return methods;
+  };
+  const textMethods = methodsOf(String.prototype), numberMethods = methodsOf(Number.prototype);
+  const arrayMethods = methodsOf(ArrayPrototype), iterate = ArrayPrototype[Symbol.iterator];
+  const toPrimitive = Symbol.toPrimitive, iterator = Symbol.iterator;
+  const index = /^(0|[1-9][0-9]*)$/;
+  index.exec = RegExp.prototype.exec;
+  defineProperty(index, "flags", { value: "" });
+  function newNode(name, parent) {
+    return { __proto__: null, name, parent, kind: "", members: { __proto__: null }, element: undefined, proxy: undefined };
+  }
+  function member(node, name) {
+    if (node.kind === "") node.kind = "object";
+    node.members[name] ??= newNode(name, node);
+    return recorder(node.members[name]);
+  }
+  function element(node) {
+    node.kind = "array";
+    node.element ??= newNode(node.name);
+    return recorder(node.element);
+  }
+  const plain = (node) => (node.kind === "number" ? 1 : node.name);
+  // A member that is called is a method of its owner: the owner is text, an array or a number.
+  function called(node, values) {
+    const owner = node.parent, name = node.name;
+    if (owner === undefined) return recorder(newNode(name));
+    delete owner.members[name];
+    if (owner.kind === "object" && ownKeys(owner.members).length === 0) owner.kind = "";
+    if (arrayMethods[name] !== undefined && (owner.kind === "array" || textMethods[name] === undefined)) {
+      return apply(arrayMethods[name], [element(owner)], values);
+    }
+    if (textMethods[name] !== undefined) {
+      if (owner.kind !== "object") owner.kind = "string";
+      return apply(textMethods[name], owner.name, values);
+    }
+    if (numberMethods[name] !== undefined) {
+      if (owner.kind !== "object") owner.kind = "number";
+      return apply(numberMethods[name], 1, values);
+    }
+    return recorder(newNode(name));
+  }
+  function recorder(node) {
+    if (node.proxy !== undefined) return node.proxy;
+    const get = (_, key) => {
+      if (key === toPrimitive) {
+        return (hint) => {
+          if (node.kind === "") node.kind = hint === "number" ? "number" : "string";
+          return plain(node);
+        };
+      }
+      if (key === iterator) return apply(bind, iterate, [[element(node)]]);
+      if (typeof key === "symbol" || key === "then" || key === "toJSON") return undefined;
+      if (key === "length" && node.kind !== "object") {
+        if (node.kind !== "string") element(node);
+        return 1;
+      }
+      return apply(matches, index, [key]) ? element(node) : member(node, wellFormed(key));
+    };
+    node.proxy = new RealProxy(() => undefined, {
+      __proto__: null,
+      get,
+      has: (_, key) => typeof key === "string" && member(node, wellFormed(key)) !== undefined,
+      apply: (_, __, values) => called(node, values),
+      set: () => true,
+      deleteProperty: () => true,
+      getPrototypeOf: () => ObjectPrototype,
+      ownKeys: () => {
+        if (node.kind === "") node.kind = "object";
+        return [];
+      },
+    });
+    apply(weakSet, recorderNodes, [node.proxy, node]);
+    return node.proxy;
+  }
+  // The value that has the shape of a node. Its objects have no prototype, and `stringify` reads nothing of the plan.
+  function shapeText(node, depth) {
+    if (depth > 20 || node.kind === "") return depth === 0 ? "null" : stringify(node.name);
+    if (node.kind === "number") return "1";
+    if (node.kind === "string") return stringify(node.name);
+    if (node.kind === "array") return "[" + (node.element === undefined ? "" : shapeText(node.element, depth + 1)) + "]";
+    const names = ownKeys(node.members);
+    let text = "";
+    for (let at = 0; at < names.length; at++) {
+      text += (at ? "," : "") + stringify(names[at]) + ":" + shapeText(node.members[names[at]], depth + 1);
+    }
+    return "{" + text + "}";
+  }
+
   function encode(root) {
     const holders = { __proto__: null }, keys = { __proto__: null };
     let depth = 0, notes = 0, started = false;
@@ -92,6 +193,11 @@
       }
       while (depth > 0 && holders[depth] !== this) depth--;
       const outcome = isArray(this) ? "becomes null" : depth === 0 ? "becomes null" : "member dropped";
+      const recorded = recorderNode(value);
+      if (recorded !== undefined) {
+        if (recorded.kind === "") recorded.kind = "string";
+        return recorded.kind === "array" ? [] : recorded.kind === "object" ? {} : plain(recorded);
+      }
       switch (typeof value) {
         case "string": {
           const text = wellFormed(value);
@@ -230,7 +336,11 @@
     if (value === mcp) return "[mcp]";
     if (isInstance(value, RealError)) return apply(errorText, value, []);
     if (isInstance(value, RealPromise)) return "Promise {}";
-    if (isInstance(value, RealDate)) return apply(getTime, value, []) + "";
+    if (isInstance(value, RealDate)) {
+      const time = apply(getTime, value, []);
+      return time === time ? apply(toISOString, value, []) : "Invalid Date";
+    }
+    if (isInstance(value, RealRegExp)) return apply(expressionText, value, []);
     if (depth > 4) return "…";
     for (let level = 0; level < depth; level++) if (seen[level] === value) return "[Circular]";
     seen[depth] = value;
@@ -315,7 +425,9 @@
   hidden(RealDate.prototype, "constructor", PlanDate);
   hidden(Math, "random", apply(bind, () => host.random(), [undefined]));
 
-  const removed = ["performance", "navigator", "gc", "WeakRef", "FinalizationRegistry", "SharedArrayBuffer", "Atomics"];
+  // `DOMException` exists in the first context of an engine only; the others are not deterministic, or block.
+  const removed = ["DOMException", "performance", "navigator", "gc", "WeakRef", "FinalizationRegistry",
+    "SharedArrayBuffer", "Atomics"];
   for (let index = 0; index < removed.length; index++) delete globalThis[removed[index]];
   defineProperty(globalThis, "mcp", { __proto__: null, value: mcp });
   hidden(globalThis, "ToolError", ToolError);
@@ -381,6 +493,11 @@
         call.resolve(parse(value));
         return;
       }
+      if (kind === "recorder") {
+        recorders[id] = newNode("text");
+        call.resolve(recorder(recorders[id]));
+        return;
+      }
       const error = new ToolError(message);
       hidden(error, "server", call.server);
       hidden(error, "tool", call.tool);
@@ -391,6 +508,10 @@
       call.reject(error);
     },
     unhandled: (reason) => describe(reason, unhandled),
+    shapes() {
+      const ids = ownKeys(recorders);
+      for (let at = 0; at < ids.length; at++) host.shape(+ids[at], shapeText(recorders[ids[at]], 0));
+    },
     fire(id) {
       const timer = callbacks[id];
       if (timer === undefined) return;

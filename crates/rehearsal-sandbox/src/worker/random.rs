@@ -1,7 +1,7 @@
 //! `Math.random` of a plan: SplitMix64, so that a seed gives the same numbers everywhere.
 
 /// A generator of random numbers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Random(u64);
 
 impl Random {

@@ -9,7 +9,7 @@ use nix::time::{ClockId, clock_gettime};
 use super::memory::MemoryGauge;
 use super::random::Random;
 use crate::limits::Limit;
-use crate::protocol::{CallFrame, ConsoleLine, Exception, Lossy, Start, WorkerOutcome};
+use crate::protocol::{CallFrame, ConsoleLine, Exception, Lossy, RecordedShape, Start, WorkerOutcome};
 
 /// A timer of the plan.
 #[derive(Debug, Clone, Copy)]
@@ -22,8 +22,8 @@ struct Timer {
 }
 
 /// The state that host functions change.
-#[derive(Debug)]
-pub(super) struct State {
+#[derive(Debug, Default)]
+pub(super) struct RunState {
     pub(super) start: Start,
     pub(super) now_ms: f64,
     pub(super) random: Random,
@@ -43,9 +43,10 @@ pub(super) struct State {
     pub(super) outcome_lossy: Vec<Lossy>,
     /// Rejections that nothing handled.
     pub(super) unhandled: Vec<Exception>,
+    pub(super) shapes: Vec<RecordedShape>,
 }
 
-impl State {
+impl RunState {
     /// Adds a timer and returns its id.
     pub(super) fn add_timer(&mut self, delay_ms: f64, repeats: bool) -> u32 {
         // Longer delays do not fit the 31 bits of other runtimes either.
@@ -89,37 +90,27 @@ impl State {
 /// One run: its state, and the flag that ends it.
 #[derive(Debug)]
 pub(super) struct Run {
-    pub(super) state: RefCell<State>,
+    pub(super) state: RefCell<RunState>,
     limit: Cell<Option<Limit>>,
     gauge: Rc<MemoryGauge>,
-    cpu_start: Duration,
-    cpu_limit: Duration,
+    cpu_start: Cell<Duration>,
+    cpu_limit: Cell<Duration>,
 }
 
 impl Run {
-    /// A run that has not begun.
-    pub(super) fn new(start: Start, gauge: Rc<MemoryGauge>) -> Run {
-        gauge.limit.set(start.limits.memory_bytes);
-        gauge.exceeded.set(false);
-        let cpu_limit = Duration::from_millis(start.limits.cpu_ms);
-        let state = State {
-            random: Random::new(start.seed),
-            start,
-            now_ms: 0.0,
-            calls: 0,
-            open: std::collections::BTreeSet::new(),
-            new_calls: Vec::new(),
-            new_bytes: 0,
-            lossy: Vec::new(),
-            console: Vec::new(),
-            console_bytes: 0,
-            timers: Vec::new(),
-            sequence: 0,
-            outcome: None,
-            outcome_lossy: Vec::new(),
-            unhandled: Vec::new(),
-        };
-        Run { state: RefCell::new(state), limit: Cell::new(None), gauge, cpu_start: cpu_time(), cpu_limit }
+    /// A run that has not begun: host functions can be made for it.
+    pub(super) fn prepared(gauge: Rc<MemoryGauge>) -> Run {
+        let cpu = || Cell::new(Duration::ZERO);
+        Run { state: RefCell::default(), limit: Cell::new(None), gauge, cpu_start: cpu(), cpu_limit: cpu() }
+    }
+
+    /// Begins the run: from here on its limits hold.
+    pub(super) fn begin(&self, start: Start) {
+        self.gauge.limit.set(start.limits.memory_bytes);
+        self.gauge.exceeded.set(false);
+        self.cpu_limit.set(Duration::from_millis(start.limits.cpu_ms));
+        self.cpu_start.set(cpu_time());
+        *self.state.borrow_mut() = RunState { random: Random::new(start.seed), start, ..RunState::default() };
     }
 
     /// Ends the run; the first limit counts.
@@ -136,8 +127,8 @@ impl Run {
         if self.limit.get().is_none() {
             if self.gauge.exceeded.get() {
                 self.exceed(Limit::Memory(self.gauge.limit.get()));
-            } else if cpu_time().saturating_sub(self.cpu_start) > self.cpu_limit {
-                self.exceed(Limit::Cpu(self.cpu_limit.as_millis() as u64));
+            } else if cpu_time().saturating_sub(self.cpu_start.get()) > self.cpu_limit.get() {
+                self.exceed(Limit::Cpu(self.cpu_limit.get().as_millis() as u64));
             }
         }
         self.limit.get()

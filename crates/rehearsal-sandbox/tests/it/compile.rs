@@ -148,3 +148,38 @@ fn what_may_be_reassigned_or_shadowed_is_not_resolved() {
         inner({});";
     assert_eq!(known(source), [""; 0]);
 }
+
+#[test]
+fn damaged_plans_end_in_diagnostics_with_a_place() {
+    let table = include_str!("places.txt");
+    let plans: Vec<&str> = table.split("\n=== ").skip(1).filter_map(|part| part.split("\n---").next()).collect();
+    let insertions = [
+        "(", ")", "{", "}", "`", "${", "\"", "/", "=>", "async ", "await ", "...", "é", "\\", "#", "@", "enum ", "<",
+        ">",
+    ];
+    let mut state = 7_u64;
+    let mut below = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
+    for round in 0..1500 {
+        let (_, source) = plans[round % plans.len()].split_once('\n').unwrap();
+        let mut characters: Vec<char> = source.chars().collect();
+        for _ in 0..1 + below(3) {
+            let at = below(characters.len().max(1)).min(characters.len());
+            match below(3) {
+                0 => drop(characters.drain(at..(at + 1 + below(4)).min(characters.len()))),
+                1 => drop(characters.splice(at..at, insertions[below(insertions.len())].chars())),
+                _ => characters.truncate(at),
+            }
+        }
+        let damaged: String = characters.into_iter().collect();
+        let Err(diagnostics) = compile("plan.ts", &damaged) else { continue };
+        assert!(!diagnostics.is_empty());
+        for diagnostic in diagnostics {
+            assert!(!diagnostic.message.contains("the compiler"), "{diagnostic}\n{damaged}");
+            let columns = diagnostic.source_line.chars().count() as u32;
+            assert!(diagnostic.place.column.unwrap() <= columns + 1, "{diagnostic}\n{damaged}");
+        }
+    }
+}

@@ -1,12 +1,12 @@
 //! Each limit with its own error, and the pool works afterwards.
 
-use rehearsal_sandbox::{Deliver, Idle, Limit, Limits, PlanError, RunOptions};
+use rehearsal_sandbox::{Deliver, Idle, Limit, PlanError, PlanLimits, RunOptions};
 use serde_json::json;
 
 use crate::kit::{POOL, compiled, run, run_with};
 
 /// Runs a plan that must exceed a limit, then one that must work, in the same worker if that is alive and in another.
-fn limit(source: &str, limits: Limits) -> Limit {
+fn limit(source: &str, limits: PlanLimits) -> Limit {
     let ran = run_with(source, &RunOptions { limits, ..RunOptions::default() });
     let PlanError::Limit(limit) = ran.error() else { panic!("{source}: {}", ran.error()) };
     assert_eq!(run("return 1 + 1").value(), json!(2));
@@ -24,14 +24,18 @@ fn memory() {
         "const m = new Map(); for (let i = 0; ; i++) m.set(i, 'x'.repeat(1000) + i);",
     ];
     for bomb in bombs {
-        assert_eq!(limit(bomb, Limits { cpu_ms: 20_000, ..Limits::default() }), Limit::Memory(megabytes), "{bomb}");
+        assert_eq!(
+            limit(bomb, PlanLimits { cpu_ms: 20_000, ..PlanLimits::default() }),
+            Limit::Memory(megabytes),
+            "{bomb}"
+        );
     }
 }
 
 #[test]
 fn a_plan_cannot_hide_that_it_exceeded_the_memory() {
     let source = "try { new ArrayBuffer(1 << 28); } catch { } return 'fine'";
-    assert_eq!(limit(source, Limits::default()), Limit::Memory(64 * 1024 * 1024));
+    assert_eq!(limit(source, PlanLimits::default()), Limit::Memory(64 * 1024 * 1024));
 }
 
 #[test]
@@ -49,7 +53,7 @@ fn cpu() {
         "new Proxy({}, { get() { for (;;); } }).x",
     ];
     for source in loops {
-        assert_eq!(limit(source, Limits { cpu_ms: 100, ..Limits::default() }), Limit::Cpu(100), "{source}");
+        assert_eq!(limit(source, PlanLimits { cpu_ms: 100, ..PlanLimits::default() }), Limit::Cpu(100), "{source}");
     }
 }
 
@@ -57,7 +61,7 @@ fn cpu() {
 fn wall_time_of_native_code_that_cannot_be_interrupted() {
     let natives = ["new Array(2 ** 32 - 1).join('')", "Array.prototype.reverse.call({ length: 2 ** 53 - 1 })"];
     for source in natives {
-        let limits = Limits { wall_ms: 500, ..Limits::default() };
+        let limits = PlanLimits { wall_ms: 500, ..PlanLimits::default() };
         let ran = run_with(source, &RunOptions { limits, ..RunOptions::default() });
         let error = ran.error();
         assert!(matches!(error, PlanError::Limit(Limit::Wall(500) | Limit::Cpu(_) | Limit::Memory(_))), "{error}");
@@ -68,7 +72,7 @@ fn wall_time_of_native_code_that_cannot_be_interrupted() {
 #[test]
 fn the_time_of_the_host_does_not_count() {
     let plan = compiled("return await mcp.fs.echo({ a: 1 })");
-    let options = RunOptions { limits: Limits { wall_ms: 300, ..Limits::default() }, ..RunOptions::default() };
+    let options = RunOptions { limits: PlanLimits { wall_ms: 300, ..PlanLimits::default() }, ..RunOptions::default() };
     let mut slow = |batch: Idle| {
         // Longer than the limit: what counts is the time that the worker takes.
         let (_sender, receiver) = std::sync::mpsc::channel::<()>();
@@ -97,26 +101,26 @@ fn stack() {
         );
         assert_eq!(run("return 1 + 1").value(), json!(2));
     }
-    assert_eq!(limit(sources[0], Limits::default()), Limit::Stack(512 * 1024));
+    assert_eq!(limit(sources[0], PlanLimits::default()), Limit::Stack(512 * 1024));
 }
 
 #[test]
 fn calls() {
     let source = "for (let i = 0; ; i++) await mcp.fs.read({ i });";
-    assert_eq!(limit(source, Limits { calls: 50, ..Limits::default() }), Limit::Calls(50));
+    assert_eq!(limit(source, PlanLimits { calls: 50, ..PlanLimits::default() }), Limit::Calls(50));
     let caught = "for (let i = 0; i < 100; i++) try { await mcp.fs.read({ i }) } catch { }";
-    assert_eq!(limit(caught, Limits { calls: 50, ..Limits::default() }), Limit::Calls(50));
+    assert_eq!(limit(caught, PlanLimits { calls: 50, ..PlanLimits::default() }), Limit::Calls(50));
 }
 
 #[test]
 fn open_calls() {
     let source = "await Promise.all(Array.from({ length: 1001 }, (_, i) => mcp.fs.read({ i })));";
-    assert_eq!(limit(source, Limits::default()), Limit::OpenCalls(1000));
+    assert_eq!(limit(source, PlanLimits::default()), Limit::OpenCalls(1000));
 }
 
 #[test]
 fn frames_of_both_directions() {
-    let limits = Limits { frame_bytes: 100_000, ..Limits::default() };
+    let limits = PlanLimits { frame_bytes: 100_000, ..PlanLimits::default() };
     assert_eq!(limit("await mcp.fs.write({ text: 'x'.repeat(100_000) })", limits.clone()), Limit::Frame(100_000));
     let echo = "const text = 'x'.repeat(60_000);
         await Promise.all([mcp.fs.echo({ text }), mcp.fs.echo({ text: text.slice(30_000) })]);
@@ -138,16 +142,16 @@ fn frames_of_both_directions() {
 #[test]
 fn console() {
     let source = "for (let i = 0; i < 2000; i++) console.log('x'.repeat(1000));";
-    assert_eq!(limit(source, Limits::default()), Limit::Console(1024 * 1024));
+    assert_eq!(limit(source, PlanLimits::default()), Limit::Console(1024 * 1024));
     assert_eq!(
-        limit("console.log('x'.repeat(2e6)); await new Promise(() => {})", Limits::default()),
+        limit("console.log('x'.repeat(2e6)); await new Promise(() => {})", PlanLimits::default()),
         Limit::Console(1024 * 1024)
     );
 }
 
 #[test]
 fn result() {
-    let found = limit("return 'x'.repeat(5e6)", Limits::default());
+    let found = limit("return 'x'.repeat(5e6)", PlanLimits::default());
     assert_eq!(found, Limit::Result { bytes: 5_000_002, limit: 4 * 1024 * 1024 });
     assert_eq!(found.to_string(), "a result of 4.7 MB exceeds 4 MB");
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod combined_places;
 mod compile;
 mod escapes;
 mod kit;

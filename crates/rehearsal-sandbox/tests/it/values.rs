@@ -1,6 +1,6 @@
 //! What a plan can do, what its values become, and that a run is deterministic.
 
-use rehearsal_sandbox::{Catalogue, Deliver, Idle, PlanError, RunOptions};
+use rehearsal_sandbox::{Deliver, Idle, PlanError, RunOptions, ToolNames};
 use serde_json::{Value, json};
 
 use crate::kit::{POOL, answer, compiled, run, run_in, run_with};
@@ -168,7 +168,7 @@ return 'fine'";
 
 #[test]
 fn mcp_is_read_only_and_shows_the_catalogue() {
-    let catalogue: Catalogue =
+    let catalogue: ToolNames =
         [("fs".to_owned(), vec!["read".to_owned(), "toString".to_owned()]), ("git".to_owned(), vec![])].into();
     let options = RunOptions { catalogue, ..RunOptions::default() };
     let source = "
@@ -246,7 +246,8 @@ fn console_output_is_kept_in_order() {
         console.log('a', 1, null, undefined, [1, 'x'], { b: { c: 2n } }, new Map([[1, new Set(['y'])]]));
         await mcp.fs.read({});
         console.error(new TypeError('bad')); console.warn(console, mcp); console.assert(1 === 1); console.assert(false, 'why');
-        const cycle: any = {}; cycle.self = cycle; console.info(cycle, () => 1, Symbol('s'), '\\ud800');";
+        const cycle: any = {}; cycle.self = cycle; console.info(cycle, () => 1, Symbol('s'), '\\ud800');
+        console.debug(new Date(0), new Date(NaN), /a+/g, Object.create(Date.prototype) instanceof Date);";
     let lines: Vec<String> =
         run(source).outcome.console.iter().map(|line| format!("{}: {}", line.level, line.text)).collect();
     let expected = [
@@ -255,6 +256,7 @@ fn console_output_is_kept_in_order() {
         "warn: {} [mcp]",
         "error: assertion failed why",
         "info: {self: [Circular]} [Function] Symbol(s) \u{fffd}",
+        "debug: 1970-01-01T00:00:00.000Z Invalid Date /a+/g true",
     ];
     assert_eq!(lines, expected);
 }
@@ -290,7 +292,11 @@ fn a_wrong_delivery_is_the_mistake_of_the_host() {
 fn one_worker_runs_a_plan_many_times_with_equal_results() {
     let mut worker = POOL.take().unwrap();
     let plan = compiled(
-        "globalThis.seen = (globalThis.seen ?? 0) + 1; Object.prototype.x = 1; return [globalThis.seen, Math.random()]",
+        "globalThis.seen = (globalThis.seen ?? 0) + 1; Object.prototype.x = 1;
+        const names = (value: any) => value == null ? [] : Reflect.ownKeys(Object(value)).map(String);
+        const known = names(globalThis).filter((name) => name !== 'mcp');
+        const all = known.map((name) => [name, ...names(globalThis[name]), ...names(globalThis[name]?.prototype)]);
+        return [globalThis.seen, Math.random(), all]",
     );
     let first = run_in(&mut worker, &plan, &RunOptions::default()).value();
     assert_eq!(first[0], json!(1));

@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use super::cache::CacheArgs;
 use super::call::CallArgs;
 use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
 use super::context::Context;
+use super::dry_run::DryRunArgs;
 use super::exit::Exit;
 use super::generate::GenerateArgs;
 use super::init::InitArgs;
@@ -61,6 +63,8 @@ pub(super) enum Verb {
     Trace(TraceArgs),
     Verify(VerifyArgs),
     Generate(GenerateArgs),
+    DryRun(Box<DryRunArgs>),
+    Cache(CacheArgs),
     Wrap(WrapArgs),
     Unwrap(UnwrapArgs),
     Logout(LogoutArgs),

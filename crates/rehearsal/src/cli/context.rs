@@ -49,6 +49,13 @@ impl Context {
         format!("rehearse {verb}{more}")
     }
 
+    /// The folder for the user's data: `$XDG_DATA_HOME`, else `~/.local/share`.
+    pub(super) fn data_folder(&self) -> Option<PathBuf> {
+        let set = |name: &str| self.variable(name).filter(|value| !value.is_empty());
+        let data = set("XDG_DATA_HOME").map(PathBuf::from);
+        data.or_else(|| Some(PathBuf::from(set("HOME")?).join(".local/share")))
+    }
+
     /// A variable of the environment; `None` if it is not set or is not UTF-8.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(&OsString::from(name))?.to_str().map(str::to_owned)

@@ -30,6 +30,8 @@ pub(crate) enum Exit {
     ServerFailed = 3,
     /// Something could not be recorded; all messages were forwarded.
     RecordingFailed = 4,
+    /// `--detailed-exitcode`: no error was found, and the plan changes something.
+    CleanWithEffects = 5,
     /// SIGHUP: the terminal was closed.
     HungUp = 129,
     /// SIGINT: the user pressed Ctrl-C.
@@ -40,12 +42,13 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// All statuses, lowest first.
-    pub(crate) const ALL: [Exit; 8] = [
+    pub(crate) const ALL: [Exit; 9] = [
         Exit::Ok,
         Exit::ChecksFailed,
         Exit::BadInput,
         Exit::ServerFailed,
         Exit::RecordingFailed,
+        Exit::CleanWithEffects,
         Exit::HungUp,
         Exit::Interrupted,
         Exit::Terminated,
@@ -71,6 +74,7 @@ impl Exit {
                 "the server could not be started or reached, refused the handshake, crashed or timed out"
             }
             Exit::RecordingFailed => "something could not be recorded; all messages were forwarded",
+            Exit::CleanWithEffects => "dry-run --detailed-exitcode: no error was found, and the plan changes something",
             Exit::HungUp => "ended by SIGHUP",
             Exit::Interrupted => "ended by SIGINT (Ctrl-C)",
             Exit::Terminated => "ended by SIGTERM",

@@ -8,11 +8,13 @@
 
 mod answer_exit;
 mod arguments;
+mod cache;
 mod call;
 mod check;
 mod command_line;
 mod completions;
 mod context;
+mod dry_run;
 mod exit;
 mod file_name;
 mod flag_values;

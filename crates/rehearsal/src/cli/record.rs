@@ -298,7 +298,8 @@ fn as_signal(exit: Exit) -> Signal {
         | Exit::ChecksFailed
         | Exit::BadInput
         | Exit::ServerFailed
-        | Exit::RecordingFailed => Signal::SIGTERM,
+        | Exit::RecordingFailed
+        | Exit::CleanWithEffects => Signal::SIGTERM,
     }
 }
 

@@ -66,6 +66,8 @@ fn run_verb(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
         Verb::Trace(trace) => trace.run(context),
         Verb::Verify(verify) => verify.run(context),
         Verb::Generate(generate) => generate.run(context),
+        Verb::DryRun(dry_run) => dry_run.run(context),
+        Verb::Cache(cache) => cache.run(context),
         Verb::Logout(logout) => logout.run(context),
         Verb::Completions(completions) => completions.run(),
         Verb::Man(man) => man.run(context),

@@ -1,7 +1,7 @@
 //! `rehearse schema`
 
 use clap::{Args, ValueEnum};
-use rehearsal::core::script::mock;
+use rehearsal_core::script::{mock, workflow};
 
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
@@ -20,6 +20,10 @@ pub(super) struct SchemaArgs {
 enum Format {
     /// *.mock.yaml
     Mock,
+    /// The tasks that `rehearse dry-run` takes
+    Workflow,
+    /// The report that `rehearse dry-run --json` prints
+    DryRun,
 }
 
 const AFTER_HELP: &str = "\
@@ -41,6 +45,8 @@ impl SchemaArgs {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let schema = match self.format {
             Format::Mock => mock::json_schema(),
+            Format::Workflow => workflow::json_schema(),
+            Format::DryRun => rehearsal::dry_run::json_schema(),
         };
         to_stdout(|out| writeln!(out, "{schema:#}"))?;
         Ok(Exit::Ok)

@@ -86,8 +86,18 @@ impl MockFiles {
         self.load_noting(&mut Vec::new())
     }
 
+    /// Reads and compiles the files: a source that answers as they declare, without the protocol around it.
+    pub fn source(&self) -> Result<Arc<dyn AnswerSource>, LoadError> {
+        let mock = self.mock(&mut Vec::new())?;
+        Ok(Arc::new(ScriptSource::new(mock)))
+    }
+
     /// Reads and compiles the files, and notes every file that was read or is missing: these, and those that they name.
     pub(super) fn load_noting(&self, noted: &mut Vec<PathBuf>) -> Result<Chain, LoadError> {
+        Ok(self.chain(self.mock(noted)?))
+    }
+
+    fn mock(&self, noted: &mut Vec<PathBuf>) -> Result<Arc<Mock>, LoadError> {
         noted.extend(self.paths.iter().cloned());
         let mut read = Vec::new();
         for path in &self.paths {
@@ -106,8 +116,7 @@ impl MockFiles {
             let (file, text) = ("the harness".to_owned(), MOCK_FILE.to_owned());
             texts.push(Text { file, text, missing: MissingAnswers::Allowed });
         }
-        let mock = Arc::new(compile_noting(&texts, noted)?);
-        Ok(self.chain(mock))
+        compile_noting(&texts, noted).map(Arc::new)
     }
 
     fn chain(&self, mock: Arc<Mock>) -> Chain {

@@ -4,6 +4,7 @@
 
 mod content;
 mod details;
+mod dry_run;
 mod json;
 mod lists;
 mod message;
@@ -16,6 +17,7 @@ mod terminal;
 mod trace;
 
 pub(crate) use content::{byte_size, messages, resource, tool_answer};
+pub(crate) use dry_run::dry_run_page;
 pub(crate) use json::{pretty_json, raw_json};
 pub(crate) use lists::PrintedLists;
 pub(crate) use message::{log_line, progress_line, wire_line};

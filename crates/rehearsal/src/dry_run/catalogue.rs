@@ -1,0 +1,250 @@
+//! The tools that a plan can call, by server.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rehearsal_core::answer::{
+    AnswerSource, Chain, Introduction, ListKind, ListedForm, Lists, SchemaSource, Surface, SurfaceItem,
+};
+use rehearsal_core::matcher::Schema;
+use rehearsal_core::message::Reply;
+use rehearsal_core::schema::infer;
+use rehearsal_core::suggest::closest;
+use serde_json::{Value, json};
+
+use super::effects::{DeclaredEffects, ToolEffect};
+use super::simulation::CallProblem;
+use super::value::result_value;
+use crate::cache::{Cache, CacheEntry, CacheError, CacheSource};
+
+/// Number of recorded results from which the shape of a tool's results is inferred.
+const RESULTS_FOR_SHAPE: usize = 20;
+
+/// The servers that a plan can use, with their tools.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    servers: BTreeMap<String, ServerTools>,
+}
+
+/// The tools of one server.
+#[derive(Clone, Debug)]
+pub enum ServerTools {
+    /// They are known.
+    Known {
+        /// The elements of `tools/list`.
+        tools: Vec<Value>,
+        /// When they were listed, in milliseconds since 1970, if not just now.
+        saved_ms: Option<u64>,
+    },
+    /// They could not be listed.
+    Unavailable {
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl Catalogue {
+    /// Adds a server, or replaces it.
+    pub fn insert(&mut self, server: impl Into<String>, tools: ServerTools) {
+        self.servers.insert(server.into(), tools);
+    }
+
+    /// A server with these elements of `tools/list`.
+    #[must_use]
+    pub fn with_tools(mut self, server: impl Into<String>, tools: Vec<Value>) -> Catalogue {
+        self.insert(server, ServerTools::Known { tools, saved_ms: None });
+        self
+    }
+
+    /// The servers by name.
+    pub fn servers(&self) -> impl Iterator<Item = (&str, &ServerTools)> {
+        self.servers.iter().map(|(name, tools)| (name.as_str(), tools))
+    }
+}
+
+/// The servers of a dry run: each with the chain that answers its calls.
+#[derive(Debug, Default)]
+pub(super) struct Servers {
+    servers: BTreeMap<String, ServerState>,
+    cache: Option<Arc<Cache>>,
+}
+
+/// One server of a dry run.
+#[derive(Debug)]
+pub(super) enum ServerState {
+    /// Its tools are known.
+    Known(Box<KnownServer>),
+    /// Its tools could not be listed.
+    Unavailable {
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// A server whose tools are known.
+#[derive(Debug)]
+pub(super) struct KnownServer {
+    /// Answers a valid call.
+    pub(super) chain: Chain,
+    /// Answers a call that a real server would refuse, so that the rehearsal can continue.
+    pub(super) invented: Chain,
+    tools: BTreeMap<String, CheckedTool>,
+}
+
+/// A tool with what its calls are checked against.
+#[derive(Debug)]
+pub(super) struct CheckedTool {
+    /// The compiled input schema, or why it cannot be used.
+    pub(super) input: Result<Schema, String>,
+    pub(super) effect: ToolEffect,
+}
+
+impl Servers {
+    /// Builds the chains: override, cache, example of the output schema. What they leave unanswered is a placeholder.
+    pub(super) fn new(
+        catalogue: &Catalogue,
+        overrides: &BTreeMap<String, Arc<dyn AnswerSource>>,
+        cache: Option<&Arc<Cache>>,
+        effects: &DeclaredEffects,
+    ) -> Result<Servers, CacheError> {
+        let mut servers = BTreeMap::new();
+        let names = catalogue.servers.keys().chain(overrides.keys());
+        for name in names {
+            let (listed, script) = (catalogue.servers.get(name), overrides.get(name));
+            let tools: &[Value] = match listed {
+                Some(ServerTools::Known { tools, .. }) => tools,
+                Some(ServerTools::Unavailable { reason }) if script.is_none() => {
+                    servers.insert(name.clone(), ServerState::Unavailable { reason: reason.clone() });
+                    continue;
+                }
+                Some(ServerTools::Unavailable { .. }) | None => &[],
+            };
+            let server = KnownServer::new(name, tools, script, cache, effects)?;
+            servers.insert(name.clone(), ServerState::Known(Box::new(server)));
+        }
+        Ok(Servers { servers, cache: cache.cloned() })
+    }
+
+    pub(super) fn get(&self, server: &str) -> Option<&ServerState> {
+        self.servers.get(server)
+    }
+
+    /// The tool of a call, or why a real run of the call would fail. A missing tool is looked for on the other servers.
+    pub(super) fn check(&self, server: &str, tool: &str) -> (Option<&CheckedTool>, Option<CallProblem>) {
+        match self.get(server) {
+            None => {
+                let hint =
+                    closest(server, self.servers.keys().map(String::as_str)).map(|name| format!("{name}:{tool}"));
+                (None, Some(CallProblem::MissingServer { hint }))
+            }
+            Some(ServerState::Unavailable { reason }) => {
+                (None, Some(CallProblem::UnknownCatalogue { reason: reason.clone() }))
+            }
+            Some(ServerState::Known(known)) => match known.tools.get(tool) {
+                Some(found) => (Some(found), None),
+                None => {
+                    let here =
+                        closest(tool, known.tools.keys().map(String::as_str)).map(|name| format!("{server}:{name}"));
+                    (None, Some(CallProblem::MissingTool { hint: here.or_else(|| self.server_of(tool)) }))
+                }
+            },
+        }
+    }
+
+    /// A tool of this name on any server.
+    fn server_of(&self, tool: &str) -> Option<String> {
+        let has =
+            |server: &ServerState| matches!(server, ServerState::Known(server) if server.tools.contains_key(tool));
+        self.servers.iter().find(|(_, server)| has(server)).map(|(name, _)| format!("{name}:{tool}"))
+    }
+
+    pub(super) fn cache(&self) -> Option<&Arc<Cache>> {
+        self.cache.as_ref()
+    }
+
+    /// The tools of each server whose tools are known.
+    pub(super) fn tools(&self) -> BTreeMap<String, Vec<String>> {
+        let known = self.servers.iter().filter_map(|(name, server)| match server {
+            ServerState::Known(server) => Some((name.clone(), server.tools.keys().cloned().collect())),
+            ServerState::Unavailable { .. } => None,
+        });
+        known.collect()
+    }
+}
+
+impl KnownServer {
+    fn new(
+        name: &str,
+        tools: &[Value],
+        script: Option<&Arc<dyn AnswerSource>>,
+        cache: Option<&Arc<Cache>>,
+        effects: &DeclaredEffects,
+    ) -> Result<KnownServer, CacheError> {
+        let mut items = Vec::new();
+        for tool in tools {
+            let Some(id) = tool.get("name").and_then(Value::as_str) else { continue };
+            let mut listed = tool.clone();
+            if let Some(cache) = cache {
+                add_examples(&mut listed, &cache.recent(name, id, RESULTS_FOR_SHAPE)?);
+            }
+            items.push(SurfaceItem { id: id.to_owned(), form: ListedForm::Newest(listed), needs: None });
+        }
+        let lists = Lists::new([items, Vec::new(), Vec::new(), Vec::new()], None);
+        let surface = Surface {
+            lists: Some(Arc::new(lists)),
+            introduction: Some(Arc::new(Introduction::default())),
+            ..Surface::default()
+        };
+        let schema: Arc<dyn AnswerSource> = Arc::new(SchemaSource);
+        let mut sources: Vec<Arc<dyn AnswerSource>> = script.into_iter().cloned().collect();
+        if let Some(cache) = cache {
+            sources.push(Arc::new(CacheSource::new(Arc::clone(cache), name)));
+        }
+        sources.push(Arc::clone(&schema));
+        let chain = Chain::new(sources).offering(surface.clone());
+        let merged = chain.surface().lists.clone().unwrap_or_default();
+        let checked = merged.ids(ListKind::Tools).filter_map(|id| {
+            let tool = merged.find(ListKind::Tools, id)?.value();
+            let declared = effects.get(&format!("{name}:{id}")).copied();
+            let effect = ToolEffect::of_tool(tool, declared);
+            let schema = tool.get("inputSchema").cloned().unwrap_or_else(|| json!({"type": "object"}));
+            let input = Schema::compile(&schema).map_err(|error| error.to_string());
+            Some((id.to_owned(), CheckedTool { input, effect }))
+        });
+        let tools = checked.collect();
+        Ok(KnownServer { chain, invented: Chain::new(vec![schema]).offering(surface), tools })
+    }
+}
+
+/// Adds recorded values to the output schema of a tool as examples; a tool without one gets the shape of its recorded results.
+fn add_examples(tool: &mut Value, recorded: &[CacheEntry]) {
+    let values: Vec<Value> = recorded.iter().filter_map(|entry| recorded_value(&entry.reply)).collect();
+    let Some(members) = tool.as_object_mut().filter(|_| !values.is_empty()) else { return };
+    match members.get_mut("outputSchema") {
+        Some(Value::Object(schema)) => {
+            let structured = |entry: &CacheEntry| match &entry.reply {
+                Reply::Result(result) => result.field("structuredContent")?.value().ok(),
+                Reply::Error(_) => None,
+            };
+            let mut examples: Vec<Value> = recorded.iter().filter_map(structured).collect();
+            if let Some(Value::Array(own)) = schema.get("examples") {
+                examples.extend(own.clone());
+            }
+            if !examples.is_empty() {
+                schema.insert("examples".to_owned(), examples.into());
+            }
+        }
+        Some(_) | None => {
+            let mut shape = infer(&values);
+            shape["examples"] = values.into();
+            members.insert("outputSchema".to_owned(), shape);
+        }
+    }
+}
+
+fn recorded_value(reply: &Reply) -> Option<Value> {
+    match reply {
+        Reply::Result(result) => result.value().ok().map(|result| result_value(&result)),
+        Reply::Error(_) => None,
+    }
+}

@@ -1,0 +1,319 @@
+//! Runs a plan of code in the sandbox, and answers its calls.
+
+use std::collections::HashMap;
+use std::time::Instant;
+use std::{io, mem};
+
+use rehearsal_core::json::Path;
+use rehearsal_core::report::Severity;
+use rehearsal_sandbox::{
+    CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, Program,
+    RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
+};
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+
+use super::assemble::{Assembly, StaticCheck, finding, invalid};
+use super::catalogue::Servers;
+use super::options::DryRunOptions;
+use super::plan::Plan;
+use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, Runs, SandboxLevels, Via};
+use super::run::{PlanFailure, RunRecord};
+use super::simulation::{CallEnd, Event, LatencyChoice, PlannedCall, SimulatedCall, Simulation};
+use super::{DryRunError, EPOCH_MS, has_latencies};
+
+/// Maximum number of runs that record the use of placeholders: a placeholder may lead to calls with further ones.
+const MAX_RECORDER_RUNS: usize = 3;
+
+/// The argument with which a program that uses this library runs as the worker of a sandbox.
+const WORKER_ARGUMENT: &str = "__rehearsal-plan-worker";
+
+/// Runs before `main`, so that any program with this library can be its own worker: a test binary has no `main` to change.
+#[used]
+#[expect(unsafe_code, reason = "the section of constructors")]
+// SAFETY: the C library calls each function in this section once, before `main` and on the only thread. The function returns
+// at once, unless the process was started as a worker; then it never returns. It uses nothing that `main` sets up: the
+// standard library takes the arguments from a constructor of its own, which comes earlier.
+#[unsafe(link_section = ".init_array")]
+static RUN_AS_WORKER: extern "C" fn() = run_as_worker;
+
+extern "C" fn run_as_worker() {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == WORKER_ARGUMENT) {
+        rehearsal_sandbox::worker_main();
+    }
+}
+
+/// The running program, as a worker.
+fn worker_program() -> Result<Program, SandboxError> {
+    // Without a use the linker may leave the constructor out.
+    std::hint::black_box(&RUN_AS_WORKER);
+    Program::current(WORKER_ARGUMENT)
+        .map_err(|source: io::Error| SandboxError::Spawn { path: "(the running program)".into(), source })
+}
+
+/// Compiles and runs a plan.
+pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport, DryRunError> {
+    let begun = Instant::now();
+    let compiled = match rehearsal_sandbox::compile(&plan.file, &plan.text) {
+        Ok(compiled) => compiled,
+        Err(diagnostics) => {
+            let findings = diagnostics.into_iter().map(|diagnostic| syntax_finding(plan, diagnostic));
+            return Ok(invalid(plan, options.intent.clone(), findings.collect()));
+        }
+    };
+    let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
+    let worker = Worker::start(&worker_program()?)?;
+    let levels = sandbox_levels(worker.levels());
+    let run_options = RunOptions {
+        seed: options.seed,
+        epoch_ms: EPOCH_MS.cast_signed(),
+        catalogue: servers.tools(),
+        limits: options.limits.clone(),
+    };
+    let mut runner = Runner { plan: &compiled, servers: &servers, options: run_options, worker, count: 0 };
+    let shapes = runner.placeholder_shapes();
+    let record = runner.run(LatencyChoice::Median, &shapes, false).0;
+    let p95_ms = has_latencies(&record).then(|| runner.run(LatencyChoice::P95, &shapes, false).0.duration_ms);
+    let mut findings = Vec::new();
+    findings.extend(isolation_finding(&levels));
+    findings.extend(unseen_finding(&compiled, &record));
+    let unreached = unreached_calls(&servers, &compiled, &record);
+    let runs = Runs { count: runner.count, elapsed_ms: begun.elapsed().as_secs_f64() * 1000.0 };
+    let (intent, sandbox) = (options.intent.clone(), Some(levels));
+    Ok(Assembly { plan, intent, record, p95_ms, unreached, findings, sandbox, runs }.report())
+}
+
+/// Runs a plan several times in one worker.
+struct Runner<'a> {
+    plan: &'a CompiledPlan,
+    servers: &'a Servers,
+    options: RunOptions,
+    worker: Worker,
+    count: usize,
+}
+
+/// The values of placeholders by the index of the call, shaped by what an earlier run used of them.
+type Shapes = HashMap<usize, Value>;
+
+impl Runner<'_> {
+    /// Finds the shapes of the placeholders: each run records what the plan does with those that are not known yet.
+    fn placeholder_shapes(&mut self) -> Shapes {
+        let mut shapes = Shapes::new();
+        for _ in 0..MAX_RECORDER_RUNS {
+            let (_, recorded) = self.run(LatencyChoice::Median, &shapes, true);
+            if recorded.is_empty() {
+                break;
+            }
+            let example = |shape: RecordedShape| Some((call_index(shape.call)?, shape.example));
+            shapes.extend(recorded.into_iter().filter_map(example));
+        }
+        shapes
+    }
+
+    /// One run. With `record_placeholders` a placeholder without a shape is a recorder.
+    fn run(
+        &mut self,
+        latencies: LatencyChoice,
+        shapes: &Shapes,
+        record_placeholders: bool,
+    ) -> (RunRecord, Vec<RecordedShape>) {
+        self.count += 1;
+        let simulation = Simulation::new(self.servers, latencies, EPOCH_MS);
+        let mut host = PlanHost { plan: self.plan, simulation, shapes, record_placeholders };
+        let mut outcome = self.worker.run(self.plan, &self.options, &mut host);
+        let recorded = mem::take(&mut outcome.shapes);
+        (record(self.plan, outcome, host.simulation), recorded)
+    }
+}
+
+/// Answers the calls of one run.
+struct PlanHost<'a> {
+    plan: &'a CompiledPlan,
+    simulation: Simulation<'a>,
+    shapes: &'a Shapes,
+    record_placeholders: bool,
+}
+
+impl Host for PlanHost<'_> {
+    fn idle(&mut self, batch: Idle) -> Deliver {
+        for call in batch.calls {
+            let placeholder = match call_index(call.id).and_then(|index| self.shapes.get(&index)) {
+                Some(shape) => CallEnd::Value(shape.clone()),
+                None if self.record_placeholders => CallEnd::Recorder,
+                None => CallEnd::Value(Value::Null),
+            };
+            let lossy = call.lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message));
+            let planned = PlannedCall {
+                // The worker sends JSON, or its frame is refused.
+                arguments: serde_json::from_str(call.arguments.get()).unwrap_or_default(),
+                is_caught: call.place.as_ref().is_some_and(|place| self.plan.is_caught(place)),
+                place: call.place.map(|place| plan_place(&self.plan.file, place)),
+                lossy: lossy.collect(),
+                server: call.server,
+                tool: call.tool,
+                task: None,
+                after: None,
+                placeholder,
+            };
+            self.simulation.call(planned, call.at_ms);
+        }
+        match self.simulation.advance(batch.timer_ms) {
+            Event::Delivered { now_ms, calls } => {
+                let results = calls.into_iter().map(|index| (call_id(index), outcome(self.simulation.get(index))));
+                Deliver::Results { now_ms, results: results.collect() }
+            }
+            Event::Timer => Deliver::FireTimer,
+            Event::Nothing => Deliver::Cancel,
+        }
+    }
+}
+
+/// The worker counts calls from 1.
+fn call_id(index: usize) -> u32 {
+    u32::try_from(index + 1).unwrap_or(u32::MAX)
+}
+
+fn call_index(id: u32) -> Option<usize> {
+    usize::try_from(id).ok()?.checked_sub(1)
+}
+
+fn outcome(call: &SimulatedCall) -> CallOutcome {
+    match &call.end {
+        CallEnd::Value(value) => match to_raw_value(value) {
+            Ok(value) => CallOutcome::Value(value),
+            Err(error) => {
+                CallOutcome::Error { kind: ErrorKind::Protocol, message: error.to_string(), content: Value::Null }
+            }
+        },
+        CallEnd::Recorder => CallOutcome::Recorder,
+        CallEnd::Error { kind, message, content } => {
+            CallOutcome::Error { kind: *kind, message: message.clone(), content: content.clone() }
+        }
+    }
+}
+
+fn record(plan: &CompiledPlan, outcome: RunOutcome, simulation: Simulation<'_>) -> RunRecord {
+    let (value, failure) = match outcome.result {
+        Ok(value) => (serde_json::from_str(value.get()).unwrap_or_default(), None),
+        Err(error) => (Value::Null, Some(plan_failure(&plan.file, &error))),
+    };
+    RunRecord {
+        value,
+        failure,
+        console: outcome.console.into_iter().map(|line| line.text).collect(),
+        lossy: outcome.result_lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message)).collect(),
+        not_awaited: outcome.not_awaited.into_iter().filter_map(call_index).collect(),
+        duration_ms: outcome.ended_ms,
+        calls: simulation.into_calls(),
+        skipped: Vec::new(),
+    }
+}
+
+fn plan_failure(file: &str, error: &PlanError) -> PlanFailure {
+    let (code, place, call) = match error {
+        PlanError::Exception(exception) => (FindingCode::PlanError, exception.place.clone(), exception.call),
+        PlanError::Limit(_) => (FindingCode::Limit, None, None),
+        PlanError::Stuck | PlanError::Cancelled => (FindingCode::PlanError, None, None),
+        PlanError::Worker(_) | PlanError::Host(_) => (FindingCode::Sandbox, None, None),
+    };
+    PlanFailure {
+        code,
+        message: error.to_string(),
+        place: place.map(|place| plan_place(file, place)),
+        call: call.and_then(call_index),
+    }
+}
+
+fn plan_place(file: &str, place: rehearsal_sandbox::SourcePlace) -> PlanPlace {
+    let via = place.via.into_iter().map(|(line, column)| Via { line, column });
+    PlanPlace { file: file.to_owned(), line: place.line, column: place.column, via: via.collect() }
+}
+
+fn syntax_finding(plan: &Plan, diagnostic: Diagnostic) -> PlanFinding {
+    PlanFinding {
+        place: Some(plan_place(&plan.file, diagnostic.place)),
+        hint: diagnostic.hint,
+        source_line: Some(diagnostic.source_line),
+        ..finding(FindingCode::Syntax, Severity::Error, diagnostic.message)
+    }
+}
+
+/// The calls that the source names and that did not run, each checked as far as the source fixes its arguments.
+fn unreached_calls(servers: &Servers, plan: &CompiledPlan, record: &RunRecord) -> Vec<StaticCheck> {
+    let has_run = |call: &&StaticCall| record.calls.iter().any(|other| is_at(other, &call.place));
+    let unreached = plan.static_calls.iter().filter(|call| !has_run(call));
+    let check = |call: &StaticCall| {
+        let arguments = &call.arguments;
+        let path = |pointer: &String| Path::from_pointer(pointer, &arguments.value);
+        let unknown: Vec<Path> = arguments.unknown.iter().map(path).collect();
+        let open: Vec<Path> = arguments.open.iter().map(path).collect();
+        let place = plan_place(&plan.file, call.place.clone());
+        let reason = "this run did not reach it".to_owned();
+        StaticCheck::new(servers, &call.server, &call.tool, place, (&arguments.value, &unknown), reason)
+            .without_missing_members_of(&open)
+    };
+    unreached.map(check).collect()
+}
+
+fn is_at(call: &SimulatedCall, place: &rehearsal_sandbox::SourcePlace) -> bool {
+    call.call.place.as_ref().is_some_and(|other| other.line == place.line && other.column == place.column)
+}
+
+/// The calls that the run did not reach and whose tool only a run can determine.
+fn unseen_finding(plan: &CompiledPlan, record: &RunRecord) -> Option<PlanFinding> {
+    let has_run = |place: &&rehearsal_sandbox::SourcePlace| record.calls.iter().any(|call| is_at(call, place));
+    let unseen: Vec<String> =
+        plan.computed_calls.iter().filter(|place| !has_run(place)).map(ToString::to_string).collect();
+    let what = match unseen.len() {
+        0 => return None,
+        1 => "1 call with a computed name in a path that did not run".to_owned(),
+        count => format!("{count} calls with a computed name in paths that did not run"),
+    };
+    let message = format!("{what} ({}): the tool is not checked", unseen.join(", "));
+    Some(finding(FindingCode::Unseen, Severity::Warning, message))
+}
+
+fn sandbox_levels(levels: &Levels) -> SandboxLevels {
+    let text = |level: &Level| match level {
+        Level::Enforced => "enforced".to_owned(),
+        Level::Partial(reason) => format!("partial: {reason}"),
+        Level::Unavailable(reason) => format!("unavailable: {reason}"),
+    };
+    SandboxLevels { landlock: text(&levels.landlock), seccomp: text(&levels.seccomp), rlimits: text(&levels.rlimits) }
+}
+
+fn isolation_finding(levels: &SandboxLevels) -> Option<PlanFinding> {
+    let parts = [("landlock", &levels.landlock), ("seccomp", &levels.seccomp), ("rlimits", &levels.rlimits)];
+    let weak = parts.into_iter().filter(|(_, level)| *level != "enforced");
+    let weak: Vec<String> = weak.map(|(name, level)| format!("{name} {level}")).collect();
+    if weak.is_empty() {
+        return None;
+    }
+    let message = format!("the kernel does not enforce all of the sandbox: {}", weak.join(", "));
+    Some(finding(FindingCode::Sandbox, Severity::Warning, message))
+}
+
+impl StaticCheck {
+    /// Objects with a spread or a computed key may have more members than the source shows.
+    fn without_missing_members_of(mut self, open: &[Path]) -> StaticCheck {
+        use super::simulation::CallProblem;
+        if let Some(CallProblem::Arguments(violations)) = &mut self.problem {
+            violations.retain(|violation| {
+                let mut parent = violation.path.clone();
+                parent.pop();
+                violation.keyword != "required" || !open.contains(&parent)
+            });
+            if violations.is_empty() {
+                self.problem = None;
+            }
+        }
+        self
+    }
+}
+
+impl SandboxLevels {
+    /// Whether the kernel enforces every part.
+    pub fn are_enforced(&self) -> bool {
+        isolation_finding(self).is_none()
+    }
+}

@@ -1,0 +1,73 @@
+//! The tools of the servers of a configuration.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rehearsal_core::protocol::Tool;
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use super::catalogue::{Catalogue, ServerTools};
+use crate::cache::{Cache, CacheError};
+use crate::client::{ClientBuilder, ClientError};
+
+/// The present time in milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Catalogue {
+    /// Connects to servers at the same time, lists their tools, and saves the lists in the cache for runs without the
+    /// servers. A server that cannot be reached is unavailable.
+    ///
+    /// Each server gets a handshake and `tools/list`, nothing else, and is closed before this function returns.
+    pub async fn from_servers(
+        servers: impl IntoIterator<Item = (String, ClientBuilder)>,
+        cache: Option<&Arc<Cache>>,
+    ) -> Result<Catalogue, CacheError> {
+        let mut listings = JoinSet::new();
+        for (name, builder) in servers {
+            listings.spawn(async move { (name, list_tools(builder).await) });
+        }
+        let mut catalogue = Catalogue::default();
+        for (name, listed) in listings.join_all().await {
+            match listed {
+                Ok(tools) => {
+                    if let Some(cache) = cache {
+                        cache.save_catalogue(&name, &tools, now_ms())?;
+                    }
+                    catalogue.insert(name, ServerTools::Known { tools, saved_ms: None });
+                }
+                Err(error) => catalogue.insert(name, ServerTools::Unavailable { reason: error.to_string() }),
+            }
+        }
+        Ok(catalogue)
+    }
+
+    /// The saved tools of servers, without connecting to any. `servers` are the names of the configuration; without any, all
+    /// saved servers are used.
+    pub fn saved(cache: &Cache, servers: &[String]) -> Result<Catalogue, CacheError> {
+        let names = if servers.is_empty() { cache.catalogues()? } else { servers.to_vec() };
+        let mut catalogue = Catalogue::default();
+        for name in names {
+            let tools = match cache.catalogue(&name)? {
+                Some(saved) => ServerTools::Known { tools: saved.tools, saved_ms: Some(saved.at_ms) },
+                None => {
+                    let reason =
+                        "its tools are not saved; connect once without --offline, or import a recording".to_owned();
+                    ServerTools::Unavailable { reason }
+                }
+            };
+            catalogue.insert(name, tools);
+        }
+        Ok(catalogue)
+    }
+}
+
+async fn list_tools(builder: ClientBuilder) -> Result<Vec<Value>, ClientError> {
+    let client = builder.connect().await?;
+    let tools = client.list_tools().await;
+    let _ = client.close().await;
+    Ok(tools?.into_iter().map(|Tool { raw, .. }| raw).collect())
+}

@@ -1,0 +1,137 @@
+//! Runs an agent's plan without its servers, and reports what would happen.
+//!
+//! ```text
+//! plan ──► compile ──► run in the sandbox ──call──► checks ──► chain: override ─► cache ─► schema ─► placeholder
+//!                         └── virtual time ◄──────────answer──────┘
+//!          calls, findings, effects, duration ──► DryRunReport
+//! ```
+//!
+//! No part of a run can reach a server: the chain has no handle to one, and the sandbox has neither files nor a network.
+//!
+//! ```no_run
+//! # async fn test() -> Result<(), Box<dyn std::error::Error>> {
+//! use rehearsal::dry_run::{Catalogue, DryRunOptions, Plan};
+//! use serde_json::json;
+//!
+//! let tools = vec![json!({"name": "add", "inputSchema": {"type": "object", "properties": {"a": {"type": "number"}}}})];
+//! let options = DryRunOptions::new(Catalogue::default().with_tools("math", tools));
+//! let report = rehearsal::dry_run(&Plan::code("sum.ts", "await mcp.math.add({ a: 1 })"), &options).await?;
+//!
+//! assert!(report.validation.type_errors.is_empty());
+//! # Ok(())
+//! # }
+//! ```
+
+mod assemble;
+mod catalogue;
+mod code;
+mod effects;
+mod live;
+mod options;
+mod plan;
+mod report;
+mod run;
+mod simulation;
+mod tasks;
+mod value;
+mod violations;
+
+use std::time::Instant;
+
+use rehearsal_core::report::Severity;
+use rehearsal_core::script::workflow;
+use rehearsal_sandbox::SandboxError;
+
+use self::assemble::{Assembly, StaticCheck, finding, invalid};
+use self::catalogue::Servers;
+pub use self::catalogue::{Catalogue, ServerTools};
+pub use self::effects::DeclaredEffect;
+pub use self::options::DryRunOptions;
+pub use self::plan::{Plan, PlanLanguage, PlanReadError};
+pub use self::report::{
+    AnswerOrigin, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, EffectFrom, FindingCode, PlanFinding,
+    PlanPlace, PlanResult, ReportedAnswer, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch, UnreachedCall,
+    Validation, Via, json_schema,
+};
+use self::run::RunRecord;
+use self::simulation::{LatencyChoice, Simulation};
+use crate::cache::CacheError;
+
+/// Why a dry run could not be made. A plan with errors is no such reason: its report has them.
+#[derive(thiserror::Error)]
+pub enum DryRunError {
+    /// The cache cannot be read.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The sandbox cannot be started.
+    #[error("cannot start the sandbox: {0}")]
+    Sandbox(#[from] SandboxError),
+    /// The run panicked, which is a defect of this library.
+    #[error("the dry run panicked")]
+    Panicked,
+}
+
+debug_as_display!(DryRunError);
+
+/// Runs a plan without its servers, and reports what would happen.
+pub async fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport, DryRunError> {
+    let (plan, options) = (plan.clone(), options.clone());
+    let run = tokio::task::spawn_blocking(move || match plan.language {
+        PlanLanguage::Code => code::dry_run(&plan, &options),
+        PlanLanguage::Workflow => dry_run_workflow(&plan, &options),
+    });
+    run.await.map_err(|_| DryRunError::Panicked)?
+}
+
+/// The clock of every plan begins here, so that two dry runs of a plan are the same: 2026-01-01T00:00:00Z.
+const EPOCH_MS: u64 = 1_767_225_600_000;
+
+fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport, DryRunError> {
+    let begun = Instant::now();
+    let workflow = match workflow::parse(&plan.file, &plan.text) {
+        Ok(workflow) => workflow,
+        Err(error) => {
+            let findings = error.problems.into_iter().map(|problem| PlanFinding {
+                place: Some(tasks::place(&plan.file, problem.at)),
+                hint: problem.hint,
+                source_line: u32::try_from(problem.at.line).ok().and_then(|line| plan.line(line)).map(str::to_owned),
+                ..finding(FindingCode::Syntax, Severity::Error, problem.message)
+            });
+            return Ok(invalid(plan, options.intent.clone(), findings.collect()));
+        }
+    };
+    let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
+    let run = |latencies| tasks::run(&workflow, &plan.file, Simulation::new(&servers, latencies, EPOCH_MS));
+    let record = run(LatencyChoice::Median);
+    let p95_ms = has_latencies(&record).then(|| run(LatencyChoice::P95).duration_ms);
+    let unreached = record.skipped.iter().map(|(index, reason)| {
+        let task = &workflow.tasks[*index];
+        let (arguments, unknown) = task.arguments.known_parts();
+        let place = tasks::place(&plan.file, task.at);
+        StaticCheck::new(
+            &servers,
+            &task.server,
+            &task.tool,
+            place,
+            (&arguments, &unknown),
+            format!("task {}: {reason}", task.id),
+        )
+    });
+    let runs = Runs { count: 1 + usize::from(p95_ms.is_some()), elapsed_ms: begun.elapsed().as_secs_f64() * 1000.0 };
+    let assembly = Assembly {
+        plan,
+        intent: options.intent.clone().or_else(|| workflow.intent.clone()),
+        unreached: unreached.collect(),
+        record,
+        p95_ms,
+        findings: Vec::new(),
+        sandbox: None,
+        runs,
+    };
+    Ok(assembly.report())
+}
+
+/// Whether a run with other latencies can take another time.
+fn has_latencies(record: &RunRecord) -> bool {
+    record.calls.iter().any(|call| call.latency_ms.is_some())
+}

@@ -1,0 +1,68 @@
+//! What a dry run knows and may use.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rehearsal_core::answer::AnswerSource;
+use rehearsal_sandbox::PlanLimits;
+
+use super::catalogue::Catalogue;
+use super::effects::{DeclaredEffect, DeclaredEffects};
+use crate::cache::Cache;
+use crate::mock::{LoadError, MockFiles};
+
+/// What a dry run knows and may use.
+#[derive(Clone, Debug, Default)]
+pub struct DryRunOptions {
+    pub(super) catalogue: Catalogue,
+    pub(super) cache: Option<Arc<Cache>>,
+    pub(super) overrides: BTreeMap<String, Arc<dyn AnswerSource>>,
+    pub(super) effects: DeclaredEffects,
+    pub(super) intent: Option<String>,
+    pub(super) limits: PlanLimits,
+    pub(super) seed: u64,
+}
+
+impl DryRunOptions {
+    /// Options with the tools that the plan can call.
+    pub fn new(catalogue: Catalogue) -> DryRunOptions {
+        DryRunOptions { catalogue, ..DryRunOptions::default() }
+    }
+
+    /// Answers calls from recorded results.
+    #[must_use]
+    pub fn cache(self, cache: Arc<Cache>) -> DryRunOptions {
+        DryRunOptions { cache: Some(cache), ..self }
+    }
+
+    /// Answers calls of a server with the rules of a mock file, before any other source. The file may also add tools.
+    pub fn override_with(mut self, server: impl Into<String>, mock: &MockFiles) -> Result<DryRunOptions, LoadError> {
+        self.overrides.insert(server.into(), mock.source()?);
+        Ok(self)
+    }
+
+    /// Declares the effect of a tool, named as `server:tool`. It wins over the annotations of the server.
+    #[must_use]
+    pub fn effect(mut self, tool: impl Into<String>, effect: DeclaredEffect) -> DryRunOptions {
+        self.effects.insert(tool.into(), effect);
+        self
+    }
+
+    /// The purpose of the plan, for the report.
+    #[must_use]
+    pub fn intent(self, intent: impl Into<String>) -> DryRunOptions {
+        DryRunOptions { intent: Some(intent.into()), ..self }
+    }
+
+    /// The limits of the plan.
+    #[must_use]
+    pub fn limits(self, limits: PlanLimits) -> DryRunOptions {
+        DryRunOptions { limits, ..self }
+    }
+
+    /// The seed of the plan's `Math.random`.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> DryRunOptions {
+        DryRunOptions { seed, ..self }
+    }
+}

@@ -1,0 +1,397 @@
+//! The report of a dry run, in the form of its JSON.
+
+use rehearsal_core::report::Severity;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What a dry run found: what would have happened, and how much of it is known.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DryRunReport {
+    /// Always true: no call of this run reached a server.
+    pub dry_run: bool,
+    /// The plan's file.
+    pub plan: String,
+    /// `sha256:` and the digest of the plan's text.
+    pub plan_hash: String,
+    /// The plan's purpose, as its author put it.
+    pub intent: Option<String>,
+    /// The result of the checks.
+    pub validation: Validation,
+    /// Everything that the user should know, with its place.
+    pub findings: Vec<PlanFinding>,
+    /// The value that the plan returned.
+    pub simulated_result: Value,
+    /// More about the plan's end.
+    pub result: PlanResult,
+    /// The number of the first call at which a real run would stop, because the call fails and the plan does not catch it.
+    pub stops_at: Option<usize>,
+    /// The calls, in the order in which the plan made them.
+    pub tools_called: Vec<ReportedCall>,
+    /// The calls of the plan that this run did not reach.
+    pub not_run: Vec<UnreachedCall>,
+    /// How long a real run would take.
+    pub estimated_duration_ms: DurationEstimate,
+    /// The calls that change something, or may.
+    pub side_effects: Vec<SideEffect>,
+    /// Whether everything that the plan does can be undone. Unknown effects count as irreversible.
+    pub reversible: bool,
+    /// How much of the report rests on real results, from 0 to 1.
+    pub confidence: f64,
+    /// Each reason why `confidence` is less than 1.
+    pub confidence_reasons: Vec<ConfidenceLoss>,
+    /// How the plan was isolated; `null` for tasks, which execute no code.
+    pub sandbox: Option<SandboxLevels>,
+    /// The number of executions and their time.
+    pub runs: Runs,
+}
+
+/// The result of the checks.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct Validation {
+    /// Whether the plan has no syntax or scope errors.
+    pub syntax_valid: bool,
+    /// Every argument that does not fit the tool's input schema.
+    pub type_errors: Vec<TypeMismatch>,
+    /// The tools and servers that do not exist, as `server:tool`.
+    pub missing_tools: Vec<String>,
+    /// Calls that a recorded result answered.
+    pub cache_hits: usize,
+    /// Calls of existing tools that neither a recorded result nor an override answered.
+    pub cache_misses: usize,
+    /// Calls that an override answered.
+    pub overrides: usize,
+    /// Facts that do not fail the dry run.
+    pub warnings: Vec<String>,
+}
+
+/// An argument that does not fit the input schema of its tool.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TypeMismatch {
+    /// `server:tool`.
+    pub tool: String,
+    /// The argument: the path without `$.`.
+    pub arg: String,
+    /// What the schema expects, such as `string`.
+    pub expected: String,
+    /// The type of the value, or an excerpt of it; `missing` if there is none.
+    pub got: String,
+    /// The JSON path in the arguments.
+    pub path: String,
+    /// The number of the call; `null` if the call was not reached.
+    pub call: Option<usize>,
+    /// The place of the call.
+    pub place: Option<PlanPlace>,
+    /// The line of the plan at that place.
+    pub source_line: Option<String>,
+}
+
+/// A place in the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlanPlace {
+    /// The plan's file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1, if it is known.
+    pub column: Option<u32>,
+    /// The places from which the function with the call was called, the innermost first.
+    pub via: Vec<Via>,
+}
+
+/// A line and column from which a function was called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Via {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+}
+
+/// One fact that the user should know.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PlanFinding {
+    /// The kind of the finding, for programs.
+    pub code: FindingCode,
+    /// The severity.
+    #[schemars(with = "FindingSeverity")]
+    pub severity: Severity,
+    /// The number of the call, if it is about one.
+    pub call: Option<usize>,
+    /// The place in the plan.
+    pub place: Option<PlanPlace>,
+    /// The message.
+    pub message: String,
+    /// What the user can do about it.
+    pub hint: Option<String>,
+    /// The line of the plan at the place.
+    pub source_line: Option<String>,
+}
+
+/// The severities, as the schema of the report lists them.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum FindingSeverity {
+    Note,
+    Warning,
+    Error,
+}
+
+/// The kinds of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingCode {
+    /// The plan is not valid TypeScript, or the task file is not valid.
+    Syntax,
+    /// No server has this name.
+    MissingServer,
+    /// The server has no such tool.
+    MissingTool,
+    /// The tools of a server are not known, because it could not be reached.
+    UnknownCatalogue,
+    /// An argument does not fit the input schema.
+    TypeError,
+    /// The schema of a tool cannot be used for checks.
+    BadSchema,
+    /// A value changes or is lost when it becomes JSON.
+    LossyValue,
+    /// The result of a call was not awaited.
+    NotAwaited,
+    /// A call's answer is a placeholder.
+    Placeholder,
+    /// The plan threw an error that it did not catch.
+    PlanError,
+    /// A limit of the sandbox ended the plan.
+    Limit,
+    /// The kernel does not enforce a part of the sandbox.
+    Sandbox,
+    /// A call's tool cannot be determined without running it.
+    Unseen,
+    /// The plan changes something, although `--expect-read-only` was given.
+    SideEffect,
+    /// Annotations of a tool contradict each other.
+    Annotations,
+    /// The answer of an override or of the cache cannot be used.
+    Answer,
+}
+
+/// More about the end of the plan.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct PlanResult {
+    /// The error that ended the plan.
+    pub error: Option<String>,
+    /// What the plan wrote to `console`, one entry a line.
+    pub console: Vec<String>,
+}
+
+/// One call of the plan.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ReportedCall {
+    /// Its number, from 1.
+    pub call: usize,
+    /// `server:tool`.
+    pub tool: String,
+    /// The arguments, as they would be sent.
+    pub arguments: Value,
+    /// The task, if the plan is made of tasks.
+    pub task: Option<String>,
+    /// The place of the call.
+    pub place: Option<PlanPlace>,
+    /// What the call does.
+    pub effect: Effect,
+    /// How the effect is known.
+    pub effect_from: EffectFrom,
+    /// Whether the effect can be undone.
+    pub reversible: bool,
+    /// More about the effect: `repeatable`, `reaches outside`.
+    pub effect_notes: Vec<String>,
+    /// Whether a real run of the call would fail.
+    pub fails: bool,
+    /// The values that were changed or lost when the arguments became JSON: a JSON path and what happened.
+    pub lossy: Vec<String>,
+    /// The answer that the plan got.
+    pub answer: ReportedAnswer,
+    /// When the call was made, in milliseconds of virtual time.
+    pub started_ms: f64,
+    /// When its answer arrived, in milliseconds of virtual time.
+    pub ended_ms: f64,
+    /// The calls whose answers the plan had to get before it made this call.
+    pub waits_for: Vec<usize>,
+}
+
+/// What a call does to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It changes nothing.
+    Read,
+    /// It adds something.
+    Write,
+    /// It changes or removes what exists.
+    Destructive,
+    /// Nothing is known, so it may change anything.
+    Unknown,
+}
+
+/// How an effect is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectFrom {
+    /// The operator declared it.
+    Operator,
+    /// The server's annotations, which are hints.
+    Annotations,
+    /// The annotations leave it out; it is the default of the specification.
+    SpecificationDefault,
+    /// Nothing declares it.
+    Unknown,
+}
+
+/// The answer that the plan got for a call, and where it is from.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ReportedAnswer {
+    /// True: no server answered this call in this run.
+    #[serde(rename = "_mocked")]
+    pub mocked: bool,
+    /// The source of the answer.
+    #[serde(rename = "_source")]
+    pub source: AnswerOrigin,
+    /// When a server returned the recorded result, in RFC 3339.
+    #[serde(rename = "_cached_at")]
+    pub cached_at: Option<String>,
+    /// Notes about the answer.
+    #[serde(rename = "_warning", skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+    /// The value that the plan got; for an error its message.
+    pub value: Value,
+    /// Whether the plan got an error.
+    pub is_error: bool,
+}
+
+/// The source of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerOrigin {
+    /// A rule that the user wrote.
+    Override,
+    /// A real result for exactly these arguments.
+    CapabilityCache,
+    /// An example that fits the output schema, or the shape of recorded results.
+    SchemaMock,
+    /// An invented value without even a schema.
+    Placeholder,
+    /// Nothing: there is no such tool.
+    None,
+}
+
+/// A call that the run did not reach.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct UnreachedCall {
+    /// `server:tool`; `null` if it cannot be determined without running the plan.
+    pub tool: Option<String>,
+    /// Its place.
+    pub place: PlanPlace,
+    /// The effect that it may have.
+    pub effect: Effect,
+    /// Why it was not reached.
+    pub reason: String,
+}
+
+/// How long a real run would take, in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct DurationEstimate {
+    /// With the median latency of each call.
+    pub p50: f64,
+    /// With the 95th percentile of every call at once: an upper estimate.
+    pub p95: f64,
+    /// The number of calls whose latency is known. The others count as 0.
+    pub known: usize,
+    /// The number of calls.
+    pub of: usize,
+    /// The calls that decide the duration.
+    pub critical_path: Vec<usize>,
+}
+
+/// A call that changes something, or may.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SideEffect {
+    /// The number of the call; `null` for a call that was not reached.
+    pub call: Option<usize>,
+    /// `server:tool`.
+    pub tool: String,
+    /// The effect.
+    pub effect: Effect,
+    /// The effect as a sentence.
+    pub text: String,
+}
+
+/// A reason why the confidence is less than 1.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ConfidenceLoss {
+    /// The calls that it is about.
+    pub calls: Vec<usize>,
+    /// By how much the confidence is lower.
+    pub lost: f64,
+    /// The reason.
+    pub reason: String,
+}
+
+/// How far the kernel enforces the isolation of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SandboxLevels {
+    /// File and network access rules.
+    pub landlock: String,
+    /// The list of allowed system calls.
+    pub seccomp: String,
+    /// PlanLimits of resources.
+    pub rlimits: String,
+}
+
+/// The executions of the plan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Runs {
+    /// Their number.
+    pub count: usize,
+    /// The time that they took, in milliseconds.
+    pub elapsed_ms: f64,
+}
+
+impl DryRunReport {
+    /// Whether no check failed.
+    pub fn is_clean(&self) -> bool {
+        !self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Whether the plan changes something, or may.
+    pub fn has_side_effects(&self) -> bool {
+        !self.side_effects.is_empty()
+    }
+
+    /// Adds an error, for a check of the caller.
+    pub fn add_error(&mut self, code: FindingCode, call: Option<usize>, message: String) {
+        let called = call.and_then(|call| self.tools_called.get(call.checked_sub(1)?));
+        let place = called.and_then(|call| call.place.clone());
+        let severity = Severity::Error;
+        self.findings.push(PlanFinding { code, severity, call, place, message, hint: None, source_line: None });
+    }
+
+    /// The number of findings of a severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == severity).count()
+    }
+}
+
+impl ReportedCall {
+    /// Whether the plan got an invented value without even a schema.
+    pub fn is_placeholder(&self) -> bool {
+        self.answer.source == AnswerOrigin::Placeholder
+    }
+}
+
+/// The JSON Schema of a report.
+pub fn json_schema() -> Value {
+    let mut schema = schemars::schema_for!(DryRunReport);
+    schema.insert("title".to_owned(), "The report of `rehearse dry-run --json`".into());
+    schema.into()
+}

@@ -1,0 +1,396 @@
+//! Answers the calls of one run in virtual time.
+//!
+//! ```text
+//! plan ──call──► checks ──► chain ──► answer ──► queue, ordered by the time at which it ends
+//! plan ◄──deliver── the earliest of the queue; the clock advances to it
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rehearsal_core::answer::{
+    Action, Answer, ConnectionState, Decision, Environment, IncomingRequest, LogFilter, Provenance, RequestContext,
+    ResultKind, StateSigner,
+};
+use rehearsal_core::message::{Method, Reply};
+use rehearsal_core::protocol::Revision;
+use rehearsal_core::script::mock::FaultKind;
+use rehearsal_sandbox::ErrorKind;
+use serde_json::{Value, json};
+
+use super::catalogue::{KnownServer, ServerState, Servers};
+use super::effects::ToolEffect;
+use super::report::{AnswerOrigin, PlanPlace};
+use super::value::{error_message, result_value};
+use super::violations::{Violation, check_arguments};
+use crate::cache::ArgumentsKey;
+
+/// How long a real client waits for an answer that never comes, in milliseconds.
+const CALL_TIMEOUT_MS: f64 = 30_000.0;
+
+/// A call that a plan makes.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedCall {
+    pub(super) server: String,
+    pub(super) tool: String,
+    pub(super) arguments: Value,
+    pub(super) place: Option<PlanPlace>,
+    /// The task of a workflow.
+    pub(super) task: Option<String>,
+    /// The values that were changed or lost when the arguments became JSON.
+    pub(super) lossy: Vec<String>,
+    /// Whether the plan continues if the call fails.
+    pub(super) is_caught: bool,
+    /// The calls that had to end first, if the plan states them; else those of the last delivery.
+    pub(super) after: Option<Vec<usize>>,
+    /// What answers the call if nothing is known about the tool's results.
+    pub(super) placeholder: CallEnd,
+}
+
+/// What a plan gets for a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum CallEnd {
+    /// A value.
+    Value(Value),
+    /// A value that records what the plan does with it, in place of a placeholder.
+    Recorder,
+    /// An error, which the plan may catch.
+    Error { kind: ErrorKind, message: String, content: Value },
+}
+
+/// A call with its answer.
+#[derive(Clone, Debug)]
+pub(super) struct SimulatedCall {
+    pub(super) call: PlannedCall,
+    pub(super) end: CallEnd,
+    pub(super) origin: AnswerOrigin,
+    pub(super) cached_ms: Option<u64>,
+    pub(super) remarks: Vec<String>,
+    pub(super) problem: Option<CallProblem>,
+    pub(super) effect: ToolEffect,
+    /// The latency in milliseconds, if it is known.
+    pub(super) latency_ms: Option<f64>,
+    pub(super) started_ms: f64,
+    pub(super) ended_ms: f64,
+    /// The calls that were delivered just before this one was made.
+    pub(super) waits_for: Vec<usize>,
+}
+
+/// Why a real run of a call would fail before the tool runs.
+#[derive(Clone, Debug)]
+pub(super) enum CallProblem {
+    /// No server has this name.
+    MissingServer { hint: Option<String> },
+    /// The server has no such tool.
+    MissingTool { hint: Option<String> },
+    /// The server's tools are not known.
+    UnknownCatalogue { reason: String },
+    /// The arguments do not fit the input schema.
+    Arguments(Vec<Violation>),
+}
+
+/// Which latency of a tool a run uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LatencyChoice {
+    /// The median.
+    Median,
+    /// The 95th percentile.
+    P95,
+}
+
+/// One run of a plan: its calls, its queue and its clock.
+#[derive(Debug)]
+pub(super) struct Simulation<'a> {
+    servers: &'a Servers,
+    latencies: LatencyChoice,
+    states: HashMap<String, ConnectionState>,
+    signer: StateSigner,
+    epoch_ms: u64,
+    now_ms: f64,
+    calls: Vec<SimulatedCall>,
+    /// The indexes of calls whose answers are not delivered.
+    queue: Vec<usize>,
+    /// The calls of the last delivery.
+    delivered: Vec<usize>,
+    known_latencies: HashMap<(String, String, ArgumentsKey), Option<f64>>,
+}
+
+/// The next event of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Event {
+    /// These calls ended at this time.
+    Delivered { now_ms: f64, calls: Vec<usize> },
+    /// A timer of the plan fires first.
+    Timer,
+    /// Nothing is left to happen.
+    Nothing,
+}
+
+impl<'a> Simulation<'a> {
+    pub(super) fn new(servers: &'a Servers, latencies: LatencyChoice, epoch_ms: u64) -> Self {
+        Simulation {
+            servers,
+            latencies,
+            states: HashMap::new(),
+            // Its signatures are not seen outside this run.
+            signer: StateSigner::new([0; 32]),
+            epoch_ms,
+            now_ms: 0.0,
+            calls: Vec::new(),
+            queue: Vec::new(),
+            delivered: Vec::new(),
+            known_latencies: HashMap::new(),
+        }
+    }
+
+    /// Checks and answers a call, and returns its index. Its answer is delivered after its latency.
+    pub(super) fn call(&mut self, call: PlannedCall, at_ms: f64) -> usize {
+        self.now_ms = self.now_ms.max(at_ms);
+        let mut simulated = self.simulate(call);
+        simulated.started_ms = self.now_ms;
+        simulated.ended_ms = self.now_ms + simulated.latency_ms.unwrap_or(0.0).max(0.0);
+        simulated.waits_for = simulated.call.after.clone().unwrap_or_else(|| self.delivered.clone());
+        self.calls.push(simulated);
+        let index = self.calls.len() - 1;
+        self.queue.push(index);
+        index
+    }
+
+    /// Advances to the next event: the calls that end first, or the timer if it is earlier.
+    pub(super) fn advance(&mut self, timer_ms: Option<f64>) -> Event {
+        let earliest = self.queue.iter().map(|index| self.calls[*index].ended_ms).min_by(f64::total_cmp);
+        match (earliest, timer_ms) {
+            (None, None) => Event::Nothing,
+            (None, Some(timer)) => {
+                self.now_ms = self.now_ms.max(timer);
+                Event::Timer
+            }
+            (Some(earliest), Some(timer)) if timer < earliest => {
+                self.now_ms = self.now_ms.max(timer);
+                Event::Timer
+            }
+            (Some(earliest), _) => {
+                self.now_ms = self.now_ms.max(earliest);
+                let (calls, queue): (Vec<usize>, Vec<usize>) =
+                    self.queue.iter().partition(|index| self.calls[**index].ended_ms <= earliest);
+                self.queue = queue;
+                self.delivered.clone_from(&calls);
+                Event::Delivered { now_ms: self.now_ms, calls }
+            }
+        }
+    }
+
+    pub(super) fn now_ms(&self) -> f64 {
+        self.now_ms
+    }
+
+    pub(super) fn get(&self, index: usize) -> &SimulatedCall {
+        &self.calls[index]
+    }
+
+    pub(super) fn into_calls(self) -> Vec<SimulatedCall> {
+        self.calls
+    }
+
+    fn simulate(&mut self, call: PlannedCall) -> SimulatedCall {
+        let servers = self.servers;
+        let (tool, mut problem) = servers.check(&call.server, &call.tool);
+        // A schema that cannot be used is reported once, not for each call.
+        if let Some(Ok(schema)) = tool.map(|tool| &tool.input) {
+            let violations = check_arguments(schema, &call.arguments);
+            problem = (!violations.is_empty()).then_some(CallProblem::Arguments(violations));
+        }
+        let effect = tool.map_or_else(ToolEffect::unknown, |tool| tool.effect.clone());
+        let mut simulated = SimulatedCall {
+            end: CallEnd::Value(Value::Null),
+            origin: AnswerOrigin::None,
+            cached_ms: None,
+            remarks: Vec::new(),
+            problem,
+            effect,
+            latency_ms: None,
+            started_ms: 0.0,
+            ended_ms: 0.0,
+            waits_for: Vec::new(),
+            call,
+        };
+        match servers.get(&simulated.call.server) {
+            Some(ServerState::Known(server)) if tool.is_some() => self.answer(server, &mut simulated),
+            // The plan continues, so that one dry run lists all findings.
+            _ => simulated.end = simulated.call.placeholder.clone(),
+        }
+        simulated
+    }
+
+    fn answer(&mut self, server: &KnownServer, simulated: &mut SimulatedCall) {
+        let call = &simulated.call;
+        let params = json!({"name": call.tool, "arguments": call.arguments});
+        let context = RequestContext {
+            revision: Revision::LATEST_MODERN,
+            client: Arc::new(json!({"name": "rehearse", "version": env!("CARGO_PKG_VERSION")})),
+            capabilities: Arc::new(json!({})),
+            logs: LogFilter::None,
+        };
+        let request = Arc::new(IncomingRequest::new(Method::TOOLS_CALL, params, context));
+        let is_valid = simulated.problem.is_none();
+        let chain = if is_valid { &server.chain } else { &server.invented };
+        let environment =
+            Environment { now_ms: self.epoch_ms.saturating_add(self.now_ms as u64), signer: &self.signer };
+        let mut invented_state = ConnectionState::default();
+        let state = match is_valid {
+            true => self.states.entry(call.server.clone()).or_default(),
+            false => &mut invented_state,
+        };
+        let (mut delay_ms, mut answer) = (0.0, None);
+        match chain.begin(&request, state, environment) {
+            Decision::Answer(given) => answer = Some(given),
+            Decision::Respond(mut responder, mut action) => loop {
+                match action {
+                    Action::Wait(delay) => delay_ms += delay.from.as_secs_f64() * 1000.0,
+                    Action::AwaitInput(names) => {
+                        for name in names {
+                            responder.responder.set_input(&name, Err("a dry run has no client to ask".to_owned()));
+                        }
+                    }
+                    Action::Reply(reply) => {
+                        answer = Some(reply);
+                        break;
+                    }
+                    Action::End => break,
+                    Action::Notify { .. }
+                    | Action::NotifySubscribers(_)
+                    | Action::RequestInput(_)
+                    | Action::CancelInput(..)
+                    | Action::CloseStream { .. }
+                    | Action::StartTask(_) => {}
+                }
+                action = chain.next(&mut responder, &request, state, environment);
+            },
+            Decision::Listen(..) | Decision::Task(_) | Decision::Unanswered(_) => {}
+        }
+        let Some(answer) = answer else {
+            simulated.origin = AnswerOrigin::Placeholder;
+            simulated.end = simulated.call.placeholder.clone();
+            simulated.latency_ms = self.latency(&simulated.call);
+            return;
+        };
+        delay_ms += answer.delay.map_or(0.0, |delay| delay.as_secs_f64() * 1000.0);
+        let (origin, cached_ms) = match &answer.provenance {
+            Provenance::Script { .. } | Provenance::Harness { .. } => (AnswerOrigin::Override, None),
+            Provenance::Cache { at_ms, .. } => (AnswerOrigin::CapabilityCache, Some(*at_ms)),
+            Provenance::Schema { .. } => (AnswerOrigin::SchemaMock, None),
+            Provenance::Placeholder { .. }
+            | Provenance::Protocol
+            | Provenance::Recording { .. }
+            | Provenance::Live
+            | Provenance::Refusal => (AnswerOrigin::Placeholder, None),
+        };
+        simulated.origin = origin;
+        simulated.cached_ms = cached_ms;
+        simulated.remarks.extend(answer.remarks.iter().cloned());
+        let (end, timeout) = end_of(&answer);
+        simulated.end = end;
+        let latency = match origin {
+            AnswerOrigin::Override if delay_ms > 0.0 => Some(delay_ms),
+            _ => self.latency(&simulated.call).map(|latency| latency + delay_ms),
+        };
+        simulated.latency_ms = if timeout { Some(CALL_TIMEOUT_MS) } else { latency };
+    }
+
+    /// The latency of a call, as far as real runs show it.
+    fn latency(&mut self, call: &PlannedCall) -> Option<f64> {
+        let key = ArgumentsKey::new(&call.arguments);
+        let full_key = (call.server.clone(), call.tool.clone(), key);
+        if let Some(known) = self.known_latencies.get(&full_key) {
+            return *known;
+        }
+        // A cache that cannot be read was reported when the call was answered.
+        let sorted = self.servers.cache()?.latencies(&call.server, &call.tool, key).unwrap_or_default();
+        let latency = percentile(
+            &sorted,
+            match self.latencies {
+                LatencyChoice::Median => 0.5,
+                LatencyChoice::P95 => 0.95,
+            },
+        );
+        self.known_latencies.insert(full_key, latency);
+        latency
+    }
+}
+
+/// The value at a share of sorted values, by the nearest rank.
+fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
+}
+
+/// What the plan gets for an answer, and whether a real client would wait in vain.
+fn end_of(answer: &Answer) -> (CallEnd, bool) {
+    let failed = |kind, message: String| CallEnd::Error { kind, message, content: Value::Null };
+    match &answer.fault {
+        Some(FaultKind::Hang) => {
+            let message = format!("no answer within {} s", CALL_TIMEOUT_MS / 1000.0);
+            return (failed(ErrorKind::Timeout, message), true);
+        }
+        Some(FaultKind::DisconnectBefore | FaultKind::DisconnectDuring | FaultKind::Exit(_)) => {
+            return (failed(ErrorKind::Protocol, "the server closed the connection".to_owned()), false);
+        }
+        Some(FaultKind::HalfLine | FaultKind::MalformedJson | FaultKind::InvalidUtf8 | FaultKind::WrongId) => {
+            return (failed(ErrorKind::Protocol, "the server sent an invalid answer".to_owned()), false);
+        }
+        Some(FaultKind::Http(fault)) => {
+            return (failed(ErrorKind::Protocol, format!("HTTP status {}", fault.status)), false);
+        }
+        Some(
+            FaultKind::Delay(_)
+            | FaultKind::DisconnectAfter
+            | FaultKind::InvalidBase64
+            | FaultKind::DuplicateAnswer
+            | FaultKind::AnswerAfterCancel
+            | FaultKind::NoiseOnStdout(_)
+            | FaultKind::FloodOfStderr(_)
+            | FaultKind::Oversize(_)
+            | FaultKind::SlowDrip { .. }
+            | FaultKind::SseCut
+            | FaultKind::ContentType(_)
+            | FaultKind::WrongStructuredContent,
+        )
+        | None => {}
+    }
+    let end = match &answer.reply {
+        Reply::Error(error) => CallEnd::Error {
+            kind: ErrorKind::Protocol,
+            message: format!("{} ({})", error.message, error.code),
+            content: error.data.as_ref().and_then(|data| data.value().ok()).unwrap_or_default(),
+        },
+        Reply::Result(_) if answer.kind == ResultKind::InputRequired => {
+            failed(ErrorKind::Protocol, "the tool requests input; a dry run has no client to ask".to_owned())
+        }
+        Reply::Result(result) => match result.value() {
+            Err(error) => failed(ErrorKind::Protocol, format!("the result cannot be read: {error}")),
+            Ok(result) if result.get("isError") == Some(&Value::Bool(true)) => CallEnd::Error {
+                kind: ErrorKind::Tool,
+                message: error_message(&result),
+                content: result.get("content").cloned().unwrap_or_default(),
+            },
+            Ok(result) => CallEnd::Value(result_value(&result)),
+        },
+    };
+    (end, false)
+}
+
+impl SimulatedCall {
+    /// `server:tool`
+    pub(super) fn name(&self) -> String {
+        format!("{}:{}", self.call.server, self.call.tool)
+    }
+
+    /// Whether a real run of the call would fail.
+    pub(super) fn fails(&self) -> bool {
+        let is_refused = match &self.problem {
+            Some(CallProblem::UnknownCatalogue { .. }) | None => false,
+            Some(_) => true,
+        };
+        is_refused || matches!(self.end, CallEnd::Error { .. })
+    }
+}

@@ -1,0 +1,226 @@
+//! Runs a workflow in virtual time.
+
+use rehearsal_core::json::Segment;
+use rehearsal_core::script::Span;
+use rehearsal_core::script::workflow::{OnError, Workflow, WorkflowTask};
+use serde_json::{Map, Value};
+
+use super::report::{FindingCode, PlanPlace};
+use super::run::{PlanFailure, RunRecord};
+use super::simulation::{CallEnd, Event, PlannedCall, Simulation};
+
+/// Maximum index in an array of a placeholder.
+const MAX_PLACEHOLDER_ELEMENTS: usize = 1000;
+
+/// The state of a task.
+#[derive(Clone, Debug)]
+enum TaskState {
+    Waiting,
+    /// Its call is made.
+    Running,
+    /// Its result is known.
+    Ended(Value),
+    /// It did not run, or it failed and its dependents are skipped.
+    Skipped(String),
+}
+
+/// Runs the tasks: each begins when the tasks that it depends on have ended, up to the limit of the workflow.
+pub(super) fn run(workflow: &Workflow, file: &str, mut simulation: Simulation<'_>) -> RunRecord {
+    let mut run = TaskRun {
+        workflow,
+        file,
+        states: vec![TaskState::Waiting; workflow.tasks.len()],
+        calls: vec![None; workflow.tasks.len()],
+        failure: None,
+        placeholders: placeholders(workflow),
+    };
+    loop {
+        run.start_ready(&mut simulation);
+        match simulation.advance(None) {
+            Event::Delivered { calls, .. } => calls.into_iter().for_each(|call| run.end(call, &simulation)),
+            Event::Timer | Event::Nothing => break,
+        }
+    }
+    run.record(simulation)
+}
+
+struct TaskRun<'a> {
+    workflow: &'a Workflow,
+    file: &'a str,
+    states: Vec<TaskState>,
+    /// The call of each task.
+    calls: Vec<Option<usize>>,
+    failure: Option<PlanFailure>,
+    /// The placeholder of each task: a value in which every reference to it finds something.
+    placeholders: Vec<Value>,
+}
+
+/// A value for each task in which every reference to it finds something.
+fn placeholders(workflow: &Workflow) -> Vec<Value> {
+    let mut values = vec![Value::Null; workflow.tasks.len()];
+    for reference in workflow.references() {
+        if let Some(path) = reference.path() {
+            add_path(&mut values[reference.task], path.segments());
+        }
+    }
+    values
+}
+
+/// Adds a member or an element at a path; the last one is text.
+fn add_path(value: &mut Value, path: &[Segment]) {
+    let Some((first, rest)) = path.split_first() else { return };
+    let child = match first {
+        Segment::Key(key) => {
+            if !value.is_object() {
+                *value = Value::Object(Map::new());
+            }
+            let Value::Object(members) = value else { return };
+            members.entry(key.as_str()).or_insert(Value::Null)
+        }
+        Segment::Index(index) => {
+            if !value.is_array() {
+                *value = Value::Array(Vec::new());
+            }
+            let Value::Array(elements) = value else { return };
+            if elements.len() <= *index && *index < MAX_PLACEHOLDER_ELEMENTS {
+                elements.resize(index + 1, Value::Null);
+            }
+            let Some(element) = elements.get_mut(*index) else { return };
+            element
+        }
+    };
+    if rest.is_empty() && child.is_null() {
+        *child = Value::String("text".to_owned());
+    }
+    add_path(child, rest);
+}
+
+impl TaskRun<'_> {
+    fn start_ready(&mut self, simulation: &mut Simulation<'_>) {
+        // A task that is skipped, or that fails before its call, can make others ready.
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for index in 0..self.states.len() {
+                let running = self.states.iter().filter(|state| matches!(state, TaskState::Running)).count();
+                if self.failure.is_some() || running >= self.workflow.concurrency {
+                    return;
+                }
+                if !matches!(self.states[index], TaskState::Waiting) {
+                    continue;
+                }
+                if let Some(next) = self.start(index, simulation) {
+                    self.states[index] = next;
+                    changed = true;
+                }
+            }
+        }
+    }
+
+    /// The next state of a waiting task; `None` if it must still wait.
+    fn start(&mut self, index: usize, simulation: &mut Simulation<'_>) -> Option<TaskState> {
+        let task = &self.workflow.tasks[index];
+        for dependency in &task.depends_on {
+            match &self.states[*dependency] {
+                TaskState::Waiting | TaskState::Running => return None,
+                TaskState::Skipped(_) => {
+                    let name = &self.workflow.tasks[*dependency].id;
+                    return Some(TaskState::Skipped(format!("task {name}, which it depends on, has no result")));
+                }
+                TaskState::Ended(_) => {}
+            }
+        }
+        let result_of = |index: usize| match &self.states[index] {
+            TaskState::Ended(value) => Some(value.clone()),
+            TaskState::Waiting | TaskState::Running | TaskState::Skipped(_) => None,
+        };
+        if task.when.as_ref().is_some_and(|when| !when.holds(&result_of)) {
+            return Some(TaskState::Skipped("its `when` does not hold".to_owned()));
+        }
+        let arguments = match task.arguments.resolve(&result_of) {
+            Ok(arguments) => arguments,
+            Err(error) => return Some(self.fail(task, format!("task {}: {error}", task.id), None)),
+        };
+        let after = task.depends_on.iter().filter_map(|dependency| self.calls[*dependency]).collect();
+        let call = PlannedCall {
+            server: task.server.clone(),
+            tool: task.tool.clone(),
+            arguments,
+            place: Some(place(self.file, task.at)),
+            task: Some(task.id.clone()),
+            lossy: Vec::new(),
+            is_caught: task.on_error != OnError::Stop,
+            after: Some(after),
+            placeholder: CallEnd::Value(self.placeholders[index].clone()),
+        };
+        let call = simulation.call(call, simulation.now_ms());
+        self.calls[index] = Some(call);
+        Some(TaskState::Running)
+    }
+
+    /// Notes the end of a call.
+    fn end(&mut self, call: usize, simulation: &Simulation<'_>) {
+        let Some(index) = self.calls.iter().position(|other| *other == Some(call)) else { return };
+        let task = &self.workflow.tasks[index];
+        self.states[index] = match &simulation.get(call).end {
+            CallEnd::Value(value) => TaskState::Ended(value.clone()),
+            CallEnd::Recorder => TaskState::Ended(Value::Null),
+            CallEnd::Error { message, .. } => {
+                self.fail(task, format!("task {} ({}:{}): {message}", task.id, task.server, task.tool), Some(call))
+            }
+        };
+    }
+
+    fn fail(&mut self, task: &WorkflowTask, message: String, call: Option<usize>) -> TaskState {
+        match task.on_error {
+            OnError::Continue => TaskState::Ended(Value::Null),
+            OnError::SkipDependents => TaskState::Skipped(message),
+            OnError::Stop => {
+                let place = Some(place(self.file, task.at));
+                let failure = PlanFailure { code: FindingCode::PlanError, message, place, call };
+                self.failure.get_or_insert(failure);
+                TaskState::Skipped("it failed".to_owned())
+            }
+        }
+    }
+
+    fn record(self, simulation: Simulation<'_>) -> RunRecord {
+        let result_of = |index: usize| match &self.states[index] {
+            TaskState::Ended(value) => Some(value.clone()),
+            TaskState::Waiting | TaskState::Running | TaskState::Skipped(_) => None,
+        };
+        let mut failure = self.failure.clone();
+        let value = match (&failure, &self.workflow.result) {
+            (Some(_), _) => Value::Null,
+            (None, Some(result)) => result.resolve(&result_of).unwrap_or_else(|error| {
+                let message = format!("result: {error}");
+                failure = Some(PlanFailure { code: FindingCode::PlanError, message, place: None, call: None });
+                Value::Null
+            }),
+            (None, None) => {
+                let tasks = self.workflow.tasks.iter().enumerate();
+                let results = tasks.filter_map(|(index, task)| Some((task.id.clone(), result_of(index)?)));
+                Value::Object(results.collect::<Map<String, Value>>())
+            }
+        };
+        let skipped = self.states.iter().enumerate().filter_map(|(index, state)| match state {
+            TaskState::Skipped(reason) if self.calls[index].is_none() => Some((index, reason.clone())),
+            TaskState::Waiting => Some((index, "the workflow stopped before it".to_owned())),
+            TaskState::Skipped(_) | TaskState::Running | TaskState::Ended(_) => None,
+        });
+        RunRecord {
+            value,
+            failure,
+            skipped: skipped.collect(),
+            duration_ms: simulation.now_ms(),
+            calls: simulation.into_calls(),
+            ..RunRecord::default()
+        }
+    }
+}
+
+/// The place of a span.
+pub(super) fn place(file: &str, at: Span) -> PlanPlace {
+    let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    PlanPlace { file: file.to_owned(), line: number(at.line), column: Some(number(at.column)), via: Vec::new() }
+}

@@ -1,0 +1,111 @@
+//! The arguments of a call, checked against the input schema of its tool.
+
+use rehearsal_core::json::{Path, Segment};
+use rehearsal_core::matcher::Schema;
+use serde_json::Value;
+
+/// One rule of an input schema that the arguments break.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Violation {
+    pub(super) path: Path,
+    pub(super) keyword: String,
+    pub(super) expected: String,
+    pub(super) got: String,
+}
+
+/// The rules that known arguments break.
+pub(super) fn check_arguments(schema: &Schema, arguments: &Value) -> Vec<Violation> {
+    if schema.is_valid(arguments) {
+        return Vec::new();
+    }
+    let violations = schema.violations(arguments).into_iter().map(|violation| Violation {
+        path: violation.path,
+        keyword: violation.keyword,
+        expected: violation.expected,
+        got: violation.found,
+    });
+    violations.collect()
+}
+
+/// The rules that arguments break whatever their unknown parts are: a violation at an unknown part or inside it is dropped,
+/// and one above it is dropped if its keyword combines schemas.
+pub(super) fn check_known_parts(schema: &Schema, arguments: &Value, unknown: &[Path]) -> Vec<Violation> {
+    let depends_on_unknown = |violation: &Violation| {
+        let combines = matches!(
+            violation.keyword.as_str(),
+            "oneOf" | "anyOf" | "not" | "if" | "allOf" | "contains" | "uniqueItems" | "enum" | "const"
+        );
+        unknown
+            .iter()
+            .any(|unknown| violation.path.is_within(unknown) || (combines && unknown.is_within(&violation.path)))
+    };
+    let mut violations = check_arguments(schema, arguments);
+    violations.retain(|violation| !depends_on_unknown(violation));
+    violations
+}
+
+impl Violation {
+    /// The argument: the path without `$.`.
+    pub(super) fn argument(&self) -> String {
+        let text = self.path.to_string();
+        match self.path.segments() {
+            [] => "(arguments)".to_owned(),
+            [Segment::Index(_), ..] => text,
+            _ => text.strip_prefix("$.").unwrap_or(&text).to_owned(),
+        }
+    }
+
+    /// `$.content: expected string, got number`
+    pub(super) fn message(&self) -> String {
+        match self.keyword.as_str() {
+            "additionalProperties" | "unevaluatedProperties" => format!("{}: the tool has no such argument", self.path),
+            "required" => format!("{}: missing, expected {}", self.path, self.expected),
+            _ => format!("{}: expected {}, got {}", self.path, self.expected, self.got),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> Schema {
+        Schema::compile(&json!({
+            "type": "object",
+            "required": ["path"],
+            "properties": {
+                "path": {"type": "string", "minLength": 1},
+                "content": {"type": "string"},
+                "mode": {"anyOf": [{"type": "string"}, {"type": "object", "required": ["a"]}]},
+            },
+            "additionalProperties": false,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn every_violation_has_its_argument() {
+        let violations = check_arguments(&schema(), &json!({"content": 7, "mod": 1}));
+        let mut messages: Vec<String> = violations.iter().map(Violation::message).collect();
+        messages.sort();
+        assert_eq!(
+            messages,
+            [
+                "$.content: expected string, got number",
+                "$.mod: the tool has no such argument",
+                "$.path: missing, expected string",
+            ]
+        );
+        assert!(violations.iter().any(|violation| violation.argument() == "content"));
+    }
+
+    #[test]
+    fn an_unknown_part_breaks_no_rule() {
+        let unknown = [Path::root().join("path"), Path::root().join("mode").join("b")];
+        let violations =
+            check_known_parts(&schema(), &json!({"path": null, "mode": {"b": null}, "content": 7}), &unknown);
+        assert_eq!(violations.iter().map(Violation::argument).collect::<Vec<_>>(), ["content"]);
+    }
+}

@@ -1,0 +1,349 @@
+//! The page of a dry run.
+
+use std::io::{self, Write};
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use anstyle::Style;
+use jiff::Timestamp;
+use rehearsal::dry_run::{AnswerOrigin, DryRunReport, Effect, FindingCode, PlanFinding, ReportedCall};
+use rehearsal_core::report::Severity;
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
+
+use super::Palette;
+use super::plural;
+use super::terminal::{Terminal, lines, sanitize_line};
+
+/// Maximum width of one argument's value, in characters.
+const MAX_VALUE: usize = 48;
+/// Maximum number of characters of the result.
+const MAX_RESULT: usize = 1000;
+/// Maximum number of console lines.
+const MAX_CONSOLE: usize = 20;
+/// Maximum number of calls, folded, and of calls that were not reached.
+const MAX_ROWS: usize = 200;
+/// Maximum number of findings.
+const MAX_FINDINGS: usize = 50;
+
+/// Prints the report of a dry run for a terminal; `now` is the present time.
+pub(crate) fn dry_run_page(
+    report: &DryRunReport,
+    screen: &Terminal,
+    now: Timestamp,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let page = Page { report, screen, now };
+    page.heading(out)?;
+    page.calls(out)?;
+    page.not_run(out)?;
+    page.findings(out)?;
+    page.console(out)?;
+    page.summary(out)
+}
+
+struct Page<'a> {
+    report: &'a DryRunReport,
+    screen: &'a Terminal,
+    now: Timestamp,
+}
+
+/// A line of the table of calls: one call, or several equal ones of one place.
+struct Row<'a> {
+    first: &'a ReportedCall,
+    last: &'a ReportedCall,
+    count: usize,
+}
+
+impl Page<'_> {
+    fn heading(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Palette { heading, .. } = self.screen.palette;
+        let plan = sanitize_line(&self.report.plan);
+        write!(out, "{heading}{plan}{heading:#}  dry run, nothing was sent to a server")?;
+        match &self.report.sandbox {
+            Some(levels) if levels.are_enforced() => writeln!(out, "  (sandbox: landlock, seccomp, rlimits)"),
+            Some(_) => writeln!(out, "  (sandbox: not fully enforced)"),
+            None => writeln!(out),
+        }
+    }
+
+    fn calls(&self, out: &mut dyn Write) -> io::Result<()> {
+        let rows = rows(&self.report.tools_called);
+        let number_width = rows.iter().map(|row| numbers(row).width()).max().unwrap_or(0);
+        let tool_width = rows.iter().map(|row| row.first.tool.width()).max().unwrap_or(0).min(40);
+        for row in rows.iter().take(MAX_ROWS) {
+            let call = row.first;
+            let (symbol, style) = self.symbol(call.effect);
+            let tool = sanitize_line(&call.tool);
+            let mut line = format!(
+                "  {:>number_width$}  {style}{symbol}  {:<11}{style:#}  {tool:<tool_width$}",
+                numbers(row),
+                effect_word(call.effect)
+            );
+            let plain_width = 2 + number_width + 2 + 1 + 2 + 11 + 2 + tool.width().max(tool_width);
+            let status = self.status(call);
+            let times = if row.count > 1 { format!("  ×{}", row.count) } else { String::new() };
+            let arguments = arguments(&call.arguments);
+            let inline = arguments.join(" ");
+            let width = plain_width + 2 + inline.width() + 2 + status.width() + times.width();
+            let fits = self.screen.width.is_none_or(|available| width <= available);
+            if fits {
+                line += &format!("  {inline}");
+            }
+            let error = if call.fails { self.screen.palette.error } else { Style::new() };
+            writeln!(out, "{line}  {error}{status}{error:#}{times}")?;
+            if !fits {
+                for argument in &arguments {
+                    writeln!(out, "  {:number_width$}     {argument}", "")?;
+                }
+            }
+        }
+        if rows.len() > MAX_ROWS {
+            writeln!(out, "  … and {} more; --json has all calls", rows.len() - MAX_ROWS)?;
+        }
+        Ok(())
+    }
+
+    fn symbol(&self, effect: Effect) -> (char, Style) {
+        let palette = self.screen.palette;
+        match effect {
+            Effect::Read => ('·', Style::new()),
+            Effect::Write => ('+', palette.name),
+            Effect::Destructive => ('-', palette.error),
+            Effect::Unknown => ('?', palette.hint),
+        }
+    }
+
+    fn status(&self, call: &ReportedCall) -> String {
+        let about = |code| self.report.findings.iter().any(|found| is_about(found, call, code));
+        if about(FindingCode::MissingServer) {
+            return "✗ no such server".to_owned();
+        }
+        if about(FindingCode::MissingTool) {
+            return "✗ no such tool".to_owned();
+        }
+        if about(FindingCode::TypeError) {
+            return "✗ type error".to_owned();
+        }
+        let source = match (call.answer.source, &call.answer.cached_at) {
+            (AnswerOrigin::CapabilityCache, Some(at)) => match at.parse::<Timestamp>() {
+                Ok(at) => format!("cached {}", ago(self.now, at)),
+                Err(_) => "cached".to_owned(),
+            },
+            (AnswerOrigin::CapabilityCache, None) => "cached".to_owned(),
+            (AnswerOrigin::Override, _) => "override".to_owned(),
+            (AnswerOrigin::SchemaMock, _) => "schema".to_owned(),
+            (AnswerOrigin::Placeholder, _) => "placeholder".to_owned(),
+            (AnswerOrigin::None, _) => "not checked".to_owned(),
+        };
+        if call.answer.is_error { format!("✗ error, {source}") } else { source }
+    }
+
+    fn not_run(&self, out: &mut dyn Write) -> io::Result<()> {
+        let not_run = &self.report.not_run;
+        if not_run.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "Not run:")?;
+        for call in not_run.iter().take(MAX_ROWS) {
+            let tool = call.tool.as_deref().unwrap_or("a computed tool");
+            let column = call.place.column.map(|column| format!(":{column}")).unwrap_or_default();
+            let effect = effect_word(call.effect);
+            let place = format!("{}{column}", call.place.line);
+            writeln!(out, "  {place:<7} {effect:<11}  {}  {}", sanitize_line(tool), sanitize_line(&call.reason))?;
+        }
+        Ok(())
+    }
+
+    fn findings(&self, out: &mut dyn Write) -> io::Result<()> {
+        for found in self.report.findings.iter().take(MAX_FINDINGS) {
+            writeln!(out, "{}", self.finding(found))?;
+        }
+        let more = self.report.findings.len().saturating_sub(MAX_FINDINGS);
+        if more > 0 {
+            writeln!(out, "… and {more} more findings; --json has them all")?;
+        }
+        Ok(())
+    }
+
+    /// A finding with the line of the plan.
+    fn finding(&self, found: &PlanFinding) -> String {
+        let level = match found.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Note => Level::NOTE,
+        };
+        let call = found.call.map(|call| format!("call {call}: ")).unwrap_or_default();
+        let title = lines(&format!("{call}{}", found.message)).into_owned();
+        let hint = found.hint.as_deref().map(|hint| lines(hint).into_owned());
+        let stops = found.call.is_some() && found.call == self.report.stops_at && found.severity == Severity::Error;
+        let label = if stops { "a real run stops here" } else { "" };
+        let mut group = level.primary_title(&title).elements([] as [Snippet<'_, annotate_snippets::Annotation<'_>>; 0]);
+        if let (Some(place), Some(line)) = (&found.place, &found.source_line) {
+            let start = line.char_indices().nth(place.column.map_or(0, |column| column.saturating_sub(1) as usize));
+            let start = start.map_or(line.len(), |(index, _)| index);
+            let end = start + callee_length(&line[start..]);
+            let annotation = AnnotationKind::Primary.span(start..end).label(label);
+            let snippet = Snippet::source(line.as_str()).path(place.file.as_str()).line_start(place.line as usize);
+            group = group.element(snippet.annotation(annotation));
+        }
+        if let Some(hint) = &hint {
+            group = group.element(Level::HELP.message(hint));
+        }
+        let plain = self.screen.palette.error == Palette::PLAIN.error;
+        let renderer = if plain { Renderer::plain() } else { Renderer::styled() };
+        renderer.decor_style(DecorStyle::Ascii).render(&[group])
+    }
+
+    fn console(&self, out: &mut dyn Write) -> io::Result<()> {
+        let console = &self.report.result.console;
+        if console.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "Console:")?;
+        for line in console.iter().take(MAX_CONSOLE) {
+            writeln!(out, "  {}", lines(line).replace('\n', "\n  "))?;
+        }
+        if console.len() > MAX_CONSOLE {
+            writeln!(out, "  … and {} more lines", console.len() - MAX_CONSOLE)?;
+        }
+        Ok(())
+    }
+
+    fn summary(&self, out: &mut dyn Write) -> io::Result<()> {
+        let report = self.report;
+        if report.validation.syntax_valid && report.result.error.is_none() {
+            let result = report.simulated_result.to_string();
+            writeln!(out, "Result: {}", middle_cut(&sanitize_line(&result), MAX_RESULT))?;
+        }
+        let calls = &report.tools_called;
+        if report.validation.syntax_valid {
+            let effects = [Effect::Read, Effect::Write, Effect::Destructive, Effect::Unknown]
+                .map(|effect| (calls.iter().filter(|call| call.effect == effect).count(), effect_word(effect)));
+            let origins = [
+                (AnswerOrigin::Override, "override"),
+                (AnswerOrigin::CapabilityCache, "cached"),
+                (AnswerOrigin::SchemaMock, "schema"),
+                (AnswerOrigin::Placeholder, "placeholder"),
+                (AnswerOrigin::None, "none"),
+            ]
+            .map(|(origin, name)| (calls.iter().filter(|call| call.answer.source == origin).count(), name));
+            let counted = |counts: &[(usize, &str)]| {
+                let shown = counts.iter().filter(|(count, _)| *count > 0);
+                shown.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
+            };
+            let total = plural(calls.len() as u64, "call");
+            if calls.is_empty() {
+                writeln!(out, "Plan: {total}")?;
+            } else {
+                writeln!(out, "Plan: {total}: {} · {}", counted(&effects), counted(&origins))?;
+            }
+        }
+        let errors = plural(report.count(Severity::Error) as u64, "error");
+        let warnings = plural(report.count(Severity::Warning) as u64, "warning");
+        write!(out, "{errors}, {warnings}")?;
+        if report.validation.syntax_valid {
+            let reversible = match (report.has_side_effects(), report.reversible) {
+                (false, _) => "changes nothing",
+                (true, true) => "reversible",
+                (true, false) => "not reversible",
+            };
+            let duration = &report.estimated_duration_ms;
+            let time = if duration.known == 0 {
+                "duration unknown".to_owned()
+            } else {
+                let (p50, p95, known, of) = (duration.p50.round(), duration.p95.round(), duration.known, duration.of);
+                format!("about {p50} ms (p95 {p95}, {known} of {of} known)")
+            };
+            write!(out, " · {reversible} · {time} · confidence {:.2}", report.confidence)?;
+        }
+        writeln!(out)
+    }
+}
+
+fn is_about(found: &PlanFinding, call: &ReportedCall, code: FindingCode) -> bool {
+    let same_place = found.place.is_some() && found.place == call.place;
+    found.code == code && call.fails && (found.call == Some(call.call) || same_place)
+}
+
+/// Folds consecutive calls of one place that have the same tool, answer and outcome.
+fn rows(calls: &[ReportedCall]) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for call in calls {
+        let is_equal = |other: &ReportedCall| {
+            other.tool == call.tool
+                && other.place.is_some()
+                && other.place == call.place
+                && other.arguments == call.arguments
+                && other.answer.source == call.answer.source
+                && other.answer.is_error == call.answer.is_error
+        };
+        match rows.last_mut() {
+            Some(row) if is_equal(row.first) => {
+                row.last = call;
+                row.count += 1;
+            }
+            _ => rows.push(Row { first: call, last: call, count: 1 }),
+        }
+    }
+    rows
+}
+
+/// `4`, or `4–23`.
+fn numbers(row: &Row<'_>) -> String {
+    if row.count == 1 { row.first.call.to_string() } else { format!("{}–{}", row.first.call, row.last.call) }
+}
+
+fn effect_word(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "read",
+        Effect::Write => "write",
+        Effect::Destructive => "destructive",
+        Effect::Unknown => "unknown",
+    }
+}
+
+/// `key=value` for each argument.
+fn arguments(arguments: &Value) -> Vec<String> {
+    match arguments {
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| {
+                format!("{}={}", sanitize_line(key), middle_cut(&sanitize_line(&value.to_string()), MAX_VALUE))
+            })
+            .collect(),
+        other => vec![middle_cut(&sanitize_line(&other.to_string()), MAX_VALUE)],
+    }
+}
+
+/// The beginning and the end of a long text, with its size in the middle.
+fn middle_cut(text: &str, limit: usize) -> String {
+    let count = text.chars().count();
+    if count <= limit {
+        return text.to_owned();
+    }
+    let middle = format!("…({count} characters)…");
+    let kept = limit.saturating_sub(middle.chars().count()).max(2);
+    let head: String = text.chars().take(kept - kept / 2).collect();
+    let tail: String = text.chars().skip(count - kept / 2).collect();
+    format!("{head}{middle}{tail}")
+}
+
+/// The length of `await mcp.fs.read` or `fs:read`: what a place points at.
+fn callee_length(text: &str) -> usize {
+    let part_of_name =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | ':' | '[' | ']' | '"' | '\'' | '-' | '?');
+    let end = text.find(|c: char| !part_of_name(c)).unwrap_or(text.len());
+    end.max(text.chars().next().map_or(0, char::len_utf8))
+}
+
+/// `2 h ago`
+fn ago(now: Timestamp, then: Timestamp) -> String {
+    let seconds = now.duration_since(then).as_secs().max(0);
+    match seconds {
+        0..60 => format!("{seconds} s ago"),
+        60..3600 => format!("{} min ago", seconds / 60),
+        3600..172_800 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
