@@ -20,7 +20,7 @@ use super::plan::Plan;
 use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, Runs, SandboxLevels, Via};
 use super::run::{PlanFailure, RunRecord};
 use super::simulation::{CallEnd, Event, LatencyChoice, PlannedCall, SimulatedCall, Simulation};
-use super::{DryRunError, EPOCH_MS, has_latencies};
+use super::{DryRunError, EPOCH_MS, has_varying_latencies};
 
 /// Maximum number of runs that record the use of placeholders: a placeholder may lead to calls with further ones.
 const MAX_RECORDER_RUNS: usize = 3;
@@ -71,9 +71,8 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
         limits: options.limits.clone(),
     };
     let mut runner = Runner { plan: &compiled, servers: &servers, options: run_options, worker, count: 0 };
-    let shapes = runner.placeholder_shapes();
-    let record = runner.run(LatencyChoice::Median, &shapes, false).0;
-    let p95_ms = has_latencies(&record).then(|| runner.run(LatencyChoice::P95, &shapes, false).0.duration_ms);
+    let (record, shapes) = runner.run_with_shapes();
+    let p95_ms = has_varying_latencies(&record).then(|| runner.run(LatencyChoice::P95, &shapes, false).0.duration_ms);
     let mut findings = Vec::new();
     findings.extend(isolation_finding(&levels));
     findings.extend(unseen_finding(&compiled, &record));
@@ -96,18 +95,22 @@ struct Runner<'a> {
 type Shapes = HashMap<usize, Value>;
 
 impl Runner<'_> {
-    /// Finds the shapes of the placeholders: each run records what the plan does with those that are not known yet.
-    fn placeholder_shapes(&mut self) -> Shapes {
+    /// Runs the plan, with the shapes of its placeholders: runs before it record what the plan does with those that are not
+    /// known yet. A run without a recorder is the last.
+    fn run_with_shapes(&mut self) -> (RunRecord, Shapes) {
         let mut shapes = Shapes::new();
         for _ in 0..MAX_RECORDER_RUNS {
-            let (_, recorded) = self.run(LatencyChoice::Median, &shapes, true);
+            let (record, recorded) = self.run(LatencyChoice::Median, &shapes, true);
+            if !record.calls.iter().any(|call| call.end == CallEnd::Recorder) {
+                return (record, shapes);
+            }
             if recorded.is_empty() {
                 break;
             }
             let example = |shape: RecordedShape| Some((call_index(shape.call)?, shape.example));
             shapes.extend(recorded.into_iter().filter_map(example));
         }
-        shapes
+        (self.run(LatencyChoice::Median, &shapes, false).0, shapes)
     }
 
     /// One run. With `record_placeholders` a placeholder without a shape is a recorder.

@@ -103,7 +103,7 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
     let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
     let run = |latencies| tasks::run(&workflow, &plan.file, Simulation::new(&servers, latencies, EPOCH_MS));
     let record = run(LatencyChoice::Median);
-    let p95_ms = has_latencies(&record).then(|| run(LatencyChoice::P95).duration_ms);
+    let p95_ms = has_varying_latencies(&record).then(|| run(LatencyChoice::P95).duration_ms);
     let unreached = record.skipped.iter().map(|(index, reason)| {
         let task = &workflow.tasks[*index];
         let (arguments, unknown) = task.arguments.known_parts();
@@ -132,6 +132,6 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
 }
 
 /// Whether a run with other latencies can take another time.
-fn has_latencies(record: &RunRecord) -> bool {
-    record.calls.iter().any(|call| call.latency_ms.is_some())
+fn has_varying_latencies(record: &RunRecord) -> bool {
+    record.calls.iter().any(|call| call.latency_varies)
 }
