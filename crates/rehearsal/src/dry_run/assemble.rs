@@ -14,7 +14,7 @@ use super::report::{
     AnswerOrigin, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, FindingCode, PlanFinding, PlanPlace,
     PlanResult, ReportedAnswer, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch, UnreachedCall, Validation,
 };
-use super::run::RunRecord;
+use super::run::{PlanFailure, RunRecord};
 use super::simulation::{CallEnd, CallProblem, SimulatedCall};
 use super::violations::{Violation, check_known_parts};
 
@@ -174,12 +174,16 @@ impl Assembly<'_> {
         for lossy in &self.record.lossy {
             findings.push(finding(FindingCode::LossyValue, Severity::Warning, format!("the plan's result: {lossy}")));
         }
-        // The error of a call that the report names already is not repeated.
+        let mut add_failure = |failure: &PlanFailure, severity, message| {
+            let (place, call) = (failure.place.clone(), failure.call.map(|index| index + 1));
+            findings.push(PlanFinding { place, call, ..finding(failure.code, severity, message) });
+        };
+        for failure in &self.record.unhandled {
+            let message = format!("the plan does not handle an error: {}", failure.message);
+            add_failure(failure, Severity::Warning, message);
+        }
         if let Some(failure) = &self.record.failure {
-            let place = failure.place.clone();
-            let call = failure.call.map(|index| index + 1);
-            let found = finding(failure.code, Severity::Error, failure.message.clone());
-            findings.push(PlanFinding { place, call, ..found });
+            add_failure(failure, Severity::Error, failure.message.clone());
         }
     }
 

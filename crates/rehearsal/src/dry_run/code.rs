@@ -7,8 +7,8 @@ use std::{io, mem};
 use rehearsal_core::json::Path;
 use rehearsal_core::report::Severity;
 use rehearsal_sandbox::{
-    CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, Program,
-    RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
+    CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, PlanException,
+    Program, RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
 };
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -19,7 +19,7 @@ use super::options::DryRunOptions;
 use super::plan::Plan;
 use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, Runs, SandboxLevels, Via};
 use super::run::{PlanFailure, RunRecord};
-use super::simulation::{CallEnd, Event, LatencyChoice, PlannedCall, SimulatedCall, Simulation};
+use super::simulation::{CallEnd, LatencyChoice, PlannedCall, SimulatedCall, Simulation, SimulationEvent};
 use super::{DryRunError, EPOCH_MS, has_latencies};
 
 /// Maximum number of runs that record the use of placeholders: a placeholder may lead to calls with further ones.
@@ -158,12 +158,12 @@ impl Host for PlanHost<'_> {
             self.simulation.call(planned, call.at_ms);
         }
         match self.simulation.advance(batch.timer_ms) {
-            Event::Delivered { now_ms, calls } => {
+            SimulationEvent::Delivered { now_ms, calls } => {
                 let results = calls.into_iter().map(|index| (call_id(index), outcome(self.simulation.get(index))));
                 Deliver::Results { now_ms, results: results.collect() }
             }
-            Event::Timer => Deliver::FireTimer,
-            Event::Nothing => Deliver::Cancel,
+            SimulationEvent::Timer => Deliver::FireTimer,
+            SimulationEvent::Nothing => Deliver::Cancel,
         }
     }
 }
@@ -195,13 +195,14 @@ fn outcome(call: &SimulatedCall) -> CallOutcome {
 fn record(plan: &CompiledPlan, outcome: RunOutcome, simulation: Simulation<'_>) -> RunRecord {
     let (value, failure) = match outcome.result {
         Ok(value) => (serde_json::from_str(value.get()).unwrap_or_default(), None),
-        Err(error) => (Value::Null, Some(plan_failure(&plan.file, &error))),
+        Err(error) => (Value::Null, Some(plan_failure(&plan.file, error))),
     };
     RunRecord {
         value,
         failure,
         console: outcome.console.into_iter().map(|line| line.text).collect(),
         lossy: outcome.result_lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message)).collect(),
+        unhandled: outcome.unhandled.into_iter().map(|exception| exception_failure(&plan.file, exception)).collect(),
         not_awaited: outcome.not_awaited.into_iter().filter_map(call_index).collect(),
         duration_ms: outcome.ended_ms,
         calls: simulation.into_calls(),
@@ -209,18 +210,23 @@ fn record(plan: &CompiledPlan, outcome: RunOutcome, simulation: Simulation<'_>) 
     }
 }
 
-fn plan_failure(file: &str, error: &PlanError) -> PlanFailure {
-    let (code, place, call) = match error {
-        PlanError::Exception(exception) => (FindingCode::PlanError, exception.place.clone(), exception.call),
-        PlanError::Limit(_) => (FindingCode::Limit, None, None),
-        PlanError::Stuck | PlanError::Cancelled => (FindingCode::PlanError, None, None),
-        PlanError::Worker(_) | PlanError::Host(_) => (FindingCode::Sandbox, None, None),
+fn plan_failure(file: &str, error: PlanError) -> PlanFailure {
+    let message = error.to_string();
+    let code = match error {
+        PlanError::Exception(exception) => return exception_failure(file, exception),
+        PlanError::Limit(_) => FindingCode::Limit,
+        PlanError::Stuck | PlanError::Cancelled => FindingCode::PlanError,
+        PlanError::Worker(_) | PlanError::Host(_) => FindingCode::Sandbox,
     };
+    PlanFailure { code, message, place: None, call: None }
+}
+
+fn exception_failure(file: &str, exception: PlanException) -> PlanFailure {
     PlanFailure {
-        code,
-        message: error.to_string(),
-        place: place.map(|place| plan_place(file, place)),
-        call: call.and_then(call_index),
+        code: FindingCode::PlanError,
+        message: exception.to_string(),
+        call: exception.call.and_then(call_index),
+        place: exception.place.map(|place| plan_place(file, place)),
     }
 }
 

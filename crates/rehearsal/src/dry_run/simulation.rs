@@ -18,7 +18,7 @@ use rehearsal_core::script::mock::FaultKind;
 use rehearsal_sandbox::ErrorKind;
 use serde_json::{Value, json};
 
-use super::catalogue::{KnownServer, ServerState, Servers};
+use super::catalogue::{DryRunServer, KnownServer, Servers};
 use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
 use super::value::{error_message, result_value};
@@ -117,7 +117,7 @@ pub(super) struct Simulation<'a> {
 
 /// The next event of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Event {
+pub(super) enum SimulationEvent {
     /// These calls ended at this time.
     Delivered { now_ms: f64, calls: Vec<usize> },
     /// A timer of the plan fires first.
@@ -157,17 +157,17 @@ impl<'a> Simulation<'a> {
     }
 
     /// Advances to the next event: the calls that end first, or the timer if it is earlier.
-    pub(super) fn advance(&mut self, timer_ms: Option<f64>) -> Event {
+    pub(super) fn advance(&mut self, timer_ms: Option<f64>) -> SimulationEvent {
         let earliest = self.queue.iter().map(|index| self.calls[*index].ended_ms).min_by(f64::total_cmp);
         match (earliest, timer_ms) {
-            (None, None) => Event::Nothing,
+            (None, None) => SimulationEvent::Nothing,
             (None, Some(timer)) => {
                 self.now_ms = self.now_ms.max(timer);
-                Event::Timer
+                SimulationEvent::Timer
             }
             (Some(earliest), Some(timer)) if timer < earliest => {
                 self.now_ms = self.now_ms.max(timer);
-                Event::Timer
+                SimulationEvent::Timer
             }
             (Some(earliest), _) => {
                 self.now_ms = self.now_ms.max(earliest);
@@ -175,7 +175,7 @@ impl<'a> Simulation<'a> {
                     self.queue.iter().partition(|index| self.calls[**index].ended_ms <= earliest);
                 self.queue = queue;
                 self.delivered.clone_from(&calls);
-                Event::Delivered { now_ms: self.now_ms, calls }
+                SimulationEvent::Delivered { now_ms: self.now_ms, calls }
             }
         }
     }
@@ -215,7 +215,7 @@ impl<'a> Simulation<'a> {
             call,
         };
         match servers.get(&simulated.call.server) {
-            Some(ServerState::Known(server)) if tool.is_some() => self.answer(server, &mut simulated),
+            Some(DryRunServer::Known(server)) if tool.is_some() => self.answer(server, &mut simulated),
             // The plan continues, so that one dry run lists all findings.
             _ => simulated.end = simulated.call.placeholder.clone(),
         }

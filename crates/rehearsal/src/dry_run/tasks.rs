@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::report::{FindingCode, PlanPlace};
 use super::run::{PlanFailure, RunRecord};
-use super::simulation::{CallEnd, Event, PlannedCall, Simulation};
+use super::simulation::{CallEnd, PlannedCall, Simulation, SimulationEvent};
 
 /// Maximum index in an array of a placeholder.
 const MAX_PLACEHOLDER_ELEMENTS: usize = 1000;
@@ -37,8 +37,8 @@ pub(super) fn run(workflow: &Workflow, file: &str, mut simulation: Simulation<'_
     loop {
         run.start_ready(&mut simulation);
         match simulation.advance(None) {
-            Event::Delivered { calls, .. } => calls.into_iter().for_each(|call| run.end(call, &simulation)),
-            Event::Timer | Event::Nothing => break,
+            SimulationEvent::Delivered { calls, .. } => calls.into_iter().for_each(|call| run.end(call, &simulation)),
+            SimulationEvent::Timer | SimulationEvent::Nothing => break,
         }
     }
     run.record(simulation)
