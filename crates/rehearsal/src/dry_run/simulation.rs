@@ -12,6 +12,7 @@ use rehearsal_core::answer::{
     Action, Answer, ConnectionState, Decision, Environment, IncomingRequest, LogFilter, Provenance, RequestContext,
     ResultKind, StateSigner,
 };
+use rehearsal_core::json::Path;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Revision;
 use rehearsal_core::script::mock::FaultKind;
@@ -22,7 +23,7 @@ use super::catalogue::{DryRunServer, KnownServer, Servers};
 use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
 use super::value::{error_message, result_value};
-use super::violations::{Violation, check_arguments};
+use super::violations::{Violation, check_known_parts};
 use crate::cache::ArgumentsKey;
 
 /// How long a real client waits for an answer that never comes, in milliseconds.
@@ -45,6 +46,8 @@ pub(super) struct PlannedCall {
     pub(super) after: Option<Vec<usize>>,
     /// What answers the call if nothing is known about the tool's results.
     pub(super) placeholder: CallEnd,
+    /// The paths of arguments that come from placeholders: their types are guesses, so they break no schema.
+    pub(super) guessed: Vec<Path>,
 }
 
 /// What a plan gets for a call.
@@ -197,7 +200,7 @@ impl<'a> Simulation<'a> {
         let (tool, mut problem) = servers.check(&call.server, &call.tool);
         // A schema that cannot be used is reported once, not for each call.
         if let Some(Ok(schema)) = tool.map(|tool| &tool.input) {
-            let violations = check_arguments(schema, &call.arguments);
+            let violations = check_known_parts(schema, &call.arguments, &call.guessed);
             problem = (!violations.is_empty()).then_some(CallProblem::Arguments(violations));
         }
         let effect = tool.map_or_else(ToolEffect::unknown, |tool| tool.effect.clone());
