@@ -1,5 +1,6 @@
 //! Makes the report of a run.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
@@ -308,13 +309,13 @@ fn problem_messages(server: &str, name: &str, problem: &CallProblem) -> Vec<(Fin
 /// Findings of one place with one message become one, which counts the calls; errors come first, else the order stays.
 fn merged(findings: Vec<PlanFinding>, plan: &Plan) -> Vec<PlanFinding> {
     let mut merged: Vec<(PlanFinding, usize)> = Vec::new();
-    let mut positions: HashMap<(Option<(u32, Option<u32>)>, String), usize> = HashMap::new();
+    let mut positions: HashMap<String, usize> = HashMap::new();
     for found in findings {
         let place = found.place.as_ref().map(|place| (place.line, place.column));
-        match positions.get(&(place, found.message.clone())) {
-            Some(position) => merged[*position].1 += 1,
-            None => {
-                positions.insert((place, found.message.clone()), merged.len());
+        match positions.entry(format!("{place:?} {}", found.message)) {
+            Entry::Occupied(position) => merged[*position.get()].1 += 1,
+            Entry::Vacant(position) => {
+                position.insert(merged.len());
                 merged.push((found, 1));
             }
         }
