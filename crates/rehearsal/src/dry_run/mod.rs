@@ -40,6 +40,7 @@ use std::time::Instant;
 
 use rehearsal_core::report::Severity;
 use rehearsal_core::script::workflow;
+pub use rehearsal_sandbox::PlanLimits;
 use rehearsal_sandbox::SandboxError;
 
 use self::assemble::{Assembly, StaticCheck, finding, invalid};
