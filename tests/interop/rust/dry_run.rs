@@ -75,14 +75,14 @@ await everything["trigger-long-running-operation"]({ duration: 0.3, steps: 2 });
 });
 "#;
 
-/// A plan for one server, which is over HTTP or speaks both eras.
+/// A plan for a server over HTTP.
 const OVER_HTTP: &str = r#"const sums = [];
 for (let i = 0; i < 5; i++) sums.push(await mcp.everything["get-sum"]({ a: i, b: i }));
 const twice = await Promise.all([1, 2].map(() => mcp.everything.echo({ message: "again" })));
 return { sums, twice, weather: await mcp.everything["get-structured-content"]({ location: "New York" }) };
 "#;
 
-/// A plan for the servers that speak both eras.
+/// A plan for the servers that support both eras.
 const BOTH_ERAS: &str = r#"const repo_path = "WORK";
 const branches = async () => await mcp.git.git_branch({ repo_path, branch_type: "local" });
 const before = await branches();
@@ -250,7 +250,7 @@ impl RealHost<'_> {
     fn call(&self, call: &PlanCall) -> CallOutcome {
         let arguments: Value = serde_json::from_str(call.arguments.get()).unwrap();
         let call = self.clients[&call.server].call_tool(&call.tool, arguments);
-        let response = Handle::current().block_on(async { call.await }).unwrap();
+        let response = Handle::current().block_on(call.into_future()).unwrap();
         match response.is_tool_error() {
             true => CallOutcome::Error {
                 kind: ErrorKind::Tool,
