@@ -37,3 +37,4 @@ pub use parse::{MatcherError, MatcherProblem};
 pub use pattern::{Contains, Pattern, SearchText};
 pub use range::Range;
 pub use schema::Schema;
+pub(crate) use schema::schema_options;

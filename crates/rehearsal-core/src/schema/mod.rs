@@ -1,10 +1,15 @@
 //! Builds example values from JSON Schemas.
 //!
 //! ```text
-//! schema ──example──► candidates, likeliest first ──► the first that the schema itself accepts
+//! schema ──shapes──► alternatives ──generator──► candidates, likeliest first ──► the first that the schema accepts
 //! ```
 
 mod example;
+mod generator;
+mod number_example;
+mod pattern_example;
+mod shape;
 mod string_example;
+mod subschema;
 
-pub use example::example;
+pub use example::{NoExample, example, example_or_reason};
