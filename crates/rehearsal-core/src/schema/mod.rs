@@ -4,9 +4,11 @@
 //! schema ──shapes──► alternatives ──generator──► candidates, likeliest first ──► the first that the schema accepts
 //! ```
 
+mod array_example;
 mod example;
 mod generator;
 mod number_example;
+mod object_example;
 mod pattern_example;
 mod shape;
 mod string_example;
