@@ -50,7 +50,7 @@ impl<'s> ExampleGenerator<'s> {
                 };
                 self.effort == Effort::Checked && contains.iter().zip(&counts).any(is_full)
             };
-            let mut is_free = |value: &Value| !(is_unique && elements.contains(value)) && !is_over(value);
+            let mut is_free = |value: &Value| !((is_unique && elements.contains(value)) || is_over(value));
             let missing = contains.iter().zip(&counts).find(|(contained, count)| **count < contained.least);
             let wanted = missing.and_then(|(contained, _)| {
                 let schemas = [schemas.as_slice(), std::slice::from_ref(&contained.schema)].concat();

@@ -132,7 +132,8 @@ impl<'s> ExampleGenerator<'s> {
         let mut number = 0;
         while object.len() < least && tried.len() < least + MAX_NAMES && !self.is_exhausted() {
             let named = |tried: &[String]| {
-                let mut is_new = |name: &Value| name.as_str().is_some_and(|name| !tried.iter().any(|it| it == name));
+                let mut is_new =
+                    |name: &Value| name.as_str().is_some_and(|name| !tried.iter().any(|other| other == name));
                 let name = self.value(&names, None, Presence::Required, depth + 1, &mut is_new)?;
                 name.as_str().map(str::to_owned)
             };
@@ -170,7 +171,9 @@ impl<'s> ExampleGenerator<'s> {
         let mut schemas = Vec::new();
         for part in &shape.parts {
             let before = schemas.len();
-            schemas.extend(part.get("properties").and_then(|it| it.get(key)).map(|schema| part.child(schema)));
+            schemas.extend(
+                part.get("properties").and_then(|properties| properties.get(key)).map(|schema| part.child(schema)),
+            );
             for (pattern, schema) in part.get("patternProperties").and_then(Value::as_object).into_iter().flatten() {
                 if self.document.is_match(pattern, key) {
                     schemas.push(part.child(schema));

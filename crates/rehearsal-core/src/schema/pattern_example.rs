@@ -88,8 +88,9 @@ impl Walk<'_> {
             HirKind::Repetition(_) if pattern.properties().maximum_len() == Some(0) => {}
             HirKind::Literal(literal) => self.text.push_str(std::str::from_utf8(&literal.0).ok()?),
             HirKind::Class(Class::Unicode(class)) => {
-                let is_in = |wanted: char| class.iter().any(|range| (range.start()..=range.end()).contains(&wanted));
-                let mut members: Vec<char> = PREFERRED.chars().filter(|wanted| is_in(*wanted)).collect();
+                let is_member =
+                    |wanted: char| class.iter().any(|range| (range.start()..=range.end()).contains(&wanted));
+                let mut members: Vec<char> = PREFERRED.chars().filter(|wanted| is_member(*wanted)).collect();
                 if members.is_empty() {
                     members.extend(class.iter().map(|range| range.start()));
                 }

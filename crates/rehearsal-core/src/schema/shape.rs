@@ -136,7 +136,8 @@ impl<'s> Shape<'s> {
 
     /// Whether `type`, `const` and `enum` accept a value.
     pub(super) fn admits(&self, value: &Value) -> bool {
-        let is_equal = |other: &Value| other == value || other.as_f64().is_some_and(|it| value.as_f64() == Some(it));
+        let is_equal =
+            |other: &Value| other == value || other.as_f64().is_some_and(|number| value.as_f64() == Some(number));
         let fits = |kind: &str| JsonType::named(kind).is_some_and(|kind| kind.includes(value));
         self.types().into_iter().any(fits)
             && self.all("const").all(is_equal)

@@ -26,7 +26,7 @@ pub(super) fn strings(
     let patterns: Vec<&str> = shape.all("pattern").filter_map(Value::as_str).collect();
     let samplers: Vec<PatternSampler> = patterns.iter().filter_map(|pattern| PatternSampler::new(pattern)).collect();
     let formats = shape.all("format").filter_map(Value::as_str);
-    let mut likely: Vec<String> = formats.filter_map(of_format).map(str::to_owned).collect();
+    let mut likely: Vec<String> = formats.filter_map(format_example).map(str::to_owned).collect();
     likely.extend(likely.iter().map(|text| fitted(text)).collect::<Vec<_>>());
     if patterns.len() > 1 {
         // A start and an end are often in patterns of their own.
@@ -59,7 +59,7 @@ pub(super) fn strings(
 }
 
 /// A string of a `format`.
-fn of_format(format: &str) -> Option<&'static str> {
+fn format_example(format: &str) -> Option<&'static str> {
     Some(match format {
         "date-time" => "2026-01-02T03:04:05Z",
         "date" => "2026-01-02",
