@@ -43,3 +43,5 @@ pub use range::Range;
 pub use schema::Schema;
 #[cfg(feature = "json-schema")]
 pub use schema::SchemaViolation;
+#[cfg(feature = "json-schema")]
+pub(crate) use schema::schema_options;
