@@ -13,13 +13,15 @@ use rehearsal_sandbox::{
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-use super::assemble::{Assembly, StaticCheck, finding, invalid};
+use super::assemble::{Assembly, finding, invalid};
 use super::catalogue::Servers;
 use super::options::DryRunOptions;
 use super::plan::Plan;
 use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, Runs, SandboxLevels, Via};
 use super::run::{PlanFailure, RunRecord};
 use super::simulation::{CallEnd, LatencyChoice, PlannedCall, SimulatedCall, Simulation, SimulationEvent};
+use super::static_check::StaticCheck;
+use super::violations::KnownArguments;
 use super::{DryRunError, EPOCH_MS, has_latencies};
 
 /// Maximum number of runs that record the use of placeholders: a placeholder may lead to calls with further ones.
@@ -273,10 +275,10 @@ fn unreached_calls(servers: &Servers, plan: &CompiledPlan, record: &RunRecord) -
         let path = |pointer: &String| Path::from_pointer(pointer, &arguments.value);
         let unknown: Vec<Path> = arguments.unknown.iter().map(path).collect();
         let open: Vec<Path> = arguments.open.iter().map(path).collect();
+        let known = KnownArguments { value: &arguments.value, unknown: &unknown, open: &open };
         let place = plan_place(&plan.file, call.place.clone());
         let reason = "this run did not reach it".to_owned();
-        StaticCheck::new(servers, &call.server, &call.tool, place, (&arguments.value, &unknown), reason)
-            .without_missing_members_of(&open)
+        StaticCheck::new(servers, (&call.server, &call.tool), place, &known, reason)
     };
     unreached.map(check).collect()
 }
@@ -317,24 +319,6 @@ fn isolation_finding(levels: &SandboxLevels) -> Option<PlanFinding> {
     }
     let message = format!("the kernel does not enforce all of the sandbox: {}", weak.join(", "));
     Some(finding(FindingCode::Sandbox, Severity::Warning, message))
-}
-
-impl StaticCheck {
-    /// Objects with a spread or a computed key may have more members than the source shows.
-    fn without_missing_members_of(mut self, open: &[Path]) -> StaticCheck {
-        use super::simulation::CallProblem;
-        if let Some(CallProblem::Arguments(violations)) = &mut self.problem {
-            violations.retain(|violation| {
-                let mut parent = violation.path.clone();
-                parent.pop();
-                violation.keyword != "required" || !open.contains(&parent)
-            });
-            if violations.is_empty() {
-                self.problem = None;
-            }
-        }
-        self
-    }
 }
 
 impl SandboxLevels {
