@@ -1,14 +1,16 @@
 //! Runs a plan of code in the sandbox, and answers its calls.
 
 use std::collections::HashMap;
+use std::mem;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use std::{io, mem};
 
 use rehearsal_core::json::{Path, PathQuery};
 use rehearsal_core::report::Severity;
 use rehearsal_sandbox::{
     CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, PlanException,
-    Program, RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
+    Pool, Program, RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
 };
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -45,12 +47,19 @@ extern "C" fn run_as_worker() {
     }
 }
 
-/// The running program, as a worker.
-fn worker_program() -> Result<Program, SandboxError> {
+/// A worker for one plan. The first is started now, because a program that makes one dry run needs no others; from the second
+/// on they come from a pool. Unused workers exit with the program, when their stdin is closed.
+fn take_worker() -> Result<Worker, SandboxError> {
+    static HAS_RUN: AtomicBool = AtomicBool::new(false);
+    static POOL: OnceLock<Pool> = OnceLock::new();
     // Without a use the linker may leave the constructor out.
     std::hint::black_box(&RUN_AS_WORKER);
-    Program::current(WORKER_ARGUMENT)
-        .map_err(|source: io::Error| SandboxError::Spawn { path: "(the running program)".into(), source })
+    let program = Program::current(WORKER_ARGUMENT)
+        .map_err(|source| SandboxError::Spawn { path: "(the running program)".into(), source })?;
+    match HAS_RUN.swap(true, Ordering::Relaxed) {
+        false => Worker::start(&program),
+        true => POOL.get_or_init(|| Pool::new(program)).take(),
+    }
 }
 
 /// Compiles and runs a plan.
@@ -64,7 +73,7 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
         }
     };
     let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
-    let worker = Worker::start(&worker_program()?)?;
+    let worker = take_worker()?;
     let levels = sandbox_levels(worker.levels());
     let run_options = RunOptions {
         seed: options.seed,
