@@ -23,7 +23,7 @@ use super::catalogue::{DryRunServer, KnownServer, Servers};
 use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
 use super::value::{error_message, result_value};
-use super::violations::{Violation, check_known_parts};
+use super::violations::{KnownArguments, Violation, check_known_parts};
 use crate::cache::{ArgumentsKey, Cache, LatencyScope};
 
 /// How long a real client waits for an answer that never comes, in milliseconds.
@@ -210,7 +210,8 @@ impl<'a> Simulation<'a> {
         let (tool, mut problem) = servers.check(&call.server, &call.tool);
         // A schema that cannot be used is reported once, not for each call.
         if let Some(Ok(schema)) = tool.map(|tool| &tool.input) {
-            let violations = check_known_parts(schema, &call.arguments, &call.guessed);
+            let known = KnownArguments { value: &call.arguments, unknown: &call.guessed, open: &[] };
+            let violations = check_known_parts(schema, &known);
             problem = (!violations.is_empty()).then_some(CallProblem::Arguments(violations));
         }
         let effect = tool.map_or_else(ToolEffect::unknown, |tool| tool.effect.clone());
