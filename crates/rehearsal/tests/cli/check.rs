@@ -75,9 +75,15 @@ fn templates_and_referenced_files_are_checked() {
 
 /// `schemas/` is what `rehearse schema` prints; `rehearse schema mock > schemas/mock.schema.json` brings it up to date.
 #[test]
-fn the_schema_for_editors_is_up_to_date() {
-    let kept = include_str!("../../../../schemas/mock.schema.json");
-    assert_eq!(Fixture::new().run("rehearse schema mock"), format!("exit: 0\n----- stdout -----\n{kept}"));
+fn the_schemas_for_editors_are_up_to_date() {
+    for (format, kept) in [
+        ("mock", include_str!("../../../../schemas/mock.schema.json")),
+        ("workflow", include_str!("../../../../schemas/workflow.schema.json")),
+        ("dry-run", include_str!("../../../../schemas/dry-run.schema.json")),
+    ] {
+        let printed = Fixture::new().run(&format!("rehearse schema {format}"));
+        assert_eq!(printed, format!("exit: 0\n----- stdout -----\n{kept}"), "rehearse schema {format}");
+    }
 }
 
 #[test]
