@@ -144,7 +144,8 @@ impl Assembly<'_> {
                 }
             }
             if let Some(reason) = call.unchecked.as_ref().filter(|_| unchecked.insert(name.clone())) {
-                let message = format!("the arguments of {name} are not checked, its input schema cannot be used: {reason}");
+                let message =
+                    format!("the arguments of {name} are not checked, its input schema cannot be used: {reason}");
                 add(FindingCode::BadSchema, Severity::Warning, message, None);
             }
             for lossy in &call.call.lossy {

@@ -373,7 +373,10 @@ impl DryRunReport {
         let called = call.and_then(|call| self.tools_called.get(call.checked_sub(1)?));
         let place = called.and_then(|call| call.place.clone());
         let severity = Severity::Error;
-        self.findings.push(PlanFinding { code, severity, call, place, message, hint: None, source_line: None });
+        let found = PlanFinding { code, severity, call, place, message, hint: None, source_line: None };
+        // Errors come first.
+        let index = self.findings.iter().take_while(|found| found.severity == Severity::Error).count();
+        self.findings.insert(index, found);
     }
 
     /// The number of findings of a severity.

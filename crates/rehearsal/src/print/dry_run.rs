@@ -61,7 +61,7 @@ impl Page<'_> {
     fn heading(&self, out: &mut dyn Write) -> io::Result<()> {
         let Palette { heading, .. } = self.screen.palette;
         let plan = sanitize_line(&self.report.plan);
-        write!(out, "{heading}{plan}{heading:#}  dry run: no tool was called")?;
+        write!(out, "{heading}{plan}{heading:#}  dry run: no call reached a server")?;
         match &self.report.sandbox {
             Some(levels) if levels.are_enforced() => writeln!(out, "  (sandbox: landlock, seccomp, rlimits)"),
             Some(_) => writeln!(out, "  (sandbox: not fully enforced)"),
