@@ -117,6 +117,9 @@ pub(crate) struct CallFrame {
     /// The stack inside the call.
     pub(crate) call_site: String,
     pub(crate) lossy: Vec<Lossy>,
+    /// The JSONPaths of values that are recorders.
+    #[serde(default)]
+    pub(crate) unknown: Vec<String>,
 }
 
 /// A part of a value that JSON cannot hold.
@@ -141,6 +144,7 @@ pub(crate) struct Done {
     pub(crate) console: Vec<ConsoleLine>,
     pub(crate) now_ms: f64,
     /// The shapes of the recorders, by call.
+    #[serde(default)]
     pub(crate) shapes: Vec<RecordedShape>,
 }
 

@@ -1,7 +1,8 @@
 //! All calls of a plan: where they are, and which tools they call as far as the source shows it.
 
 use oxc_ast::ast::{
-    Argument, CallExpression, ComputedMemberExpression, Expression, NewExpression, Program, StaticMemberExpression,
+    Argument, CallExpression, ComputedMemberExpression, Expression, ExpressionStatement, NewExpression, Program,
+    StaticMemberExpression,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Semantic;
@@ -22,6 +23,8 @@ pub struct StaticCall {
     pub place: SourcePlace,
     /// The arguments as far as the source fixes them.
     pub arguments: StaticArguments,
+    /// Whether nothing uses the promise of the call: it is a statement of its own, without `await`.
+    pub is_floating: bool,
 }
 
 /// One call expression in the source, by byte offsets.
@@ -100,7 +103,7 @@ pub(super) struct Calls {
 /// Finds all calls of a program.
 pub(super) fn find<'a>(source: &LineIndex, program: &Program<'a>, semantic: &Semantic<'a>) -> Calls {
     let calls = Calls { index: CallIndex::default(), named: Vec::new(), computed: Vec::new() };
-    let mut visitor = Visitor { source, resolver: Resolver { semantic }, calls };
+    let mut visitor = Visitor { source, resolver: Resolver { semantic }, calls, floating: Vec::new() };
     visitor.visit_program(program);
     visitor.calls
 }
@@ -109,9 +112,16 @@ struct Visitor<'s, 'a> {
     source: &'s LineIndex,
     resolver: Resolver<'s, 'a>,
     calls: Calls,
+    /// The starts of expressions that are statements of their own.
+    floating: Vec<u32>,
 }
 
 impl<'a> Visit<'a> for Visitor<'_, 'a> {
+    fn visit_expression_statement(&mut self, statement: &ExpressionStatement<'a>) {
+        self.floating.push(plain(&statement.expression).span().start);
+        walk::walk_expression_statement(self, statement);
+    }
+
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
         let mut tool = None;
         match self.resolver.reached(&call.callee) {
@@ -121,6 +131,7 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
                     tool: name.clone(),
                     place: self.source.place(call.span.start),
                     arguments: self.resolver.arguments(&call.arguments),
+                    is_floating: self.floating.contains(&call.span.start),
                 });
                 tool = Some((server, name));
             }

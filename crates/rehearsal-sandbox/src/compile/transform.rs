@@ -102,10 +102,13 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         diagnostics.truncate(MAX_DIAGNOSTICS);
         return Err(diagnostics);
     }
-    let Calls { index, named, computed } = calls::find(source, &program, &checked.semantic);
+    let Calls { index, mut named, computed } = calls::find(source, &program, &checked.semantic);
     let caught = CaughtParts::find(source, &program);
     let mut edits = Edits::default();
     if let Some(value) = last_value(&program) {
+        // The value of the plan is awaited.
+        let place = source.place(value.start);
+        named.iter_mut().filter(|call| call.place == place).for_each(|call| call.is_floating = false);
         edits.insert(value.start, "return (");
         edits.insert(value.end, ")");
     }

@@ -48,6 +48,8 @@ pub struct PlanCall {
     pub place: Option<SourcePlace>,
     /// What the arguments lost on the way to JSON.
     pub lossy: Vec<Lossy>,
+    /// The JSONPaths of arguments that are [recorders](CallOutcome::Recorder): their values are guesses.
+    pub unknown: Vec<String>,
     /// The virtual time of the call: milliseconds since the start.
     pub at_ms: f64,
 }

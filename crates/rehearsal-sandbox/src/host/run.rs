@@ -12,8 +12,8 @@ use crate::compile::CompiledPlan;
 use crate::limits::{Limit, PlanLimits};
 use crate::place::{SourcePlace, read_positions, read_stack};
 use crate::protocol::{
-    ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, Exception, IdleFrame, Start, ToHost, ToWorker, ToolNames,
-    WorkerOutcome,
+    CallFrame, ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, Exception, IdleFrame, Start, ToHost, ToWorker,
+    ToolNames, WorkerOutcome,
 };
 
 /// What a run depends on, apart from the plan and its results. Equal options and results give an equal run.
@@ -172,8 +172,8 @@ impl<'a> Run<'a> {
             let place = self.plan.places.call_place(&call.server, &call.tool, &site, &call_site);
             self.places.push(place.clone());
             self.open.insert(id);
-            let (server, tool, arguments, lossy) = (call.server, call.tool, call.arguments, call.lossy);
-            new.push(PlanCall { id, server, tool, arguments, place, lossy, at_ms: self.now_ms });
+            let CallFrame { server, tool, arguments, lossy, unknown, .. } = call;
+            new.push(PlanCall { id, server, tool, arguments, place, lossy, unknown, at_ms: self.now_ms });
         }
         if self.places.len() > limits.calls as usize || self.open.len() > limits.open_calls as usize {
             return Err(broken("it issued more calls than allowed"));

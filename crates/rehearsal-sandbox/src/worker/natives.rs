@@ -29,7 +29,24 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Objec
         })?,
     )?;
     let run_of = run.clone();
-    object.set("forget", Function::new(ctx.clone(), move || run_of.state.borrow_mut().lossy.clear())?)?;
+    object.set(
+        "forget",
+        Function::new(ctx.clone(), move || {
+            let mut state = run_of.state.borrow_mut();
+            state.lossy.clear();
+            state.unknown.clear();
+        })?,
+    )?;
+    let run_of = run.clone();
+    object.set(
+        "unknown",
+        Function::new(ctx.clone(), move |path: String| {
+            let mut state = run_of.state.borrow_mut();
+            if state.unknown.len() < MAX_LOSSY {
+                state.unknown.push(bounded(path));
+            }
+        })?,
+    )?;
     let run_of = run.clone();
     object.set(
         "call",
@@ -93,7 +110,7 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Objec
 /// Issues a call and returns its id; the error is the message of the exception.
 fn call(run: &Run, server: String, tool: String, json: String, site: String, call_site: String) -> Result<u32, String> {
     let mut state = run.state.borrow_mut();
-    let lossy = std::mem::take(&mut state.lossy);
+    let (lossy, unknown) = (std::mem::take(&mut state.lossy), std::mem::take(&mut state.unknown));
     state.new_bytes += json.len() + server.len() + tool.len();
     let limits = &state.start.limits;
     let (calls, open_calls, frame_bytes) = (limits.calls, limits.open_calls, limits.frame_bytes);
@@ -119,7 +136,7 @@ fn call(run: &Run, server: String, tool: String, json: String, site: String, cal
     state.calls += 1;
     let id = state.calls;
     state.open.insert(id);
-    state.new_calls.push(CallFrame { id, server, tool, arguments, site, call_site, lossy });
+    state.new_calls.push(CallFrame { id, server, tool, arguments, site, call_site, lossy, unknown });
     Ok(id)
 }
 

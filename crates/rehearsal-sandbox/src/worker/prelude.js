@@ -187,6 +187,7 @@
       if (notes++ < 100) host.lossy(path(key), message);
     };
     function replacer(key, value) {
+      const isRoot = !started;
       if (!started) {
         started = true;
         holders[0] = this;
@@ -195,7 +196,9 @@
       const outcome = isArray(this) ? "becomes null" : depth === 0 ? "becomes null" : "member dropped";
       const recorded = recorderNode(value);
       if (recorded !== undefined) {
-        if (recorded.kind === "") recorded.kind = "string";
+        host.unknown(path(key));
+        if (recorded.kind === "" && !isRoot) recorded.kind = "string";
+        if (recorded.kind === "") return null;
         return recorded.kind === "array" ? [] : recorded.kind === "object" ? {} : plain(recorded);
       }
       switch (typeof value) {

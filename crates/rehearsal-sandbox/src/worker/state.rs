@@ -35,6 +35,8 @@ pub(super) struct RunState {
     pub(super) new_bytes: usize,
     /// The findings about the value that is being encoded.
     pub(super) lossy: Vec<Lossy>,
+    /// The JSONPaths of recorders in the value that is being encoded.
+    pub(super) unknown: Vec<String>,
     pub(super) console: Vec<ConsoleLine>,
     pub(super) console_bytes: usize,
     timers: Vec<Timer>,

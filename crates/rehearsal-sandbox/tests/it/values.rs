@@ -320,3 +320,35 @@ fn the_globals_are_those_that_the_compiler_accepts() {
     let listed: Vec<&str> = listed.filter(|name| !name.contains('"')).collect();
     assert_eq!(names, listed);
 }
+
+#[test]
+fn a_recorder_gets_the_shape_that_the_plan_uses() {
+    for (source, example) in [
+        ("await mcp.a.unknown()", json!(null)),
+        ("const r = await mcp.a.unknown(); r.user.login + '!'", json!({"user": {"login": "login"}})),
+        ("const r = await mcp.a.unknown(); await mcp.a.echo({ n: r.count })", json!({"count": "count"})),
+        ("const r = await mcp.a.unknown(); r.total * 2", json!({"total": 1})),
+        (
+            "const r = await mcp.a.unknown(); for (const f of r.files) await mcp.a.echo({ p: f.path })",
+            json!({"files": [{"path": "path"}]}),
+        ),
+        ("const r = await mcp.a.unknown(); r.map((x) => x.id).join()", json!([{"id": "id"}])),
+        ("const r = await mcp.a.unknown(); r.split('\\n')[0].trim()", json!("text")),
+        ("const r = await mcp.a.unknown(); r[0].name.toUpperCase()", json!([{"name": "name"}])),
+        ("const { link, at } = await mcp.a.unknown(); `${link} ${at}`", json!({"link": "link", "at": "at"})),
+        ("const r = await mcp.a.unknown(); r.price.toFixed(2)", json!({"price": 1})),
+        ("const [first] = await mcp.a.unknown(); first.x.y", json!([{"x": {"y": "y"}}])),
+        ("const r = await mcp.a.unknown(); if ('id' in r) r.id; Object.keys(r)", json!({"id": "id"})),
+    ] {
+        let ran = run(source);
+        ran.value();
+        assert_eq!(ran.outcome.shapes[0].example, example, "{source}");
+    }
+}
+
+#[test]
+fn arguments_from_a_recorder_are_named_as_guesses() {
+    let ran = run("const r = await mcp.a.unknown(); await mcp.a.echo({ n: r.count, list: [1, r.x], s: `${r.y}` })");
+    assert_eq!(ran.calls[1].unknown, ["$.n", "$.list[1]"]);
+    assert_eq!(ran.arguments(2), json!({"n": "count", "list": [1, "x"], "s": "y"}));
+}

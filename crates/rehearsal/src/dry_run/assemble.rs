@@ -1,5 +1,6 @@
 //! Makes the report of a run.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
@@ -14,7 +15,7 @@ use super::report::{
     AnswerOrigin, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, FindingCode, PlanFinding, PlanPlace,
     PlanResult, ReportedAnswer, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch, UnreachedCall, Validation,
 };
-use super::run::RunRecord;
+use super::run::{PlanFailure, RunRecord};
 use super::simulation::{CallEnd, CallProblem, SimulatedCall};
 use super::violations::{Violation, check_known_parts};
 
@@ -179,12 +180,16 @@ impl Assembly<'_> {
         for lossy in &self.record.lossy {
             findings.push(finding(FindingCode::LossyValue, Severity::Warning, format!("the plan's result: {lossy}")));
         }
-        // The error of a call that the report names already is not repeated.
+        let mut add_failure = |failure: &PlanFailure, severity, message| {
+            let (place, call) = (failure.place.clone(), failure.call.map(|index| index + 1));
+            findings.push(PlanFinding { place, call, ..finding(failure.code, severity, message) });
+        };
+        for failure in &self.record.unhandled {
+            let message = format!("the plan does not handle an error: {}", failure.message);
+            add_failure(failure, Severity::Warning, message);
+        }
         if let Some(failure) = &self.record.failure {
-            let place = failure.place.clone();
-            let call = failure.call.map(|index| index + 1);
-            let found = finding(failure.code, Severity::Error, failure.message.clone());
-            findings.push(PlanFinding { place, call, ..found });
+            add_failure(failure, Severity::Error, failure.message.clone());
         }
     }
 
@@ -290,7 +295,7 @@ impl Assembly<'_> {
 fn problem_messages(server: &str, name: &str, problem: &CallProblem) -> Vec<(FindingCode, String, Option<String>)> {
     match problem {
         CallProblem::MissingServer { hint } => {
-            vec![(FindingCode::MissingServer, format!("no server {server} for {name}"), hint.clone())]
+            vec![(FindingCode::MissingServer, format!("no server {server}, called as {name}"), hint.clone())]
         }
         CallProblem::MissingTool { hint } => {
             vec![(FindingCode::MissingTool, format!("no tool {name}"), hint.clone())]
@@ -310,14 +315,14 @@ fn problem_messages(server: &str, name: &str, problem: &CallProblem) -> Vec<(Fin
 /// server whose tools are not known is one finding, wherever the plan calls it.
 fn merged(findings: Vec<PlanFinding>, plan: &Plan) -> Vec<PlanFinding> {
     let mut merged: Vec<(PlanFinding, usize)> = Vec::new();
-    let mut positions: HashMap<(Option<(u32, Option<u32>)>, String), usize> = HashMap::new();
+    let mut positions: HashMap<String, usize> = HashMap::new();
     for found in findings {
         let place = found.place.as_ref().filter(|_| found.code != FindingCode::UnknownCatalogue);
         let place = place.map(|place| (place.line, place.column));
-        match positions.get(&(place, found.message.clone())) {
-            Some(position) => merged[*position].1 += 1,
-            None => {
-                positions.insert((place, found.message.clone()), merged.len());
+        match positions.entry(format!("{place:?} {}", found.message)) {
+            Entry::Occupied(position) => merged[*position.get()].1 += 1,
+            Entry::Vacant(position) => {
+                position.insert(merged.len());
                 merged.push((found, 1));
             }
         }

@@ -67,13 +67,13 @@ impl Catalogue {
 /// The servers of a dry run: each with the chain that answers its calls.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
-    servers: BTreeMap<String, ServerState>,
+    servers: BTreeMap<String, DryRunServer>,
     cache: Option<Arc<Cache>>,
 }
 
 /// One server of a dry run.
 #[derive(Debug)]
-pub(super) enum ServerState {
+pub(super) enum DryRunServer {
     /// Its tools are known.
     Known(Box<KnownServer>),
     /// Its tools could not be listed.
@@ -116,18 +116,18 @@ impl Servers {
             let tools: &[Value] = match listed {
                 Some(ServerTools::Known { tools, .. }) => tools,
                 Some(ServerTools::Unavailable { reason }) if script.is_none() => {
-                    servers.insert(name.clone(), ServerState::Unavailable { reason: reason.clone() });
+                    servers.insert(name.clone(), DryRunServer::Unavailable { reason: reason.clone() });
                     continue;
                 }
                 Some(ServerTools::Unavailable { .. }) | None => &[],
             };
             let server = KnownServer::new(name, tools, script, cache, effects)?;
-            servers.insert(name.clone(), ServerState::Known(Box::new(server)));
+            servers.insert(name.clone(), DryRunServer::Known(Box::new(server)));
         }
         Ok(Servers { servers, cache: cache.cloned() })
     }
 
-    pub(super) fn get(&self, server: &str) -> Option<&ServerState> {
+    pub(super) fn get(&self, server: &str) -> Option<&DryRunServer> {
         self.servers.get(server)
     }
 
@@ -143,10 +143,10 @@ impl Servers {
                 };
                 (None, Some(CallProblem::MissingServer { hint: Some(hint) }))
             }
-            Some(ServerState::Unavailable { reason }) => {
+            Some(DryRunServer::Unavailable { reason }) => {
                 (None, Some(CallProblem::UnknownCatalogue { reason: reason.clone() }))
             }
-            Some(ServerState::Known(known)) => match known.tools.get(tool) {
+            Some(DryRunServer::Known(known)) => match known.tools.get(tool) {
                 Some(found) => (Some(found), None),
                 None => {
                     let here =
@@ -161,7 +161,7 @@ impl Servers {
     /// A tool of this name on any server.
     fn server_of(&self, tool: &str) -> Option<String> {
         let has =
-            |server: &ServerState| matches!(server, ServerState::Known(server) if server.tools.contains_key(tool));
+            |server: &DryRunServer| matches!(server, DryRunServer::Known(server) if server.tools.contains_key(tool));
         self.servers.iter().find(|(_, server)| has(server)).map(|(name, _)| format!("{name}:{tool}"))
     }
 
@@ -172,8 +172,8 @@ impl Servers {
     /// The tools of each server whose tools are known.
     pub(super) fn tools(&self) -> BTreeMap<String, Vec<String>> {
         let known = self.servers.iter().filter_map(|(name, server)| match server {
-            ServerState::Known(server) => Some((name.clone(), server.tools.keys().cloned().collect())),
-            ServerState::Unavailable { .. } => None,
+            DryRunServer::Known(server) => Some((name.clone(), server.tools.keys().cloned().collect())),
+            DryRunServer::Unavailable { .. } => None,
         });
         known.collect()
     }

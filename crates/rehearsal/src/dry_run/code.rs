@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::time::Instant;
 use std::{io, mem};
 
-use rehearsal_core::json::Path;
+use rehearsal_core::json::{Path, PathQuery};
 use rehearsal_core::report::Severity;
 use rehearsal_sandbox::{
-    CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, Program,
-    RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
+    CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, PlanException,
+    Program, RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
 };
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -19,7 +19,7 @@ use super::options::DryRunOptions;
 use super::plan::Plan;
 use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, Runs, SandboxLevels, Via};
 use super::run::{PlanFailure, RunRecord};
-use super::simulation::{CallEnd, Event, LatencyChoice, PlannedCall, SimulatedCall, Simulation};
+use super::simulation::{CallEnd, LatencyChoice, PlannedCall, SimulatedCall, Simulation, SimulationEvent};
 use super::{DryRunError, EPOCH_MS, has_latencies};
 
 /// Maximum number of runs that record the use of placeholders: a placeholder may lead to calls with further ones.
@@ -71,9 +71,9 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
         limits: options.limits.clone(),
     };
     let mut runner = Runner { plan: &compiled, servers: &servers, options: run_options, worker, count: 0 };
-    let shapes = runner.placeholder_shapes();
-    let record = runner.run(LatencyChoice::Median, &shapes, false).0;
-    let p95_ms = has_latencies(&record).then(|| runner.run(LatencyChoice::P95, &shapes, false).0.duration_ms);
+    let placeholders = runner.placeholders();
+    let record = runner.run(LatencyChoice::Median, &placeholders, false).0;
+    let p95_ms = has_latencies(&record).then(|| runner.run(LatencyChoice::P95, &placeholders, false).0.duration_ms);
     let mut findings = Vec::new();
     findings.extend(isolation_finding(&levels));
     findings.extend(unseen_finding(&compiled, &record));
@@ -92,34 +92,43 @@ struct Runner<'a> {
     count: usize,
 }
 
-/// The values of placeholders by the index of the call, shaped by what an earlier run used of them.
-type Shapes = HashMap<usize, Value>;
+/// What earlier runs found out about placeholders.
+#[derive(Default)]
+struct Placeholders {
+    /// Their values by the index of the call, shaped by what the plan used of them.
+    shapes: HashMap<usize, Value>,
+    /// The paths of the arguments that come from placeholders, by the index of the call with the arguments.
+    guessed: HashMap<usize, Vec<Path>>,
+}
 
 impl Runner<'_> {
     /// Finds the shapes of the placeholders: each run records what the plan does with those that are not known yet.
-    fn placeholder_shapes(&mut self) -> Shapes {
-        let mut shapes = Shapes::new();
+    fn placeholders(&mut self) -> Placeholders {
+        let mut placeholders = Placeholders::default();
         for _ in 0..MAX_RECORDER_RUNS {
-            let (_, recorded) = self.run(LatencyChoice::Median, &shapes, true);
+            let (record, recorded) = self.run(LatencyChoice::Median, &placeholders, true);
             if recorded.is_empty() {
                 break;
             }
+            for (index, call) in record.calls.into_iter().enumerate() {
+                placeholders.guessed.insert(index, call.call.guessed);
+            }
             let example = |shape: RecordedShape| Some((call_index(shape.call)?, shape.example));
-            shapes.extend(recorded.into_iter().filter_map(example));
+            placeholders.shapes.extend(recorded.into_iter().filter_map(example));
         }
-        shapes
+        placeholders
     }
 
     /// One run. With `record_placeholders` a placeholder without a shape is a recorder.
     fn run(
         &mut self,
         latencies: LatencyChoice,
-        shapes: &Shapes,
+        placeholders: &Placeholders,
         record_placeholders: bool,
     ) -> (RunRecord, Vec<RecordedShape>) {
         self.count += 1;
         let simulation = Simulation::new(self.servers, latencies, EPOCH_MS);
-        let mut host = PlanHost { plan: self.plan, simulation, shapes, record_placeholders };
+        let mut host = PlanHost { plan: self.plan, simulation, placeholders, record_placeholders };
         let mut outcome = self.worker.run(self.plan, &self.options, &mut host);
         let recorded = mem::take(&mut outcome.shapes);
         (record(self.plan, outcome, host.simulation), recorded)
@@ -130,18 +139,21 @@ impl Runner<'_> {
 struct PlanHost<'a> {
     plan: &'a CompiledPlan,
     simulation: Simulation<'a>,
-    shapes: &'a Shapes,
+    placeholders: &'a Placeholders,
     record_placeholders: bool,
 }
 
 impl Host for PlanHost<'_> {
     fn idle(&mut self, batch: Idle) -> Deliver {
         for call in batch.calls {
-            let placeholder = match call_index(call.id).and_then(|index| self.shapes.get(&index)) {
+            let index = call_index(call.id).unwrap_or_default();
+            let placeholder = match self.placeholders.shapes.get(&index) {
                 Some(shape) => CallEnd::Value(shape.clone()),
                 None if self.record_placeholders => CallEnd::Recorder,
                 None => CallEnd::Value(Value::Null),
             };
+            let mut guessed = self.placeholders.guessed.get(&index).cloned().unwrap_or_default();
+            guessed.extend(call.unknown.iter().filter_map(|path| PathQuery::parse(path).ok()?.single().cloned()));
             let lossy = call.lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message));
             let planned = PlannedCall {
                 // The worker sends JSON, or its frame is refused.
@@ -154,16 +166,17 @@ impl Host for PlanHost<'_> {
                 task: None,
                 after: None,
                 placeholder,
+                guessed,
             };
             self.simulation.call(planned, call.at_ms);
         }
         match self.simulation.advance(batch.timer_ms) {
-            Event::Delivered { now_ms, calls } => {
+            SimulationEvent::Delivered { now_ms, calls } => {
                 let results = calls.into_iter().map(|index| (call_id(index), outcome(self.simulation.get(index))));
                 Deliver::Results { now_ms, results: results.collect() }
             }
-            Event::Timer => Deliver::FireTimer,
-            Event::Nothing => Deliver::Cancel,
+            SimulationEvent::Timer => Deliver::FireTimer,
+            SimulationEvent::Nothing => Deliver::Cancel,
         }
     }
 }
@@ -195,32 +208,45 @@ fn outcome(call: &SimulatedCall) -> CallOutcome {
 fn record(plan: &CompiledPlan, outcome: RunOutcome, simulation: Simulation<'_>) -> RunRecord {
     let (value, failure) = match outcome.result {
         Ok(value) => (serde_json::from_str(value.get()).unwrap_or_default(), None),
-        Err(error) => (Value::Null, Some(plan_failure(&plan.file, &error))),
+        Err(error) => (Value::Null, Some(plan_failure(&plan.file, error))),
     };
+    let calls = simulation.into_calls();
+    let is_floating =
+        |call: &SimulatedCall| plan.static_calls.iter().any(|site| site.is_floating && is_at(call, &site.place));
+    let floating = calls.iter().enumerate().filter(|(_, call)| is_floating(call)).map(|(index, _)| index);
+    let mut not_awaited: Vec<usize> = outcome.not_awaited.into_iter().filter_map(call_index).chain(floating).collect();
+    not_awaited.sort_unstable();
+    not_awaited.dedup();
     RunRecord {
         value,
         failure,
         console: outcome.console.into_iter().map(|line| line.text).collect(),
         lossy: outcome.result_lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message)).collect(),
-        not_awaited: outcome.not_awaited.into_iter().filter_map(call_index).collect(),
+        unhandled: outcome.unhandled.into_iter().map(|exception| exception_failure(&plan.file, exception)).collect(),
+        not_awaited,
         duration_ms: outcome.ended_ms,
-        calls: simulation.into_calls(),
+        calls,
         skipped: Vec::new(),
     }
 }
 
-fn plan_failure(file: &str, error: &PlanError) -> PlanFailure {
-    let (code, place, call) = match error {
-        PlanError::Exception(exception) => (FindingCode::PlanError, exception.place.clone(), exception.call),
-        PlanError::Limit(_) => (FindingCode::Limit, None, None),
-        PlanError::Stuck | PlanError::Cancelled => (FindingCode::PlanError, None, None),
-        PlanError::Worker(_) | PlanError::Host(_) => (FindingCode::Sandbox, None, None),
+fn plan_failure(file: &str, error: PlanError) -> PlanFailure {
+    let message = error.to_string();
+    let code = match error {
+        PlanError::Exception(exception) => return exception_failure(file, exception),
+        PlanError::Limit(_) => FindingCode::Limit,
+        PlanError::Stuck | PlanError::Cancelled => FindingCode::PlanError,
+        PlanError::Worker(_) | PlanError::Host(_) => FindingCode::Sandbox,
     };
+    PlanFailure { code, message, place: None, call: None }
+}
+
+fn exception_failure(file: &str, exception: PlanException) -> PlanFailure {
     PlanFailure {
-        code,
-        message: error.to_string(),
-        place: place.map(|place| plan_place(file, place)),
-        call: call.and_then(call_index),
+        code: FindingCode::PlanError,
+        message: exception.to_string(),
+        call: exception.call.and_then(call_index),
+        place: exception.place.map(|place| plan_place(file, place)),
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct RunRecord {
     pub(super) lossy: Vec<String>,
     /// The calls whose results the plan did not wait for.
     pub(super) not_awaited: Vec<usize>,
+    /// Errors of promises that the plan does not handle.
+    pub(super) unhandled: Vec<PlanFailure>,
     /// The virtual time at the end.
     pub(super) duration_ms: f64,
     /// The tasks that did not run, by index, with the reason.

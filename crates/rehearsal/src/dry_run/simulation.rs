@@ -12,17 +12,18 @@ use rehearsal_core::answer::{
     Action, Answer, ConnectionState, Decision, Environment, IncomingRequest, LogFilter, Provenance, RequestContext,
     ResultKind, StateSigner,
 };
+use rehearsal_core::json::Path;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Revision;
 use rehearsal_core::script::mock::FaultKind;
 use rehearsal_sandbox::ErrorKind;
 use serde_json::{Value, json};
 
-use super::catalogue::{KnownServer, ServerState, Servers};
+use super::catalogue::{DryRunServer, KnownServer, Servers};
 use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
 use super::value::{error_message, result_value};
-use super::violations::{Violation, check_arguments};
+use super::violations::{Violation, check_known_parts};
 use crate::cache::ArgumentsKey;
 
 /// How long a real client waits for an answer that never comes, in milliseconds.
@@ -45,6 +46,8 @@ pub(super) struct PlannedCall {
     pub(super) after: Option<Vec<usize>>,
     /// What answers the call if nothing is known about the tool's results.
     pub(super) placeholder: CallEnd,
+    /// The paths of arguments that come from placeholders: their types are guesses, so they break no schema.
+    pub(super) guessed: Vec<Path>,
 }
 
 /// What a plan gets for a call.
@@ -119,7 +122,7 @@ pub(super) struct Simulation<'a> {
 
 /// The next event of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Event {
+pub(super) enum SimulationEvent {
     /// These calls ended at this time.
     Delivered { now_ms: f64, calls: Vec<usize> },
     /// A timer of the plan fires first.
@@ -159,17 +162,17 @@ impl<'a> Simulation<'a> {
     }
 
     /// Advances to the next event: the calls that end first, or the timer if it is earlier.
-    pub(super) fn advance(&mut self, timer_ms: Option<f64>) -> Event {
+    pub(super) fn advance(&mut self, timer_ms: Option<f64>) -> SimulationEvent {
         let earliest = self.queue.iter().map(|index| self.calls[*index].ended_ms).min_by(f64::total_cmp);
         match (earliest, timer_ms) {
-            (None, None) => Event::Nothing,
+            (None, None) => SimulationEvent::Nothing,
             (None, Some(timer)) => {
                 self.now_ms = self.now_ms.max(timer);
-                Event::Timer
+                SimulationEvent::Timer
             }
             (Some(earliest), Some(timer)) if timer < earliest => {
                 self.now_ms = self.now_ms.max(timer);
-                Event::Timer
+                SimulationEvent::Timer
             }
             (Some(earliest), _) => {
                 self.now_ms = self.now_ms.max(earliest);
@@ -177,7 +180,7 @@ impl<'a> Simulation<'a> {
                     self.queue.iter().partition(|index| self.calls[**index].ended_ms <= earliest);
                 self.queue = queue;
                 self.delivered.clone_from(&calls);
-                Event::Delivered { now_ms: self.now_ms, calls }
+                SimulationEvent::Delivered { now_ms: self.now_ms, calls }
             }
         }
     }
@@ -200,7 +203,7 @@ impl<'a> Simulation<'a> {
         let mut unchecked = None;
         match tool.map(|tool| &tool.input) {
             Some(Ok(schema)) => {
-                let violations = check_arguments(schema, &call.arguments);
+                let violations = check_known_parts(schema, &call.arguments, &call.guessed);
                 problem = (!violations.is_empty()).then_some(CallProblem::Arguments(violations));
             }
             Some(Err(reason)) => unchecked = Some(reason.clone()),
@@ -222,7 +225,7 @@ impl<'a> Simulation<'a> {
             call,
         };
         match servers.get(&simulated.call.server) {
-            Some(ServerState::Known(server)) if tool.is_some() => self.answer(server, &mut simulated),
+            Some(DryRunServer::Known(server)) if tool.is_some() => self.answer(server, &mut simulated),
             // The plan continues, so that one dry run lists all findings.
             _ => simulated.end = simulated.call.placeholder.clone(),
         }

@@ -1,13 +1,13 @@
 //! Runs a workflow in virtual time.
 
-use rehearsal_core::json::Segment;
+use rehearsal_core::json::{Path, Segment};
 use rehearsal_core::script::Span;
 use rehearsal_core::script::workflow::{OnError, Workflow, WorkflowTask};
 use serde_json::{Map, Value};
 
-use super::report::{FindingCode, PlanPlace};
+use super::report::{AnswerOrigin, FindingCode, PlanPlace};
 use super::run::{PlanFailure, RunRecord};
-use super::simulation::{CallEnd, Event, PlannedCall, Simulation};
+use super::simulation::{CallEnd, PlannedCall, Simulation, SimulationEvent};
 
 /// Maximum index in an array of a placeholder.
 const MAX_PLACEHOLDER_ELEMENTS: usize = 1000;
@@ -33,12 +33,13 @@ pub(super) fn run(workflow: &Workflow, file: &str, mut simulation: Simulation<'_
         calls: vec![None; workflow.tasks.len()],
         failure: None,
         placeholders: placeholders(workflow),
+        is_placeholder: vec![false; workflow.tasks.len()],
     };
     loop {
         run.start_ready(&mut simulation);
         match simulation.advance(None) {
-            Event::Delivered { calls, .. } => calls.into_iter().for_each(|call| run.end(call, &simulation)),
-            Event::Timer | Event::Nothing => break,
+            SimulationEvent::Delivered { calls, .. } => calls.into_iter().for_each(|call| run.end(call, &simulation)),
+            SimulationEvent::Timer | SimulationEvent::Nothing => break,
         }
     }
     run.record(simulation)
@@ -53,6 +54,8 @@ struct TaskRun<'a> {
     failure: Option<PlanFailure>,
     /// The placeholder of each task: a value in which every reference to it finds something.
     placeholders: Vec<Value>,
+    /// Whether the result of a task is a placeholder.
+    is_placeholder: Vec<bool>,
 }
 
 /// A value for each task in which every reference to it finds something.
@@ -151,6 +154,7 @@ impl TaskRun<'_> {
             lossy: Vec::new(),
             is_caught: task.on_error != OnError::Stop,
             after: Some(after),
+            guessed: self.guessed(task),
             placeholder: CallEnd::Value(self.placeholders[index].clone()),
         };
         let call = simulation.call(call, simulation.now_ms());
@@ -158,10 +162,17 @@ impl TaskRun<'_> {
         Some(TaskState::Running)
     }
 
+    /// The paths of arguments that come from tasks whose result is a placeholder.
+    fn guessed(&self, task: &WorkflowTask) -> Vec<Path> {
+        task.arguments.paths_of(&|index| self.is_placeholder[index])
+    }
+
     /// Notes the end of a call.
     fn end(&mut self, call: usize, simulation: &Simulation<'_>) {
         let Some(index) = self.calls.iter().position(|other| *other == Some(call)) else { return };
         let task = &self.workflow.tasks[index];
+        self.is_placeholder[index] =
+            matches!(simulation.get(call).origin, AnswerOrigin::Placeholder | AnswerOrigin::None);
         self.states[index] = match &simulation.get(call).end {
             CallEnd::Value(value) => TaskState::Ended(value.clone()),
             CallEnd::Recorder => TaskState::Ended(Value::Null),

@@ -13,8 +13,8 @@ pub(super) struct Violation {
     pub(super) got: String,
 }
 
-/// The rules that known arguments break.
-pub(super) fn check_arguments(schema: &Schema, arguments: &Value) -> Vec<Violation> {
+/// The rules that arguments break.
+fn check_arguments(schema: &Schema, arguments: &Value) -> Vec<Violation> {
     if schema.is_valid(arguments) {
         return Vec::new();
     }

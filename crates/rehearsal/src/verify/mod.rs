@@ -1,7 +1,7 @@
 //! Sends recorded requests to a live server, and compares its answers with the recorded ones.
 //!
 //! ```text
-//! TimelineItem, … ──► Plan ──► PlannedCheck ──► Client ──► live answer ──┐
+//! TimelineItem, … ──► VerificationPlan ──► PlannedCheck ──► Client ──► live answer ──┐
 //!                                    ├─────── recorded answer ───────────┴──► Case in the Report, Updates of the trace
 //!                                    └─────── recorded replies to server requests ──► ClientHandlers
 //! ```

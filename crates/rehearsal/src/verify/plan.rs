@@ -51,7 +51,7 @@ pub(super) enum PlannedCheck {
 
 /// The unfinished parts of a session: input rounds, and pages of lists.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct VerificationPlan {
     rounds: HashMap<(RequestKey, Option<String>), Vec<OpenRound>>,
     pages: HashMap<Method, Vec<RecordedCall>>,
     /// Steps after the first request of input rounds that have not ended yet.
@@ -96,7 +96,7 @@ impl OpenRound {
     }
 }
 
-impl Plan {
+impl VerificationPlan {
     /// The steps that a recorded call completes, in the order of their requests.
     pub(super) fn call(&mut self, call: RecordedCall, inside: &[RelatedEvent]) -> Vec<PlannedCheck> {
         let step = self.step(call, inside);

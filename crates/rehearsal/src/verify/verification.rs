@@ -16,7 +16,7 @@ use super::compare::{CheckResult, reply_of};
 use super::handshake::RecordedStart;
 use super::ignored_paths::IgnoredPaths;
 use super::plan::{
-    AGREED_ON_NOTHING, Plan, PlannedCheck, arguments_note, input_requests, params, reply, request_title,
+    AGREED_ON_NOTHING, PlannedCheck, VerificationPlan, arguments_note, input_requests, params, reply, request_title,
     unscheduled_requests,
 };
 use super::plan::{MetaSource, resend_params, unsupported_reason};
@@ -53,7 +53,7 @@ pub struct Verification {
     /// The number in its file of each session, in the order in which they are checked. Empty if both orders are equal.
     numbers: Vec<usize>,
     pub(super) start: RecordedStart,
-    plan: Plan,
+    plan: VerificationPlan,
     server_requests: ServerRequestChecker,
     /// The previews of the sessions, by their number from 1.
     previews: Vec<SessionPreview>,
@@ -97,7 +97,7 @@ impl Verification {
             session: 0,
             numbers: Vec::new(),
             start: RecordedStart::default(),
-            plan: Plan::default(),
+            plan: VerificationPlan::default(),
             server_requests: ServerRequestChecker::default(),
             previews: vec![SessionPreview::default()],
             live: LiveConnection::NotYet,
@@ -164,7 +164,7 @@ impl Verification {
                         format!("session {} has no list in `calls`, so nothing of it is sent: {calls}", self.number());
                     self.report.findings.push(Finding::warning(self.secrets.text(&words)));
                 }
-                self.plan = Plan::default();
+                self.plan = VerificationPlan::default();
                 let previews = self.previews.get_mut(self.session).map(std::mem::take);
                 let SessionPreview { start, server_requests } = previews.unwrap_or_default();
                 (self.start, self.has_answered) = (start, false);

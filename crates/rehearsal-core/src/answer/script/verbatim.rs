@@ -33,7 +33,8 @@ pub fn keep_listed_forms(
     let mock = compiled_mock?;
     for (key, offers) in lists(&mut draft) {
         for (offer, listed) in offers.iter_mut().filter(|offer| !offer.hidden).zip(mock.lists().listed(key, revision)) {
-            offer.verbatim |= offer.listed.to_string() != listed;
+            let recorded = offer.listed.to_string();
+            offer.verbatim |= recorded != listed;
         }
     }
     let mock = compiled(&draft)?;

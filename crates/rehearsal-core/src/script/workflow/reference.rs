@@ -148,26 +148,42 @@ impl TaskValue {
 
     /// The value with `null` in place of each reference, and the paths of the references: for checks before a run.
     pub fn known_parts(&self) -> (Value, Vec<Path>) {
-        let mut unknown = Vec::new();
-        let value = self.known(&Path::root(), &mut unknown);
-        (value, unknown)
+        (self.without_references(), self.paths_of(&|_| true))
     }
 
-    fn known(&self, path: &Path, unknown: &mut Vec<Path>) -> Value {
+    /// The paths of the values that refer to some of these tasks.
+    pub fn paths_of(&self, is_one: &dyn Fn(usize) -> bool) -> Vec<Path> {
+        let mut found = Vec::new();
+        self.add_paths(is_one, &Path::root(), &mut found);
+        found
+    }
+
+    fn add_paths(&self, is_one: &dyn Fn(usize) -> bool, path: &Path, found: &mut Vec<Path>) {
         match self {
-            TaskValue::Plain(value) => value.clone(),
+            TaskValue::Plain(_) => {}
             TaskValue::Reference(_) | TaskValue::Text(_) => {
-                unknown.push(path.clone());
-                Value::Null
+                let mut references = Vec::new();
+                self.references(&mut references);
+                if references.into_iter().any(|reference| is_one(reference.task)) {
+                    found.push(path.clone());
+                }
             }
             TaskValue::Array(items) => {
-                items.iter().enumerate().map(|(index, item)| item.known(&path.join(index), unknown)).collect()
+                items.iter().enumerate().for_each(|(index, item)| item.add_paths(is_one, &path.join(index), found));
             }
             TaskValue::Object(members) => {
-                let members = members.iter();
-                Value::Object(
-                    members.map(|(key, value)| (key.clone(), value.known(&path.join(key.as_str()), unknown))).collect(),
-                )
+                members.iter().for_each(|(key, value)| value.add_paths(is_one, &path.join(key.as_str()), found));
+            }
+        }
+    }
+
+    fn without_references(&self) -> Value {
+        match self {
+            TaskValue::Plain(value) => value.clone(),
+            TaskValue::Reference(_) | TaskValue::Text(_) => Value::Null,
+            TaskValue::Array(items) => items.iter().map(TaskValue::without_references).collect(),
+            TaskValue::Object(members) => {
+                members.iter().map(|(key, value)| (key.clone(), value.without_references())).collect()
             }
         }
     }

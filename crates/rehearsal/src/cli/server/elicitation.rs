@@ -144,8 +144,8 @@ impl Choice<'_> {
     }
 
     fn is(&self, input: &str) -> bool {
-        self.value.as_str().map_or_else(|| self.value.to_string() == input, |value| value == input)
-            || self.title == Some(input)
+        let value = self.value.as_str().map_or_else(|| self.value.to_string(), str::to_owned);
+        value == input || self.title == Some(input)
     }
 }
 
