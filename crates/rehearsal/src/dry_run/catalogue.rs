@@ -137,7 +137,7 @@ impl Servers {
             None => {
                 let names: Vec<&str> = self.servers.keys().map(String::as_str).collect();
                 let hint = match closest(server, names.iter().copied()) {
-                    Some(name) => format!("did you mean `{name}:{tool}`?"),
+                    Some(name) => format!("{name}:{tool}"),
                     None if names.is_empty() => "no server is known".to_owned(),
                     None => format!("the known servers are {}", names.join(", ")),
                 };
@@ -151,8 +151,8 @@ impl Servers {
                 None => {
                     let here =
                         closest(tool, known.tools.keys().map(String::as_str)).map(|name| format!("{server}:{name}"));
-                    let hint = here.or_else(|| self.server_of(tool)).map(|name| format!("did you mean `{name}`?"));
-                    (None, Some(CallProblem::MissingTool { hint: hint.or_else(|| known.tool_names(server)) }))
+                    let hint = here.or_else(|| self.server_of(tool)).or_else(|| known.tool_names(server));
+                    (None, Some(CallProblem::MissingTool { hint }))
                 }
             },
         }

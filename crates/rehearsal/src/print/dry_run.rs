@@ -186,7 +186,11 @@ impl Page<'_> {
         };
         let call = found.call.map(|call| format!("call {call}: ")).unwrap_or_default();
         let title = lines(&format!("{call}{}", found.message)).into_owned();
-        let hint = found.hint.as_deref().map(|hint| lines(hint).into_owned());
+        let is_name = matches!(found.code, FindingCode::MissingServer | FindingCode::MissingTool);
+        let hint = found.hint.as_deref().map(lines).map(|hint| match is_name && !hint.contains(' ') {
+            true => format!("did you mean `{hint}`?"),
+            false => hint.into_owned(),
+        });
         let mut group = level.primary_title(&title).elements([] as [Snippet<'_, annotate_snippets::Annotation<'_>>; 0]);
         if let (Some(place), Some(line)) = (&found.place, &found.source_line) {
             let start = line.char_indices().nth(place.column.map_or(0, |column| column.saturating_sub(1) as usize));

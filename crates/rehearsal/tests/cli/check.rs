@@ -116,6 +116,25 @@ fn the_example_mocks_conform_to_the_editor_schema() {
 }
 
 #[test]
+fn a_workflow_and_a_report_conform_to_their_schemas() {
+    let schema = |text| Schema::compile(&serde_json::from_str(text).unwrap()).unwrap();
+    let workflow = schema(include_str!("../../../../schemas/workflow.schema.json"));
+    let example: serde_json::Value =
+        read("cleanup.yaml", include_str!("../../../../examples/plans/cleanup.yaml")).unwrap();
+    assert_eq!(workflow.objections(&example), [""; 0]);
+
+    let report = schema(include_str!("../../../../schemas/dry-run.schema.json"));
+    let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plans").canonicalize().unwrap();
+    let plans = plans.display();
+    for plan in ["summary.ts", "mistakes.ts", "cleanup.ts", "cleanup.yaml"] {
+        let line = format!("rehearse dry-run {plans}/{plan} --json --override files={plans}/files.mock.yaml");
+        let output = Fixture::new().shell(&line).output().unwrap();
+        let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report.objections(&printed), [""; 0], "{plan}");
+    }
+}
+
+#[test]
 fn all_unknown_keys_and_wrong_values_of_a_file_are_reported() {
     let mock = "server: { name: weather, verson: x }\npage_size: many\ntools:\n  - name: rain\n    answers: [{ times: \"3\", txt: Rain }]\n";
     let fixture = Fixture::new().file("m.yaml", mock);
