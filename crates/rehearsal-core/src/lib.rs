@@ -32,6 +32,7 @@ pub mod protocol;
 pub mod redact;
 #[cfg(feature = "traces")]
 pub mod report;
+#[cfg(feature = "json-schema")]
 pub mod schema;
 #[cfg(feature = "mocks")]
 pub mod script;

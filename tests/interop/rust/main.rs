@@ -22,6 +22,7 @@ mod recorded_http;
 mod replayed;
 mod replayed_across_sdks;
 mod rmcp_client;
+mod schema_suite;
 mod server_everything;
 mod servers;
 mod spy;

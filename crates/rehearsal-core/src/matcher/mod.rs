@@ -40,4 +40,8 @@ pub(crate) use parse::closest as closest_operator;
 pub use parse::{MatcherError, MatcherProblem};
 pub use pattern::{Contains, Pattern, SearchText};
 pub use range::Range;
-pub use schema::{Schema, SchemaViolation};
+pub use schema::Schema;
+#[cfg(feature = "json-schema")]
+pub use schema::SchemaViolation;
+#[cfg(feature = "json-schema")]
+pub(crate) use schema::schema_options;

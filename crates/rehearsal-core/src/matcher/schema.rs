@@ -25,9 +25,9 @@ pub struct Schema {
 impl Schema {
     /// Compiles a schema. One without a `$schema`, or with an unknown one, is read as 2020-12, as MCP requires.
     pub fn compile(schema: &Value) -> Result<Schema, MatcherError> {
-        let validator = match options().build(schema) {
+        let validator = match schema_options().build(schema) {
             Err(error) if is_unknown_dialect(&error) && schema.get("$schema").is_some_and(Value::is_string) => {
-                options().build(&without_dialect(schema))
+                schema_options().build(&without_dialect(schema))
             }
             built => built,
         };
@@ -135,7 +135,8 @@ fn property_types(schema: &Value, required: &str, property: &str) -> Option<Stri
     }
 }
 
-fn options() -> jsonschema::ValidationOptions<'static> {
+/// The settings of all validators: nothing is fetched, and patterns have limits.
+pub(crate) fn schema_options() -> jsonschema::ValidationOptions<'static> {
     let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE_LIMIT);
     jsonschema::options().offline().with_pattern_options(patterns)
 }

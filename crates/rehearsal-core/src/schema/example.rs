@@ -1,353 +1,104 @@
 //! Builds a small, plausible value that a schema accepts.
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::Value;
 
-use super::string_example::{of_format, of_pattern};
+use super::generator::{Effort, ExampleGenerator};
+use super::subschema::Document;
 use crate::matcher::Schema;
 
-/// Maximum depth of references between schemas.
-const DEPTH: usize = 16;
-/// Maximum number of generated elements and keys, even if the schema requires more.
-const MAX_VALUES: usize = 1000;
-/// Maximum number of combinations that are tried.
-const TRIES: usize = 64;
+/// Maximum number of steps of the search without checks of the parts, which finds a value for most schemas.
+const MAX_QUICK_STEPS: usize = 20_000;
+/// Maximum number of steps of the search that checks each part; a step is a schema or a candidate.
+const MAX_CHECKED_STEPS: usize = 50_000;
 
-/// A value that the schema accepts; `None` if none was found. The same schema always gives the same value.
-///
-/// The schema's own suggestions come first: `const`, `default`, `examples`, `enum`. A generated value is checked
-/// against the whole schema before it is returned.
+/// Why a schema has no example.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoExample {
+    /// The value is not a JSON Schema.
+    #[error("{reason}")]
+    NotASchema {
+        /// What the validator reported.
+        reason: String,
+    },
+    /// The schema refers to another document, and no document is fetched.
+    #[error("refers to another document: {reason}")]
+    OtherDocument {
+        /// Which reference cannot be resolved.
+        reason: String,
+    },
+    /// The schema rejects every value that was tried.
+    #[error("rejects each of {tried} candidates")]
+    NothingFits {
+        /// How many candidates the schema rejected.
+        tried: usize,
+    },
+    /// Required values are nested too deeply, or without an end.
+    #[error("requires values that are nested too deeply")]
+    TooDeep,
+    /// The schema requires more elements, keys or characters than an example has.
+    #[error("requires more elements, keys or characters than an example has")]
+    TooLarge,
+    /// The search was stopped at its limit.
+    #[error("needs a search of more than {steps} steps")]
+    TooMuchWork {
+        /// The maximum number of steps.
+        steps: usize,
+    },
+}
+
+/// Returns a value that the schema accepts, or `None`: [`example_or_reason`] without the reason.
 pub fn example(schema: &Value) -> Option<Value> {
-    let checked = Schema::compile(schema).ok()?;
-    let maker = ExampleGenerator { root: schema };
-    maker.candidates(schema, None, 0).into_iter().take(TRIES).find(|candidate| checked.is_valid(candidate))
+    example_or_reason(schema).ok()
 }
 
-struct ExampleGenerator<'a> {
-    root: &'a Value,
-}
-
-impl ExampleGenerator<'_> {
-    /// Values that may be valid, the likeliest first.
-    fn candidates(&self, schema: &Value, name: Option<&str>, depth: usize) -> Vec<Value> {
-        let Some(fields) = schema.as_object() else {
-            // `true` accepts any value, `false` accepts none.
-            return if *schema == Value::Bool(false) { Vec::new() } else { vec![json!("text"), json!({})] };
-        };
-        if depth > DEPTH {
-            return Vec::new();
-        }
-        let mut found = Vec::new();
-        found.extend(fields.get("const").cloned());
-        found.extend(fields.get("default").cloned());
-        found.extend(fields.get("examples").and_then(Value::as_array).into_iter().flatten().cloned());
-        found.extend(fields.get("example").cloned());
-        found.extend(fields.get("enum").and_then(Value::as_array).into_iter().flatten().cloned());
-        for merged in self.merged(fields, depth) {
-            self.typed(&merged, name, depth, &mut found);
-        }
-        found.dedup();
-        found
-    }
-
-    /// The schema merged with its references and with `allOf`; one for each alternative.
-    fn merged(&self, fields: &Map<String, Value>, depth: usize) -> Vec<Map<String, Value>> {
-        let mut whole = fields.clone();
-        let referred = ["$ref", "$dynamicRef"].iter().filter_map(|key| fields.get(*key)?.as_str());
-        let mut parts: Vec<Value> = referred.filter_map(|reference| self.resolve(reference)).cloned().collect();
-        parts.extend(fields.get("allOf").and_then(Value::as_array).into_iter().flatten().cloned());
-        for key in ["$ref", "$dynamicRef", "allOf"] {
-            whole.shift_remove(key);
-        }
-        let mut all = vec![whole];
-        for part in parts {
-            let Some(part) = part.as_object() else { continue };
-            let expanded = if depth < DEPTH { self.merged(part, depth + 1) } else { vec![part.clone()] };
-            all = all.iter().flat_map(|left| expanded.iter().map(|right| merge(left, right))).take(TRIES).collect();
-        }
-        for key in ["oneOf", "anyOf"] {
-            let split = |mut whole: Map<String, Value>| match whole.shift_remove(key) {
-                Some(Value::Array(choices)) if depth < DEPTH => {
-                    let chosen = choices.iter().filter_map(Value::as_object);
-                    chosen
-                        .flat_map(|choice| self.merged(choice, depth + 1))
-                        .map(|choice| merge(&whole, &choice))
-                        .collect::<Vec<_>>()
+/// Returns a value that the schema accepts. The same schema always gives the same value.
+///
+/// The schema's own suggestions come first: `const`, `default`, `examples`, `enum`. Each value is validated against
+/// the whole schema before it is returned.
+pub fn example_or_reason(schema: &Value) -> Result<Value, NoExample> {
+    let checked = match Schema::compile(schema) {
+        Ok(checked) => checked,
+        Err(error) => {
+            return Err(match Document::new(schema) {
+                Err(jsonschema::ReferencingError::Unretrievable { uri, .. }) => {
+                    NoExample::OtherDocument { reason: uri }
                 }
-                Some(_) | None => vec![whole],
-            };
-            all = all.into_iter().flat_map(split).take(TRIES).collect();
-        }
-        // Either the condition and `then` hold, or `else` holds.
-        let conditional = |mut whole: Map<String, Value>| {
-            let [condition, then, otherwise] = ["if", "then", "else"].map(|key| whole.shift_remove(key));
-            let object = |value: Option<Value>| value.and_then(|value| value.as_object().cloned()).unwrap_or_default();
-            match condition {
-                None => vec![whole],
-                Some(condition) => {
-                    let holds = merge(&merge(&whole, &object(Some(condition))), &object(then));
-                    vec![holds, merge(&whole, &object(otherwise))]
-                }
-            }
-        };
-        all.into_iter().flat_map(conditional).take(TRIES).collect()
-    }
-
-    fn resolve(&self, reference: &str) -> Option<&Value> {
-        let fragment = reference.strip_prefix('#')?;
-        if fragment.is_empty() || fragment.starts_with('/') {
-            return self.root.pointer(fragment);
-        }
-        fn anchored<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
-            let is_it = |key: &str| schema.get(key).and_then(Value::as_str) == Some(name);
-            if is_it("$anchor") || is_it("$dynamicAnchor") {
-                return Some(schema);
-            }
-            match schema {
-                Value::Object(fields) => fields.values().find_map(|value| anchored(value, name)),
-                Value::Array(elements) => elements.iter().find_map(|value| anchored(value, name)),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-            }
-        }
-        anchored(self.root, fragment)
-    }
-
-    fn typed(&self, schema: &Map<String, Value>, name: Option<&str>, depth: usize, found: &mut Vec<Value>) {
-        found.extend(schema.get("const").cloned());
-        found.extend(schema.get("default").cloned());
-        found.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten().cloned());
-        let types: Vec<&str> = match schema.get("type") {
-            Some(Value::String(one)) => vec![one.as_str()],
-            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
-            Some(_) | None => likely_types(schema),
-        };
-        for kind in types {
-            match kind {
-                "object" => found.extend(self.objects(schema, depth)),
-                "array" => found.extend(self.arrays(schema, depth)),
-                "string" => found.extend(strings(schema, name)),
-                "integer" => found.extend(numbers(schema, 1.0)),
-                "number" => found.extend(numbers(schema, 0.5)),
-                "boolean" => found.extend([json!(true), json!(false)]),
-                "null" => found.push(Value::Null),
-                _ => {}
-            }
-        }
-    }
-
-    fn first(&self, schema: &Value, name: Option<&str>, depth: usize) -> Option<Value> {
-        let candidates = self.candidates(schema, name, depth + 1);
-        // A part of a schema can be checked alone only if it has no references to the outside.
-        match Schema::compile(schema) {
-            Ok(checked) => candidates.into_iter().find(|candidate| checked.is_valid(candidate)),
-            Err(_) => candidates.into_iter().next(),
-        }
-    }
-
-    fn objects(&self, schema: &Map<String, Value>, depth: usize) -> Vec<Value> {
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let texts = |value: Option<&Value>| -> Vec<String> {
-            value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        let required = texts(schema.get("required"));
-        let all: Vec<String> = properties.into_iter().flat_map(|it| it.keys().cloned()).collect();
-        let mut found = Vec::new();
-        // All properties first, because a reader of an example expects to see them.
-        for wanted in [all.iter().chain(&required).cloned().collect::<Vec<_>>(), required.clone()] {
-            let mut object = Map::new();
-            let mut wanted: std::collections::VecDeque<String> = wanted.into();
-            while let Some(key) = wanted.pop_front() {
-                if object.contains_key(&key) || object.len() >= MAX_VALUES {
-                    continue;
-                }
-                let part = properties.and_then(|it| it.get(&key)).or_else(|| patterned(schema, &key));
-                let value = match part.or_else(|| schema.get("additionalProperties")) {
-                    Some(part) => self.first(part, Some(&key), depth),
-                    None => Some(json!("text")),
-                };
-                match value {
-                    Some(value) => {
-                        object.insert(key.clone(), value);
-                        for rule in ["dependentRequired", "dependencies"] {
-                            wanted.extend(texts(schema.get(rule).and_then(|rule| rule.get(&key))));
-                        }
-                    }
-                    None if required.contains(&key) => return found,
-                    None => {}
-                }
-            }
-            let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0);
-            let names = schema.get("propertyNames");
-            let more = (0..MAX_VALUES).map(|number| match names.and_then(|names| self.first(names, None, depth)) {
-                Some(Value::String(name)) if number == 0 => name,
-                Some(_) | None => format!("key{number}"),
+                Ok(_) | Err(_) => NoExample::NotASchema { reason: error.to_string() },
             });
-            for key in more {
-                if object.len() as u64 >= least {
-                    break;
-                }
-                let part = patterned(schema, &key).or_else(|| schema.get("additionalProperties"));
-                let value = part.map_or(Some(json!("text")), |part| self.first(part, Some(&key), depth));
-                if let Some(value) = value {
-                    object.insert(key, value);
-                }
-            }
-            found.push(Value::Object(object));
         }
-        found
-    }
-
-    fn arrays(&self, schema: &Map<String, Value>, depth: usize) -> Vec<Value> {
-        let bound = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|it| usize::try_from(it).ok());
-        let (least, most) = (bound("minItems").unwrap_or(0).min(MAX_VALUES), bound("maxItems").unwrap_or(MAX_VALUES));
-        // Draft-07 has its tuples as a list in `items`, and the rest in `additionalItems`.
-        let (tuple, rest) = match (schema.get("prefixItems"), schema.get("items")) {
-            (Some(Value::Array(tuple)), rest) => (tuple.as_slice(), rest),
-            (_, Some(Value::Array(tuple))) => (tuple.as_slice(), schema.get("additionalItems")),
-            (_, rest) => (&[][..], rest),
-        };
-        let mut elements: Vec<Value> = tuple.iter().filter_map(|part| self.first(part, None, depth)).collect();
-        if let Some(contained) = schema.get("contains").and_then(|part| self.first(part, None, depth)) {
-            let times = bound("minContains").unwrap_or(1).min(MAX_VALUES);
-            elements.extend(std::iter::repeat_n(contained, times));
-        }
-        let anything = json!(true);
-        let part = rest.unwrap_or(&anything);
-        let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
-        let usual = usize::from(rest.is_some_and(|rest| *rest != Value::Bool(false))).max(least).min(most);
-        let choices = self.candidates(part, None, depth + 1);
-        let mut number = 0;
-        while elements.len() < usual && number < MAX_VALUES {
-            let choice = if unique { distinct(&choices, number) } else { self.first(part, None, depth) };
-            number += 1;
-            match choice {
-                Some(element) if !unique || !elements.contains(&element) => elements.push(element),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        vec![Value::Array(elements), json!([])]
-    }
-}
-
-/// Merges two schemas; of two limits for a number or a length the stricter one is used.
-fn merge(left: &Map<String, Value>, right: &Map<String, Value>) -> Map<String, Value> {
-    let mut merged = left.clone();
-    for (key, value) in right {
-        let both = match (merged.get(key), value) {
-            (None, value) => value.clone(),
-            (Some(Value::Object(one)), Value::Object(other)) => Value::Object(merge(one, other)),
-            (Some(Value::Array(one)), Value::Array(other)) if key == "required" => {
-                let new = other.iter().filter(|it| !one.contains(it));
-                one.iter().chain(new).cloned().collect()
-            }
-            (Some(Value::Array(one)), Value::Array(other)) if key == "enum" || key == "type" => {
-                one.iter().filter(|it| other.contains(it)).cloned().collect()
-            }
-            (Some(one), other) if key.starts_with("min") || key == "exclusiveMinimum" => {
-                if one.as_f64() >= other.as_f64() { one.clone() } else { other.clone() }
-            }
-            (Some(one), other) if key.starts_with("max") || key == "exclusiveMaximum" => {
-                if one.as_f64() <= other.as_f64() { one.clone() } else { other.clone() }
-            }
-            (Some(_), other) => other.clone(),
-        };
-        merged.insert(key.clone(), both);
-    }
-    merged
-}
-
-/// The likely types of a schema without a `type`.
-fn likely_types(schema: &Map<String, Value>) -> Vec<&'static str> {
-    let has = |keys: &[&str]| keys.iter().any(|key| schema.contains_key(*key));
-    let mut types = Vec::new();
-    if has(&["properties", "required", "additionalProperties", "minProperties", "patternProperties", "propertyNames"]) {
-        types.push("object");
-    }
-    if has(&["items", "prefixItems", "minItems", "contains", "uniqueItems"]) {
-        types.push("array");
-    }
-    if has(&["pattern", "format", "minLength", "maxLength"]) {
-        types.push("string");
-    }
-    if has(&["minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"]) {
-        types.push("number");
-    }
-    types.extend(["string", "object", "array", "integer", "boolean", "null"]);
-    types
-}
-
-fn strings(schema: &Map<String, Value>, name: Option<&str>) -> Vec<Value> {
-    let bound = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|it| usize::try_from(it).ok());
-    let (least, most) =
-        (bound("minLength").unwrap_or(0).min(MAX_VALUES * 10), bound("maxLength").unwrap_or(usize::MAX));
-    let mut found: Vec<String> = Vec::new();
-    found.extend(schema.get("format").and_then(Value::as_str).and_then(of_format).map(str::to_owned));
-    found.extend(schema.get("pattern").and_then(Value::as_str).and_then(of_pattern));
-    let usual = name.unwrap_or("text");
-    let fitted = |text: &str| {
-        let text: String = text.chars().take(most).collect();
-        let missing = least.saturating_sub(text.chars().count());
-        format!("{text}{}", "x".repeat(missing))
     };
-    found.extend(found.clone().iter().map(|text| fitted(text)));
-    found.push(fitted(usual));
-    found.into_iter().map(Value::from).collect()
-}
-
-/// Numbers within the bounds, beginning near 1.
-fn numbers(schema: &Map<String, Value>, step: f64) -> Vec<Value> {
-    let number = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let step = number("multipleOf").filter(|it| *it > 0.0).unwrap_or(step);
-    let least = number("exclusiveMinimum").map(|it| it + step).or(number("minimum"));
-    let most = number("exclusiveMaximum").map(|it| it - step).or(number("maximum"));
-    let up = |value: f64| (value / step).ceil() * step;
-    let down = |value: f64| (value / step).floor() * step;
-    let mut found = vec![1.0, 0.0];
-    found.splice(0..0, least.map(up));
-    found.extend(most.map(down));
-    found.extend([number("minimum"), number("maximum")].into_iter().flatten());
-    found.extend([up(1.0), step]);
-    if let (Some(low), Some(high)) = (number("exclusiveMinimum"), number("exclusiveMaximum")) {
-        found.push(low.midpoint(high));
-    }
-    found.into_iter().filter_map(written).collect()
-}
-
-/// `1` for 1.0.
-fn written(value: f64) -> Option<Value> {
-    let whole = value as i64;
-    if whole as f64 == value { Some(whole.into()) } else { Number::from_f64(value).map(Value::Number) }
-}
-
-/// The schema of a key that a pattern describes.
-fn patterned<'a>(schema: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
-    let patterns = schema.get("patternProperties")?.as_object()?;
-    let fits = |pattern: &String| regex::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(key));
-    patterns.iter().find(|(pattern, _)| fits(pattern)).map(|(_, part)| part)
-}
-
-/// A different value for each number.
-fn distinct(choices: &[Value], number: usize) -> Option<Value> {
-    if let Some(choice) = choices.get(number) {
-        return Some(choice.clone());
-    }
-    match choices.first()? {
-        Value::String(text) => Some(format!("{text}{number}").into()),
-        Value::Number(first) => written(first.as_f64()? + number as f64),
-        Value::Object(fields) => {
-            let mut fields = fields.clone();
-            let (key, value) = fields.iter().next().map(|(key, value)| (key.clone(), value.clone()))?;
-            fields.insert(key, distinct(&[value], number)?);
-            Some(Value::Object(fields))
+    let document = match Document::new(schema) {
+        Ok(document) => document,
+        Err(error) => return Err(NoExample::OtherDocument { reason: error.to_string() }),
+    };
+    let mut tried = 0;
+    let mut reason = NoExample::NothingFits { tried };
+    for (effort, max_steps) in [(Effort::Quick, MAX_QUICK_STEPS), (Effort::Checked, MAX_CHECKED_STEPS)] {
+        let generator = ExampleGenerator::new(&document, effort, max_steps);
+        let found = generator.find(&mut |candidate| {
+            tried += 1;
+            checked.is_valid(candidate)
+        });
+        if let Some(found) = found {
+            return Ok(found);
         }
-        Value::Array(_) => Some(json!([number])),
-        Value::Null | Value::Bool(_) => None,
+        reason = if generator.is_too_large() {
+            NoExample::TooLarge
+        } else if generator.is_too_deep() {
+            NoExample::TooDeep
+        } else if generator.is_exhausted() {
+            NoExample::TooMuchWork { steps: max_steps }
+        } else {
+            NoExample::NothingFits { tried }
+        };
     }
+    Err(reason)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn values_that_the_schema_suggests_come_first() {
@@ -395,6 +146,95 @@ mod tests {
             let value = example(&schema).unwrap_or_else(|| panic!("nothing for {schema}"));
             assert!(Schema::compile(&schema).unwrap().is_valid(&value), "{schema}: {value}");
             assert_eq!(example(&schema), Some(value), "the same again");
+        }
+    }
+
+    #[test]
+    fn hard_schemas_have_valid_examples() {
+        for schema in [
+            // References: by `$id`, by anchor, recursive, in draft-07 and in the dynamic scope.
+            json!({"$id": "https://example.com/root", "$ref": "a", "$defs": {
+                "a": {"$id": "a", "type": "object", "properties": {"b": {"$ref": "b#x"}}, "required": ["b"]},
+                "b": {"$id": "b", "$defs": {"x": {"$anchor": "x", "type": "string", "minLength": 3}}},
+            }}),
+            json!({"$ref": "#/$defs/tree", "$defs": {"tree": {"type": "object", "required": ["left", "right"], "properties": {
+                "left": {"anyOf": [{"$ref": "#/$defs/tree"}, {"type": "null"}]},
+                "right": {"anyOf": [{"$ref": "#/$defs/tree"}, {"type": "null"}]},
+            }}}}),
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"n": {"type": "integer"}}, "type": "object", "required": ["p"],
+                "properties": {"p": {"items": [{"$ref": "#/definitions/n"}, {"type": "string"}], "additionalItems": {"type": "boolean"}, "minItems": 4}},
+                "dependencies": {"p": ["q"], "q": {"required": ["r"]}}}),
+            json!({"$id": "https://example.com/list", "$ref": "#/$defs/list", "$defs": {
+                "element": {"$dynamicAnchor": "element", "type": "integer"},
+                "list": {"$id": "generic", "type": "array", "items": {"$dynamicRef": "#element"}, "minItems": 1,
+                    "$defs": {"element": {"$dynamicAnchor": "element"}}},
+            }}),
+            // Strings.
+            json!({"type": "string", "pattern": "^(?=.*[A-Z])(?=.*\\d)(?=.*[a-z]).{8,}$"}),
+            json!({"type": "string", "pattern": "^[a-z]+$", "minLength": 12, "maxLength": 14}),
+            json!({"allOf": [{"pattern": "^a"}, {"pattern": "z$"}], "type": "string"}),
+            // Numbers.
+            json!({"type": "number", "multipleOf": 0.01, "exclusiveMinimum": 0.1, "maximum": 0.13}),
+            json!({"allOf": [{"multipleOf": 4}, {"multipleOf": 6}], "type": "integer", "minimum": 13}),
+            json!({"oneOf": [{"type": "number", "multipleOf": 5}, {"type": "number", "multipleOf": 3}], "minimum": 15}),
+            // Arrays.
+            json!({"items": {"type": "string", "pattern": "^[a-c]\\d?$"}, "type": "array", "minItems": 20, "uniqueItems": true}),
+            json!({"items": {"properties": {"id": {"type": "integer"}}, "required": ["id"], "type": "object"}, "type": "array", "minItems": 5, "uniqueItems": true}),
+            json!({"type": "array", "contains": {"type": "integer", "minimum": 5}, "minContains": 2, "maxContains": 2, "prefixItems": [{"type": "string"}], "minItems": 5}),
+            json!({"type": "array", "prefixItems": [{"const": 1}], "unevaluatedItems": {"type": "boolean"}, "minItems": 3}),
+            // Objects.
+            json!({"type": "object", "minProperties": 3, "propertyNames": {"pattern": "^x-[a-z]+$"}, "additionalProperties": {"type": "integer"}}),
+            json!({"type": "object", "minProperties": 3, "patternProperties": {"^S_": {"type": "string"}}, "additionalProperties": false}),
+            json!({"type": "object", "maxProperties": 1, "properties": {"a": {}, "b": {}}, "required": ["b"]}),
+            json!({"type": "object", "properties": {"a": true}, "allOf": [{"properties": {"b": {"type": "integer"}}, "required": ["b"]}], "unevaluatedProperties": false}),
+            json!({"type": "object", "properties": {"card": true, "address": false}, "dependentSchemas": {"card": {"required": ["address"]}}}),
+            json!({"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "not": {"properties": {"a": {"const": 1}}}}),
+            // Combinations.
+            json!({"allOf": [{"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [{"type": "boolean"}, {"type": "integer"}]}]}),
+            json!({"type": "object", "properties": {"country": {"enum": ["CA", "US"]}, "zip": {"type": "string"}}, "required": ["country", "zip"],
+                "if": {"properties": {"country": {"const": "US"}}}, "then": {"properties": {"zip": {"pattern": "^\\d{5}$"}}}, "else": false}),
+            json!({"not": {"type": ["string", "object"]}}),
+            json!({"not": {"not": {"type": "integer", "minimum": 7}}}),
+        ] {
+            let value = example_or_reason(&schema).unwrap_or_else(|reason| panic!("{schema}: {reason}"));
+            assert!(Schema::compile(&schema).unwrap().is_valid(&value), "{schema}: {value}");
+        }
+    }
+
+    #[test]
+    fn optional_recursion_ends_early() {
+        let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}, "next": {"$ref": "#"}}});
+        assert_eq!(example(&schema), Some(json!({"n": 1})));
+    }
+
+    #[test]
+    fn a_schema_without_an_example_has_a_reason() {
+        let chain = |depth: usize| {
+            let link = |index: usize| json!({"allOf": vec![json!({"$ref": format!("#/$defs/{}", index + 1)}); 2]});
+            let mut links: serde_json::Map<_, _> = (0..depth).map(|index| (index.to_string(), link(index))).collect();
+            links.insert(depth.to_string(), json!({"type": "string"}));
+            json!({"$ref": "#/$defs/0", "$defs": links})
+        };
+        let name = |schema: &Value| match example_or_reason(schema) {
+            Ok(value) => value.to_string(),
+            Err(NoExample::NotASchema { .. }) => "not a schema".to_owned(),
+            Err(NoExample::OtherDocument { .. }) => "other document".to_owned(),
+            Err(NoExample::NothingFits { .. }) => "nothing fits".to_owned(),
+            Err(NoExample::TooDeep) => "too deep".to_owned(),
+            Err(NoExample::TooLarge) => "too large".to_owned(),
+            Err(NoExample::TooMuchWork { .. }) => "too much work".to_owned(),
+        };
+        for (schema, expected) in [
+            (json!({"type": "strng"}), "not a schema"),
+            (json!({"$ref": "https://example.com/other.json"}), "other document"),
+            (json!({"type": "integer", "minimum": 2, "maximum": 1}), "nothing fits"),
+            (json!({"items": {"enum": [1, 2]}, "type": "array", "minItems": 3, "uniqueItems": true}), "nothing fits"),
+            (json!({"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}}), "too deep"),
+            (json!({"type": "array", "minItems": 100_000_000}), "too large"),
+            (json!({"type": "string", "minLength": 100_000_000}), "too large"),
+            (chain(30), "too much work"),
+        ] {
+            assert_eq!(name(&schema), expected, "{schema}");
         }
     }
 

@@ -1,12 +1,19 @@
 //! Builds example values from JSON Schemas, and schemas from values.
 //!
 //! ```text
-//! schema ──example──► candidates, likeliest first ──► the first that the schema itself accepts
+//! schema ──shapes──► alternatives ──generator──► candidates, likeliest first ──► the first that the schema accepts
 //! ```
 
+mod array_example;
 mod example;
+mod generator;
 mod infer;
+mod number_example;
+mod object_example;
+mod pattern_example;
+mod shape;
 mod string_example;
+mod subschema;
 
-pub use example::example;
+pub use example::{NoExample, example, example_or_reason};
 pub use infer::infer;

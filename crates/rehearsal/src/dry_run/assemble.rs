@@ -4,11 +4,10 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use rehearsal_core::json::{Path, excerpt};
+use rehearsal_core::json::excerpt;
 use rehearsal_core::report::Severity;
 use serde_json::Value;
 
-use super::catalogue::Servers;
 use super::effects::ToolEffect;
 use super::plan::Plan;
 use super::report::{
@@ -17,38 +16,11 @@ use super::report::{
 };
 use super::run::{PlanFailure, RunRecord};
 use super::simulation::{CallEnd, CallProblem, SimulatedCall};
-use super::violations::{Violation, check_known_parts};
+use super::static_check::StaticCheck;
+use super::violations::Violation;
 
 /// Maximum length of an argument in the text of a side effect.
 const SUBJECT_LENGTH: usize = 60;
-
-/// A call that the plan contains and the run did not reach.
-#[derive(Debug)]
-pub(super) struct StaticCheck {
-    pub(super) call: UnreachedCall,
-    pub(super) problem: Option<CallProblem>,
-}
-
-impl StaticCheck {
-    /// Checks a call as far as its arguments are known: `arguments` has `null` at the unknown paths.
-    pub(super) fn new(
-        servers: &Servers,
-        server: &str,
-        tool: &str,
-        place: PlanPlace,
-        (arguments, unknown): (&Value, &[Path]),
-        reason: String,
-    ) -> StaticCheck {
-        let (found, problem) = servers.check(server, tool);
-        let effect = found.map_or(Effect::Unknown, |tool| tool.effect.effect);
-        let violations = match found.map(|tool| &tool.input) {
-            Some(Ok(schema)) => check_known_parts(schema, arguments, unknown),
-            Some(Err(_)) | None => Vec::new(),
-        };
-        let problem = problem.or_else(|| (!violations.is_empty()).then_some(CallProblem::Arguments(violations)));
-        StaticCheck { call: UnreachedCall { tool: Some(format!("{server}:{tool}")), place, effect, reason }, problem }
-    }
-}
 
 /// Everything that a report is made of.
 pub(super) struct Assembly<'a> {

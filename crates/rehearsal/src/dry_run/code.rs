@@ -1,25 +1,29 @@
 //! Runs a plan of code in the sandbox, and answers its calls.
 
 use std::collections::HashMap;
+use std::mem;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use std::{io, mem};
 
 use rehearsal_core::json::{Path, PathQuery};
 use rehearsal_core::report::Severity;
 use rehearsal_sandbox::{
     CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, PlanException,
-    Program, RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
+    Pool, Program, RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
 };
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-use super::assemble::{Assembly, StaticCheck, finding, invalid};
+use super::assemble::{Assembly, finding, invalid};
 use super::catalogue::Servers;
 use super::options::DryRunOptions;
 use super::plan::Plan;
 use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, Runs, SandboxLevels, Via};
 use super::run::{PlanFailure, RunRecord};
 use super::simulation::{CallEnd, LatencyChoice, PlannedCall, SimulatedCall, Simulation, SimulationEvent};
+use super::static_check::StaticCheck;
+use super::violations::KnownArguments;
 use super::{DryRunError, EPOCH_MS, has_latencies};
 
 /// Maximum number of runs that record the use of placeholders: a placeholder may lead to calls with further ones.
@@ -43,12 +47,19 @@ extern "C" fn run_as_worker() {
     }
 }
 
-/// The running program, as a worker.
-fn worker_program() -> Result<Program, SandboxError> {
+/// A worker for one plan. The first is started now, because a program that makes one dry run needs no others; from the second
+/// on they come from a pool. Unused workers exit with the program, when their stdin is closed.
+fn take_worker() -> Result<Worker, SandboxError> {
+    static HAS_RUN: AtomicBool = AtomicBool::new(false);
+    static POOL: OnceLock<Pool> = OnceLock::new();
     // Without a use the linker may leave the constructor out.
     std::hint::black_box(&RUN_AS_WORKER);
-    Program::current(WORKER_ARGUMENT)
-        .map_err(|source: io::Error| SandboxError::Spawn { path: "(the running program)".into(), source })
+    let program = Program::current(WORKER_ARGUMENT)
+        .map_err(|source| SandboxError::Spawn { path: "(the running program)".into(), source })?;
+    match HAS_RUN.swap(true, Ordering::Relaxed) {
+        false => Worker::start(&program),
+        true => POOL.get_or_init(|| Pool::new(program)).take(),
+    }
 }
 
 /// Compiles and runs a plan.
@@ -62,7 +73,7 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
         }
     };
     let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
-    let worker = Worker::start(&worker_program()?)?;
+    let worker = take_worker()?;
     let levels = sandbox_levels(worker.levels());
     let run_options = RunOptions {
         seed: options.seed,
@@ -273,10 +284,10 @@ fn unreached_calls(servers: &Servers, plan: &CompiledPlan, record: &RunRecord) -
         let path = |pointer: &String| Path::from_pointer(pointer, &arguments.value);
         let unknown: Vec<Path> = arguments.unknown.iter().map(path).collect();
         let open: Vec<Path> = arguments.open.iter().map(path).collect();
+        let known = KnownArguments { value: &arguments.value, unknown: &unknown, open: &open };
         let place = plan_place(&plan.file, call.place.clone());
         let reason = "this run did not reach it".to_owned();
-        StaticCheck::new(servers, &call.server, &call.tool, place, (&arguments.value, &unknown), reason)
-            .without_missing_members_of(&open)
+        StaticCheck::new(servers, (&call.server, &call.tool), place, &known, reason)
     };
     unreached.map(check).collect()
 }
@@ -317,24 +328,6 @@ fn isolation_finding(levels: &SandboxLevels) -> Option<PlanFinding> {
     }
     let message = format!("the kernel does not enforce all of the sandbox: {}", weak.join(", "));
     Some(finding(FindingCode::Sandbox, Severity::Warning, message))
-}
-
-impl StaticCheck {
-    /// Objects with a spread or a computed key may have more members than the source shows.
-    fn without_missing_members_of(mut self, open: &[Path]) -> StaticCheck {
-        use super::simulation::CallProblem;
-        if let Some(CallProblem::Arguments(violations)) = &mut self.problem {
-            violations.retain(|violation| {
-                let mut parent = violation.path.clone();
-                parent.pop();
-                violation.keyword != "required" || !open.contains(&parent)
-            });
-            if violations.is_empty() {
-                self.problem = None;
-            }
-        }
-        self
-    }
 }
 
 impl SandboxLevels {

@@ -36,6 +36,7 @@ mod plan;
 mod report;
 mod run;
 mod simulation;
+mod static_check;
 mod tasks;
 mod value;
 mod violations;
@@ -46,7 +47,7 @@ use rehearsal_core::report::Severity;
 use rehearsal_core::script::workflow;
 use rehearsal_sandbox::SandboxError;
 
-use self::assemble::{Assembly, StaticCheck, finding, invalid};
+use self::assemble::{Assembly, finding, invalid};
 use self::catalogue::Servers;
 pub use self::catalogue::{Catalogue, ServerTools};
 pub use self::effects::DeclaredEffect;
@@ -59,6 +60,8 @@ pub use self::report::{
 };
 use self::run::RunRecord;
 use self::simulation::{LatencyChoice, Simulation};
+use self::static_check::StaticCheck;
+use self::violations::KnownArguments;
 use crate::cache::CacheError;
 
 /// Why a dry run could not be made. A plan with errors is no such reason: its report has them.
@@ -112,14 +115,9 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
         let task = &workflow.tasks[*index];
         let (arguments, unknown) = task.arguments.known_parts();
         let place = tasks::place(&plan.file, task.at);
-        StaticCheck::new(
-            &servers,
-            &task.server,
-            &task.tool,
-            place,
-            (&arguments, &unknown),
-            format!("task {}: {reason}", task.id),
-        )
+        let known = KnownArguments { value: &arguments, unknown: &unknown, open: &[] };
+        let reason = format!("task {}: {reason}", task.id);
+        StaticCheck::new(&servers, (&task.server, &task.tool), place, &known, reason)
     });
     let runs = Runs { count: 1 + usize::from(p95_ms.is_some()), elapsed_ms: begun.elapsed().as_secs_f64() * 1000.0 };
     let assembly = Assembly {

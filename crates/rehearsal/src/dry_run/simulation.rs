@@ -23,7 +23,7 @@ use super::catalogue::{DryRunServer, KnownServer, Servers};
 use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
 use super::value::{error_message, result_value};
-use super::violations::{Violation, check_known_parts};
+use super::violations::{KnownArguments, Violation, check_known_parts};
 use crate::cache::ArgumentsKey;
 
 /// How long a real client waits for an answer that never comes, in milliseconds.
@@ -203,7 +203,8 @@ impl<'a> Simulation<'a> {
         let mut unchecked = None;
         match tool.map(|tool| &tool.input) {
             Some(Ok(schema)) => {
-                let violations = check_known_parts(schema, &call.arguments, &call.guessed);
+                let known = KnownArguments { value: &call.arguments, unknown: &call.guessed, open: &[] };
+                let violations = check_known_parts(schema, &known);
                 problem = (!violations.is_empty()).then_some(CallProblem::Arguments(violations));
             }
             Some(Err(reason)) => unchecked = Some(reason.clone()),

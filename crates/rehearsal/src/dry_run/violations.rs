@@ -27,20 +27,34 @@ fn check_arguments(schema: &Schema, arguments: &Value) -> Vec<Violation> {
     violations.collect()
 }
 
-/// The rules that arguments break whatever their unknown parts are: a violation at an unknown part or inside it is dropped,
-/// and one above it is dropped if its keyword combines schemas.
-pub(super) fn check_known_parts(schema: &Schema, arguments: &Value, unknown: &[Path]) -> Vec<Violation> {
+/// Arguments as far as they are known.
+pub(super) struct KnownArguments<'a> {
+    /// The arguments; at the unknown paths stands any value.
+    pub(super) value: &'a Value,
+    /// The paths of parts that are not known.
+    pub(super) unknown: &'a [Path],
+    /// The paths of objects that may have more members.
+    pub(super) open: &'a [Path],
+}
+
+/// The rules that arguments break whatever their unknown parts are. A violation at an unknown part or inside it is dropped,
+/// and one above it is dropped if its keyword combines schemas or values. A member that may still be there is not missing.
+pub(super) fn check_known_parts(schema: &Schema, arguments: &KnownArguments<'_>) -> Vec<Violation> {
     let depends_on_unknown = |violation: &Violation| {
         let combines = matches!(
             violation.keyword.as_str(),
             "oneOf" | "anyOf" | "not" | "if" | "allOf" | "contains" | "uniqueItems" | "enum" | "const"
         );
-        unknown
-            .iter()
-            .any(|unknown| violation.path.is_within(unknown) || (combines && unknown.is_within(&violation.path)))
+        let unknown = |path: &Path| violation.path.is_within(path) || (combines && path.is_within(&violation.path));
+        arguments.unknown.iter().any(unknown)
     };
-    let mut violations = check_arguments(schema, arguments);
-    violations.retain(|violation| !depends_on_unknown(violation));
+    let may_be_there = |violation: &Violation| {
+        let mut owner = violation.path.clone();
+        owner.pop();
+        violation.keyword == "required" && arguments.open.contains(&owner)
+    };
+    let mut violations = check_arguments(schema, arguments.value);
+    violations.retain(|violation| !depends_on_unknown(violation) && !may_be_there(violation));
     violations
 }
 
@@ -104,8 +118,8 @@ mod tests {
     #[test]
     fn an_unknown_part_breaks_no_rule() {
         let unknown = [Path::root().join("path"), Path::root().join("mode").join("b")];
-        let violations =
-            check_known_parts(&schema(), &json!({"path": null, "mode": {"b": null}, "content": 7}), &unknown);
+        let value = json!({"path": null, "mode": {"b": null}, "content": 7});
+        let violations = check_known_parts(&schema(), &KnownArguments { value: &value, unknown: &unknown, open: &[] });
         assert_eq!(violations.iter().map(Violation::argument).collect::<Vec<_>>(), ["content"]);
     }
 }
