@@ -45,6 +45,7 @@ use std::time::Instant;
 
 use rehearsal_core::report::Severity;
 use rehearsal_core::script::workflow;
+pub use rehearsal_sandbox::PlanLimits;
 use rehearsal_sandbox::SandboxError;
 
 use self::assemble::{Assembly, finding, invalid};
@@ -110,7 +111,7 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
     let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
     let run = |latencies| tasks::run(&workflow, &plan.file, Simulation::new(&servers, latencies, EPOCH_MS));
     let record = run(LatencyChoice::Median);
-    let p95_ms = has_latencies(&record).then(|| run(LatencyChoice::P95).duration_ms);
+    let p95_ms = has_varying_latencies(&record).then(|| run(LatencyChoice::P95).duration_ms);
     let unreached = record.skipped.iter().map(|(index, reason)| {
         let task = &workflow.tasks[*index];
         let (arguments, unknown) = task.arguments.known_parts();
@@ -134,6 +135,6 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
 }
 
 /// Whether a run with other latencies can take another time.
-fn has_latencies(record: &RunRecord) -> bool {
-    record.calls.iter().any(|call| call.latency_ms.is_some())
+fn has_varying_latencies(record: &RunRecord) -> bool {
+    record.calls.iter().any(|call| call.latency_varies)
 }

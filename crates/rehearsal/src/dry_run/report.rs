@@ -368,15 +368,14 @@ impl DryRunReport {
         !self.side_effects.is_empty()
     }
 
-    /// Adds an error, for a check of the caller.
+    /// Adds an error after the other errors, for a check of the caller.
     pub fn add_error(&mut self, code: FindingCode, call: Option<usize>, message: String) {
         let called = call.and_then(|call| self.tools_called.get(call.checked_sub(1)?));
         let place = called.and_then(|call| call.place.clone());
         let severity = Severity::Error;
-        let found = PlanFinding { code, severity, call, place, message, hint: None, source_line: None };
-        // Errors come first.
-        let index = self.findings.iter().take_while(|found| found.severity == Severity::Error).count();
-        self.findings.insert(index, found);
+        let finding = PlanFinding { code, severity, call, place, message, hint: None, source_line: None };
+        let position = self.findings.iter().position(|other| other.severity != Severity::Error);
+        self.findings.insert(position.unwrap_or(self.findings.len()), finding);
     }
 
     /// The number of findings of a severity.
