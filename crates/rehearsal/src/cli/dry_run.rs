@@ -160,11 +160,9 @@ impl DryRunArgs {
                         let catalogue = Catalogue::saved(cache, &[]).map_err(Failure::server_failed)?;
                         if catalogue.servers().next().is_none() && self.overrides.is_empty() {
                             let path = cache.path().display();
-                            return Err(Failure::server_failed(format_args!("{path} has the tools of no server"))
-                                .hints([
-                                    "run once without --offline, which saves the tools of all servers of --config FILE",
-                                    "or import a recording: rehearse cache import TRACE",
-                                ]));
+                            context.stderr.note(format_args!("{path} has the tools of no server"));
+                            context.stderr.hint("run once without --offline, which saves the tools of all servers");
+                            context.stderr.hint("or import a recording: rehearse cache import TRACE");
                         }
                         Ok(catalogue)
                     }
