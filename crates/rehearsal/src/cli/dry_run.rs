@@ -194,6 +194,7 @@ impl DryRunArgs {
         context.stderr.end_status();
         for (name, tools) in catalogue.servers() {
             if let ServerTools::Unavailable { reason } = tools {
+                let reason = reason.lines().next().unwrap_or_default();
                 context.stderr.note(format_args!("the tools of {name} cannot be listed: {reason}"));
             }
         }

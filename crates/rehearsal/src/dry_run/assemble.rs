@@ -302,7 +302,9 @@ fn merged(findings: Vec<PlanFinding>, plan: &Plan) -> Vec<PlanFinding> {
     merged.sort_by_key(|(found, _)| std::cmp::Reverse(found.severity));
     let finish = |(mut found, count): (PlanFinding, usize)| {
         if count > 1 {
-            found.message += &format!(" (in {count} calls)");
+            // The lines below the first one are what a server printed.
+            let end = found.message.find('\n').unwrap_or(found.message.len());
+            found.message.insert_str(end, &format!(" (in {count} calls)"));
         }
         found.source_line = source_line(plan, found.place.as_ref());
         found

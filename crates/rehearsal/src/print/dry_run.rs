@@ -61,12 +61,16 @@ impl Page<'_> {
     fn heading(&self, out: &mut dyn Write) -> io::Result<()> {
         let Palette { heading, .. } = self.screen.palette;
         let plan = sanitize_line(&self.report.plan);
-        write!(out, "{heading}{plan}{heading:#}  dry run: no call reached a server")?;
-        match &self.report.sandbox {
-            Some(levels) if levels.are_enforced() => writeln!(out, "  (sandbox: landlock, seccomp, rlimits)"),
-            Some(_) => writeln!(out, "  (sandbox: not fully enforced)"),
-            None => writeln!(out),
-        }
+        let title = "dry run: no call reached a server";
+        write!(out, "{heading}{plan}{heading:#}  {title}")?;
+        let sandbox = match &self.report.sandbox {
+            Some(levels) if levels.are_enforced() => "(sandbox: landlock, seccomp, rlimits)",
+            Some(_) => "(sandbox: not fully enforced)",
+            None => return writeln!(out),
+        };
+        let width = plan.width() + 2 + title.width() + 2 + sandbox.width();
+        let fits = self.screen.width.is_none_or(|available| width <= available);
+        writeln!(out, "{}{sandbox}", if fits { "  " } else { "\n  " })
     }
 
     fn calls(&self, out: &mut dyn Write) -> io::Result<()> {
