@@ -7,6 +7,7 @@
 mod clients;
 mod containers;
 mod cut_streams;
+mod dry_run;
 mod faults;
 mod forwarded;
 mod generated;

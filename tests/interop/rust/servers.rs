@@ -66,7 +66,7 @@ async fn time_converts_in_both_eras() {
     }
 }
 
-fn git(folder: &Path, arguments: &[&str]) {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) {
     let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
     let status =
         std::process::Command::new("git").args(identity).arg("-C").arg(folder).args(arguments).status().unwrap();

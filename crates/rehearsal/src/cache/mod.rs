@@ -17,4 +17,4 @@ mod sqlite;
 pub use import::{ImportError, Imported, import};
 pub use key::ArgumentsKey;
 pub use source::CacheSource;
-pub use sqlite::{Cache, CacheEntry, CacheError, CacheFilter, CachedAnswer, SavedCatalogue, default_path};
+pub use sqlite::{Cache, CacheEntry, CacheError, CacheFilter, LatencyScope, SavedCatalogue, default_path};

@@ -1,6 +1,7 @@
 //! The source of the answer chain that answers from the cache.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rehearsal_core::answer::{
@@ -11,7 +12,7 @@ use rehearsal_core::protocol::code;
 use serde_json::Value;
 
 use super::key::ArgumentsKey;
-use super::sqlite::Cache;
+use super::sqlite::{Cache, CacheEntry};
 
 /// Answers calls of the tools of one server with the results of exactly these arguments.
 #[derive(Debug)]
@@ -27,8 +28,8 @@ impl CacheSource {
     }
 }
 
-/// How often each call was answered on a connection.
-type Occurrences = HashMap<(String, ArgumentsKey), usize>;
+/// The results for each tool and its arguments, and how many calls of this connection they answered.
+type Results = HashMap<(String, ArgumentsKey), (Vec<CacheEntry>, usize)>;
 
 impl AnswerSource for CacheSource {
     fn begin(&self, request: &Arc<IncomingRequest>, context: &mut AnswerContext<'_>) -> Offer {
@@ -36,21 +37,23 @@ impl AnswerSource for CacheSource {
             return Offer::Pass(MatchDepth::Nothing);
         };
         let key = ArgumentsKey::new(request.params.get("arguments").unwrap_or(&Value::Null));
-        let occurrences = context.memory::<Occurrences>();
-        let occurrence = occurrences.entry((tool.to_owned(), key)).or_default();
-        let found = match self.cache.get(&self.server, tool, key, *occurrence) {
-            Ok(Some(found)) => found,
-            Ok(None) => return Offer::Pass(MatchDepth::Name),
-            Err(error) => {
-                return Offer::Answer(Answer::refusal(ErrorReply::new(code::INTERNAL_ERROR, error.to_string())));
-            }
+        let (entries, answered) = match context.memory::<Results>().entry((tool.to_owned(), key)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => match self.cache.results(&self.server, tool, key) {
+                Ok(entries) => new.insert((entries, 0)),
+                Err(error) => {
+                    return Offer::Answer(Answer::refusal(ErrorReply::new(code::INTERNAL_ERROR, error.to_string())));
+                }
+            },
         };
-        *occurrence += 1;
+        let is_repeated = *answered >= entries.len();
+        let Some(found) = entries.get(*answered).or(entries.last()) else { return Offer::Pass(MatchDepth::Name) };
+        *answered += 1;
         let place = format!("{}:{tool} {key}", self.server);
-        let provenance = Provenance::Cache { place: place.into(), at_ms: found.entry.at_ms };
-        let mut answer = Answer::new(found.entry.reply, provenance);
+        let provenance = Provenance::Cache { place: place.into(), at_ms: found.at_ms };
+        let mut answer = Answer::new(found.reply.clone(), provenance);
         answer.written_for = WrittenFor::Verbatim;
-        if found.is_repeated && *occurrence > 1 {
+        if is_repeated {
             answer
                 .remarks
                 .push("the recorded run has fewer calls with these arguments; its last result is repeated".to_owned());

@@ -115,15 +115,6 @@ pub struct CacheEntry {
     pub latency_ms: Option<f64>,
 }
 
-/// The entry that answers a call.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CachedAnswer {
-    /// The entry.
-    pub entry: CacheEntry,
-    /// Whether the run has fewer results for these arguments than the plan has calls, so that its last one is repeated.
-    pub is_repeated: bool,
-}
-
 /// The saved tools of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedCatalogue {
@@ -131,6 +122,32 @@ pub struct SavedCatalogue {
     pub tools: Vec<Value>,
     /// When they were listed, in milliseconds since 1970.
     pub at_ms: u64,
+}
+
+/// The calls whose latencies are requested.
+#[derive(Clone, Copy, Debug)]
+pub enum LatencyScope<'a> {
+    /// Calls of a tool with these arguments.
+    Arguments {
+        /// The server.
+        server: &'a str,
+        /// The tool.
+        tool: &'a str,
+        /// The arguments.
+        key: ArgumentsKey,
+    },
+    /// All calls of a tool.
+    Tool {
+        /// The server.
+        server: &'a str,
+        /// The tool.
+        tool: &'a str,
+    },
+    /// All calls of a server.
+    Server {
+        /// The server.
+        server: &'a str,
+    },
 }
 
 /// Which entries a command is about.
@@ -233,15 +250,9 @@ impl Cache {
         })
     }
 
-    /// The result for exactly these arguments: of the newest run that has one, the one at `occurrence` (from 0), else its
-    /// last. An error answers only if no run has a result.
-    pub fn get(
-        &self,
-        server: &str,
-        tool: &str,
-        key: ArgumentsKey,
-        occurrence: usize,
-    ) -> Result<Option<CachedAnswer>, CacheError> {
+    /// The results for exactly these arguments in the newest run that has one, in their order. Errors count only if no run
+    /// has a result.
+    pub fn results(&self, server: &str, tool: &str, key: ArgumentsKey) -> Result<Vec<CacheEntry>, CacheError> {
         const RUN: &str = "SELECT run FROM answer WHERE server = ?1 AND tool = ?2 AND key = ?3
              ORDER BY kind, at_ms DESC, id DESC LIMIT 1";
         let entries = self.store(|connection| {
@@ -257,10 +268,7 @@ impl Cache {
             let rows = select.query_map(params![server, tool, key.bytes(), run], StoredRow::read)?;
             rows.collect::<Result<Vec<_>, _>>()
         })?;
-        let is_repeated = occurrence >= entries.len();
-        let Some(index) = entries.len().checked_sub(1).map(|last| last.min(occurrence)) else { return Ok(None) };
-        let entry = entries.into_iter().nth(index).map(|row| self.entry(row)).transpose()?;
-        Ok(entry.map(|entry| CachedAnswer { entry, is_repeated }))
+        entries.into_iter().map(|row| self.entry(row)).collect()
     }
 
     /// The newest results of a tool for any arguments, without errors.
@@ -276,8 +284,8 @@ impl Cache {
         rows.into_iter().map(|row| self.entry(row)).collect()
     }
 
-    /// The latencies that are known for calls with these arguments, else of the tool, else of the server; sorted.
-    pub fn latencies(&self, server: &str, tool: &str, key: ArgumentsKey) -> Result<Vec<f64>, CacheError> {
+    /// The newest latencies of some calls, sorted.
+    pub fn latencies(&self, calls: LatencyScope<'_>) -> Result<Vec<f64>, CacheError> {
         const LIMIT: &str = "AND latency_ms IS NOT NULL ORDER BY at_ms DESC LIMIT 1000";
         let mut latencies = self.store(|connection| {
             let select = |condition: &str, values: &[&dyn rusqlite::ToSql]| {
@@ -286,14 +294,13 @@ impl Cache {
                 let rows = statement.query_map(values, |row| row.get::<_, f64>(0))?;
                 rows.collect::<Result<Vec<_>, rusqlite::Error>>()
             };
-            let mut found = select("server = ?1 AND tool = ?2 AND key = ?3", params![server, tool, key.bytes()])?;
-            if found.is_empty() {
-                found = select("server = ?1 AND tool = ?2", params![server, tool])?;
+            match calls {
+                LatencyScope::Arguments { server, tool, key } => {
+                    select("server = ?1 AND tool = ?2 AND key = ?3", params![server, tool, key.bytes()])
+                }
+                LatencyScope::Tool { server, tool } => select("server = ?1 AND tool = ?2", params![server, tool]),
+                LatencyScope::Server { server } => select("server = ?1", params![server]),
             }
-            if found.is_empty() {
-                found = select("server = ?1", params![server])?;
-            }
-            Ok(found)
         })?;
         latencies.sort_by(f64::total_cmp);
         Ok(latencies)
@@ -497,21 +504,20 @@ mod tests {
         }
     }
 
-    fn texts(cache: &Cache, occurrences: usize) -> Vec<String> {
+    fn texts(cache: &Cache) -> Vec<String> {
         let key = ArgumentsKey::new(&json!({"path": "/srv"}));
-        let text = |occurrence| {
-            let found = cache.get("fs", "list", key, occurrence).unwrap().unwrap();
-            let Reply::Result(result) = found.entry.reply else { panic!("an error") };
+        let text = |found: CacheEntry| {
+            let Reply::Result(result) = found.reply else { panic!("an error") };
             result.value().unwrap()["content"][0]["text"].as_str().unwrap().to_owned()
         };
-        (0..occurrences).map(text).collect()
+        cache.results("fs", "list", key).unwrap().into_iter().map(text).collect()
     }
 
     #[test]
     fn repeated_calls_get_the_results_of_the_newest_run_in_its_order() {
         let cache = Cache::in_memory().unwrap();
         cache.put(&[entry("old", 0, "before"), entry("new", 5, "empty"), entry("new", 9, "one file")]).unwrap();
-        assert_eq!(texts(&cache, 3), ["empty", "one file", "one file"]);
+        assert_eq!(texts(&cache), ["empty", "one file"]);
     }
 
     #[test]
@@ -527,9 +533,9 @@ mod tests {
         let cache = Cache::in_memory().unwrap();
         let reply = result(json!({"content": [{"type": "text", "text": "no such folder"}], "isError": true}));
         cache.put(&[CacheEntry { reply, at_ms: 9999, ..entry("later", 1, "") }]).unwrap();
-        assert_eq!(texts(&cache, 1), ["no such folder"]);
+        assert_eq!(texts(&cache), ["no such folder"]);
         cache.put(&[entry("a", 0, "fine")]).unwrap();
-        assert_eq!(texts(&cache, 1), ["fine"]);
+        assert_eq!(texts(&cache), ["fine"]);
     }
 
     #[test]

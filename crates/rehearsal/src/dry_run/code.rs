@@ -24,7 +24,7 @@ use super::run::{PlanFailure, RunRecord};
 use super::simulation::{CallEnd, LatencyChoice, PlannedCall, SimulatedCall, Simulation, SimulationEvent};
 use super::static_check::StaticCheck;
 use super::violations::KnownArguments;
-use super::{DryRunError, EPOCH_MS, has_latencies};
+use super::{DryRunError, EPOCH_MS, has_varying_latencies};
 
 /// Maximum number of runs that record the use of placeholders: a placeholder may lead to calls with further ones.
 const MAX_RECORDER_RUNS: usize = 3;
@@ -82,9 +82,9 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
         limits: options.limits.clone(),
     };
     let mut runner = Runner { plan: &compiled, servers: &servers, options: run_options, worker, count: 0 };
-    let placeholders = runner.placeholders();
-    let record = runner.run(LatencyChoice::Median, &placeholders, false).0;
-    let p95_ms = has_latencies(&record).then(|| runner.run(LatencyChoice::P95, &placeholders, false).0.duration_ms);
+    let (record, placeholders) = runner.run_with_placeholders();
+    let p95_ms =
+        has_varying_latencies(&record).then(|| runner.run(LatencyChoice::P95, &placeholders, false).0.duration_ms);
     let mut findings = Vec::new();
     findings.extend(isolation_finding(&levels));
     findings.extend(unseen_finding(&compiled, &record));
@@ -113,11 +113,15 @@ struct Placeholders {
 }
 
 impl Runner<'_> {
-    /// Finds the shapes of the placeholders: each run records what the plan does with those that are not known yet.
-    fn placeholders(&mut self) -> Placeholders {
+    /// Runs the plan with values for its placeholders: runs before it record what the plan does with those that are not known
+    /// yet. A run without a recorder is the last.
+    fn run_with_placeholders(&mut self) -> (RunRecord, Placeholders) {
         let mut placeholders = Placeholders::default();
         for _ in 0..MAX_RECORDER_RUNS {
             let (record, recorded) = self.run(LatencyChoice::Median, &placeholders, true);
+            if !record.calls.iter().any(|call| call.end == CallEnd::Recorder) {
+                return (record, placeholders);
+            }
             if recorded.is_empty() {
                 break;
             }
@@ -127,7 +131,7 @@ impl Runner<'_> {
             let example = |shape: RecordedShape| Some((call_index(shape.call)?, shape.example));
             placeholders.shapes.extend(recorded.into_iter().filter_map(example));
         }
-        placeholders
+        (self.run(LatencyChoice::Median, &placeholders, false).0, placeholders)
     }
 
     /// One run. With `record_placeholders` a placeholder without a shape is a recorder.

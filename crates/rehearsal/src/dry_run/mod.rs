@@ -8,16 +8,20 @@
 //!
 //! No part of a run can reach a server: the chain has no handle to one, and the sandbox has neither files nor a network.
 //!
-//! ```no_run
-//! # async fn test() -> Result<(), Box<dyn std::error::Error>> {
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use rehearsal::dry_run::{Catalogue, DryRunOptions, Plan};
 //! use serde_json::json;
 //!
 //! let tools = vec![json!({"name": "add", "inputSchema": {"type": "object", "properties": {"a": {"type": "number"}}}})];
 //! let options = DryRunOptions::new(Catalogue::default().with_tools("math", tools));
-//! let report = rehearsal::dry_run(&Plan::code("sum.ts", "await mcp.math.add({ a: 1 })"), &options).await?;
 //!
+//! let report = rehearsal::dry_run(&Plan::code("sum.ts", "await mcp.math.add({ a: 1 })"), &options).await?;
 //! assert!(report.validation.type_errors.is_empty());
+//!
+//! let report = rehearsal::dry_run(&Plan::code("sum.ts", "await mcp.math.add({ a: 'one' })"), &options).await?;
+//! assert_eq!(report.validation.type_errors[0].path, "$.a");
 //! # Ok(())
 //! # }
 //! ```
@@ -41,6 +45,7 @@ use std::time::Instant;
 
 use rehearsal_core::report::Severity;
 use rehearsal_core::script::workflow;
+pub use rehearsal_sandbox::PlanLimits;
 use rehearsal_sandbox::SandboxError;
 
 use self::assemble::{Assembly, finding, invalid};
@@ -106,7 +111,7 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
     let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
     let run = |latencies| tasks::run(&workflow, &plan.file, Simulation::new(&servers, latencies, EPOCH_MS));
     let record = run(LatencyChoice::Median);
-    let p95_ms = has_latencies(&record).then(|| run(LatencyChoice::P95).duration_ms);
+    let p95_ms = has_varying_latencies(&record).then(|| run(LatencyChoice::P95).duration_ms);
     let unreached = record.skipped.iter().map(|(index, reason)| {
         let task = &workflow.tasks[*index];
         let (arguments, unknown) = task.arguments.known_parts();
@@ -130,6 +135,6 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
 }
 
 /// Whether a run with other latencies can take another time.
-fn has_latencies(record: &RunRecord) -> bool {
-    record.calls.iter().any(|call| call.latency_ms.is_some())
+fn has_varying_latencies(record: &RunRecord) -> bool {
+    record.calls.iter().any(|call| call.latency_varies)
 }

@@ -344,7 +344,7 @@ pub struct SandboxLevels {
     pub landlock: String,
     /// The list of allowed system calls.
     pub seccomp: String,
-    /// PlanLimits of resources.
+    /// Limits of memory, CPU time, files and processes.
     pub rlimits: String,
 }
 
@@ -368,12 +368,14 @@ impl DryRunReport {
         !self.side_effects.is_empty()
     }
 
-    /// Adds an error, for a check of the caller.
+    /// Adds an error after the other errors, for a check of the caller.
     pub fn add_error(&mut self, code: FindingCode, call: Option<usize>, message: String) {
         let called = call.and_then(|call| self.tools_called.get(call.checked_sub(1)?));
         let place = called.and_then(|call| call.place.clone());
         let severity = Severity::Error;
-        self.findings.push(PlanFinding { code, severity, call, place, message, hint: None, source_line: None });
+        let finding = PlanFinding { code, severity, call, place, message, hint: None, source_line: None };
+        let position = self.findings.iter().position(|other| other.severity != Severity::Error);
+        self.findings.insert(position.unwrap_or(self.findings.len()), finding);
     }
 
     /// The number of findings of a severity.

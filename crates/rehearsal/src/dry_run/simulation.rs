@@ -24,7 +24,7 @@ use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
 use super::value::{error_message, result_value};
 use super::violations::{KnownArguments, Violation, check_known_parts};
-use crate::cache::ArgumentsKey;
+use crate::cache::{ArgumentsKey, Cache, LatencyScope};
 
 /// How long a real client waits for an answer that never comes, in milliseconds.
 const CALL_TIMEOUT_MS: f64 = 30_000.0;
@@ -70,9 +70,13 @@ pub(super) struct SimulatedCall {
     pub(super) cached_ms: Option<u64>,
     pub(super) remarks: Vec<String>,
     pub(super) problem: Option<CallProblem>,
+    /// Why the input schema of the tool cannot be used, so that the arguments are not checked.
+    pub(super) unchecked: Option<String>,
     pub(super) effect: ToolEffect,
     /// The latency in milliseconds, if it is known.
     pub(super) latency_ms: Option<f64>,
+    /// Whether the latencies of real runs differ, so that the estimate has a range.
+    pub(super) latency_varies: bool,
     pub(super) started_ms: f64,
     pub(super) ended_ms: f64,
     /// The calls that were delivered just before this one was made.
@@ -101,6 +105,13 @@ pub(super) enum LatencyChoice {
     P95,
 }
 
+/// The latency of calls in real runs, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct Latency {
+    median: f64,
+    p95: f64,
+}
+
 /// One run of a plan: its calls, its queue and its clock.
 #[derive(Debug)]
 pub(super) struct Simulation<'a> {
@@ -115,7 +126,8 @@ pub(super) struct Simulation<'a> {
     queue: Vec<usize>,
     /// The calls of the last delivery.
     delivered: Vec<usize>,
-    known_latencies: HashMap<(String, String, ArgumentsKey), Option<f64>>,
+    /// The latencies of a tool with some arguments, of a tool, and of a server, as far as they were looked up.
+    known_latencies: HashMap<(String, Option<String>, Option<ArgumentsKey>), Option<Latency>>,
 }
 
 /// The next event of a run.
@@ -198,11 +210,15 @@ impl<'a> Simulation<'a> {
     fn simulate(&mut self, call: PlannedCall) -> SimulatedCall {
         let servers = self.servers;
         let (tool, mut problem) = servers.check(&call.server, &call.tool);
-        // A schema that cannot be used is reported once, not for each call.
-        if let Some(Ok(schema)) = tool.map(|tool| &tool.input) {
-            let known = KnownArguments { value: &call.arguments, unknown: &call.guessed, open: &[] };
-            let violations = check_known_parts(schema, &known);
-            problem = (!violations.is_empty()).then_some(CallProblem::Arguments(violations));
+        let mut unchecked = None;
+        match tool.map(|tool| &tool.input) {
+            Some(Ok(schema)) => {
+                let known = KnownArguments { value: &call.arguments, unknown: &call.guessed, open: &[] };
+                let violations = check_known_parts(schema, &known);
+                problem = (!violations.is_empty()).then_some(CallProblem::Arguments(violations));
+            }
+            Some(Err(reason)) => unchecked = Some(reason.clone()),
+            None => {}
         }
         let effect = tool.map_or_else(ToolEffect::unknown, |tool| tool.effect.clone());
         let mut simulated = SimulatedCall {
@@ -211,8 +227,10 @@ impl<'a> Simulation<'a> {
             cached_ms: None,
             remarks: Vec::new(),
             problem,
+            unchecked,
             effect,
             latency_ms: None,
+            latency_varies: false,
             started_ms: 0.0,
             ended_ms: 0.0,
             waits_for: Vec::new(),
@@ -275,7 +293,7 @@ impl<'a> Simulation<'a> {
         let Some(answer) = answer else {
             simulated.origin = AnswerOrigin::Placeholder;
             simulated.end = simulated.call.placeholder.clone();
-            simulated.latency_ms = self.latency(&simulated.call);
+            (simulated.latency_ms, simulated.latency_varies) = self.latency(&simulated.call);
             return;
         };
         delay_ms += answer.delay.map_or(0.0, |delay| delay.as_secs_f64() * 1000.0);
@@ -294,31 +312,46 @@ impl<'a> Simulation<'a> {
         simulated.remarks.extend(answer.remarks.iter().cloned());
         let (end, timeout) = end_of(&answer);
         simulated.end = end;
-        let latency = match origin {
-            AnswerOrigin::Override if delay_ms > 0.0 => Some(delay_ms),
-            _ => self.latency(&simulated.call).map(|latency| latency + delay_ms),
+        (simulated.latency_ms, simulated.latency_varies) = match origin {
+            _ if timeout => (Some(CALL_TIMEOUT_MS), false),
+            AnswerOrigin::Override if delay_ms > 0.0 => (Some(delay_ms), false),
+            _ => {
+                let (latency, varies) = self.latency(&simulated.call);
+                (latency.map(|latency| latency + delay_ms), varies)
+            }
         };
-        simulated.latency_ms = if timeout { Some(CALL_TIMEOUT_MS) } else { latency };
     }
 
-    /// The latency of a call, as far as real runs show it.
-    fn latency(&mut self, call: &PlannedCall) -> Option<f64> {
+    /// The latency of a call, as far as real runs show it: of these arguments, else of the tool, else of the server. Then
+    /// whether real runs differ.
+    fn latency(&mut self, call: &PlannedCall) -> (Option<f64>, bool) {
         let key = ArgumentsKey::new(&call.arguments);
-        let full_key = (call.server.clone(), call.tool.clone(), key);
-        if let Some(known) = self.known_latencies.get(&full_key) {
-            return *known;
-        }
+        let (server, tool) = (call.server.as_str(), call.tool.as_str());
+        let latency = self
+            .latency_of((server, Some(tool), Some(key)), LatencyScope::Arguments { server, tool, key })
+            .or_else(|| self.latency_of((server, Some(tool), None), LatencyScope::Tool { server, tool }))
+            .or_else(|| self.latency_of((server, None, None), LatencyScope::Server { server }));
+        let Some(Latency { median, p95 }) = latency else { return (None, false) };
+        let chosen = match self.latencies {
+            LatencyChoice::Median => median,
+            LatencyChoice::P95 => p95,
+        };
+        (Some(chosen), p95 > median)
+    }
+
+    fn latency_of(
+        &mut self,
+        (server, tool, key): (&str, Option<&str>, Option<ArgumentsKey>),
+        calls: LatencyScope<'_>,
+    ) -> Option<Latency> {
         // A cache that cannot be read was reported when the call was answered.
-        let sorted = self.servers.cache()?.latencies(&call.server, &call.tool, key).unwrap_or_default();
-        let latency = percentile(
-            &sorted,
-            match self.latencies {
-                LatencyChoice::Median => 0.5,
-                LatencyChoice::P95 => 0.95,
-            },
-        );
-        self.known_latencies.insert(full_key, latency);
-        latency
+        let look_up = |cache: &Arc<Cache>| {
+            let sorted = cache.latencies(calls).unwrap_or_default();
+            Some(Latency { median: percentile(&sorted, 0.5)?, p95: percentile(&sorted, 0.95)? })
+        };
+        let cache = self.servers.cache();
+        let known = self.known_latencies.entry((server.to_owned(), tool.map(str::to_owned), key));
+        *known.or_insert_with(|| cache.and_then(look_up))
     }
 }
 

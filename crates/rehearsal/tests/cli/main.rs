@@ -12,6 +12,7 @@ mod convert;
 mod crash;
 mod crash_http;
 mod docs;
+mod dry_run;
 mod elicitation;
 mod fixture;
 mod floods;

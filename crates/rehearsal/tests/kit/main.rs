@@ -4,6 +4,7 @@
 
 mod assertions;
 mod client;
+mod dry_run;
 mod exact_numbers;
 mod example_mocks;
 mod fixtures;
