@@ -5,6 +5,7 @@
 //! | test a server | [`Client`], with the assertions and matchers of [`testing`] |
 //! | test a client or an agent | [`MockServer`], a server that answers as the test declares |
 //! | test against a recording | [`Recorder`] records, [`ReplayServer`] answers as the recorded server did |
+//! | check an agent's plan without its servers | [`dry_run()`] |
 //! | check JSON values | [`matcher`], the same in mocks, replays and tests |
 //!
 //! Every part supports stdio, Streamable HTTP and HTTP+SSE, and all five protocol versions.
@@ -62,9 +63,10 @@
 //! | `http` | `Client::url` and `Client::listening`, with TLS |
 //! | `json-schema` | the matcher operator `schema` |
 //! | `mock` | [`MockServer`], [`ReplayServer`], [`Recorder`], `generate`, `verify`, `Client::config`; includes `http` and `json-schema` |
+//! | `dry-run` | [`dry_run()`] and the [`cache`] of recorded results; includes `mock` |
 //! | `oauth` | `ClientBuilder::oauth`; includes `http` |
 //! | `rmcp` | `record::intercept`, for transports of the official Rust SDK; includes `mock` |
-//! | `cli` | the binary `rehearse`; includes `mock` and `oauth` |
+//! | `cli` | the binary `rehearse`; includes `dry-run`, `mock` and `oauth` |
 
 #![cfg_attr(
     not(feature = "mock"),

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::generator::{Effort, ExampleGenerator, First, MAX_VALUES, Presence};
-use super::shape::Shape;
+use super::shape::SchemaShape;
 use super::subschema::Subschema;
 
 impl<'s> ExampleGenerator<'s> {
     /// Returns the first accepted array of one alternative.
-    pub(super) fn array(&self, shape: &Shape<'s>, depth: usize, first: First<'_>) -> Option<Value> {
+    pub(super) fn array(&self, shape: &SchemaShape<'s>, depth: usize, first: First<'_>) -> Option<Value> {
         let (least, most) = (shape.at_least("minItems"), shape.at_most("maxItems"));
         let contains: Vec<Contained<'s>> = shape.parts.iter().filter_map(Contained::from_part).collect();
         let tuple = shape.parts.iter().map(|part| tuple(part).len()).max().unwrap_or(0);
@@ -29,7 +29,7 @@ impl<'s> ExampleGenerator<'s> {
     /// Builds an array of a length, or a shorter one of at least `least` elements.
     fn array_of(
         &self,
-        shape: &Shape<'s>,
+        shape: &SchemaShape<'s>,
         contains: &[Contained<'s>],
         length: usize,
         least: usize,
@@ -95,7 +95,7 @@ fn rest<'s>(part: &Subschema<'s>) -> Option<Subschema<'s>> {
 }
 
 /// The schemas of one element of an array.
-fn element<'s>(shape: &Shape<'s>, index: usize) -> Vec<Subschema<'s>> {
+fn element<'s>(shape: &SchemaShape<'s>, index: usize) -> Vec<Subschema<'s>> {
     let of_part = |part: &Subschema<'s>| tuple(part).into_iter().nth(index).or_else(|| rest(part));
     let schemas: Vec<_> = shape.parts.iter().filter_map(of_part).collect();
     if schemas.is_empty() {

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use serde_json::{Value, json};
 
 use super::number_example::numbers;
-use super::shape::{Shape, shapes};
+use super::shape::{SchemaShape, shapes};
 use super::string_example::{MAX_LENGTH, strings};
 use super::subschema::{Document, Subschema};
 
@@ -75,7 +75,7 @@ impl<'s> ExampleGenerator<'s> {
     }
 
     /// Whether the minimum in a keyword is within the limit.
-    fn is_small(&self, shape: &Shape<'s>, keyword: &'static str, most: usize) -> bool {
+    fn is_small(&self, shape: &SchemaShape<'s>, keyword: &'static str, most: usize) -> bool {
         let is_small = shape.at_least(keyword) <= most;
         self.is_too_large.set(self.is_too_large.get() || !is_small);
         is_small
@@ -111,7 +111,7 @@ impl<'s> ExampleGenerator<'s> {
             return None;
         }
         let mut shapes = shapes(schemas, &|| self.step());
-        let is_recursive = |shape: &Shape<'s>| {
+        let is_recursive = |shape: &SchemaShape<'s>| {
             let stack = self.stack.borrow();
             shape.parts.iter().any(|part| stack.contains(&std::ptr::from_ref(part.value)))
         };
@@ -138,7 +138,7 @@ impl<'s> ExampleGenerator<'s> {
     }
 
     /// Returns the first accepted candidate of one alternative.
-    fn search(&self, shape: &Shape<'s>, name: Option<&str>, depth: usize, accept: Accept<'_>) -> Option<Value> {
+    fn search(&self, shape: &SchemaShape<'s>, name: Option<&str>, depth: usize, accept: Accept<'_>) -> Option<Value> {
         let (suggestions, is_closed) = shape.suggestions();
         if let Some(found) = suggestions.into_iter().find(|value| shape.admits(value) && accept(value)) {
             return Some(found.clone());

@@ -3,10 +3,10 @@
 use serde_json::{Number, Value};
 
 use super::generator::MAX_VALUES;
-use super::shape::Shape;
+use super::shape::SchemaShape;
 
 /// Returns numbers within the bounds, the likeliest first.
-pub(super) fn numbers(shape: &Shape<'_>, is_integer: bool) -> impl Iterator<Item = Value> {
+pub(super) fn numbers(shape: &SchemaShape<'_>, is_integer: bool) -> impl Iterator<Item = Value> {
     let multiples: Vec<f64> = shape.all("multipleOf").filter_map(Value::as_f64).filter(|step| *step > 0.0).collect();
     let step = multiples.iter().copied().reduce(common_multiple);
     let usual = step.unwrap_or(if is_integer { 1.0 } else { 0.5 });

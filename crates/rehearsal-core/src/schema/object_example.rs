@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::generator::{Accept, Effort, ExampleGenerator, First, MAX_VALUES, Presence};
 use super::pattern_example::PatternSampler;
-use super::shape::Shape;
+use super::shape::SchemaShape;
 use super::subschema::Subschema;
 
 /// Maximum number of names that are tried for keys without a declared property.
@@ -18,7 +18,7 @@ const MAX_CHANGES: usize = 20;
 
 impl<'s> ExampleGenerator<'s> {
     /// Returns the first accepted object of one alternative.
-    pub(super) fn object(&self, shape: &Shape<'s>, depth: usize, first: First<'_>) -> Option<Value> {
+    pub(super) fn object(&self, shape: &SchemaShape<'s>, depth: usize, first: First<'_>) -> Option<Value> {
         let declared = |keyword: &'static str| shape.all(keyword).filter_map(Value::as_object).flat_map(Map::keys);
         let required = shape.texts("required");
         let properties: Vec<&str> = declared("properties").map(String::as_str).collect();
@@ -47,7 +47,7 @@ impl<'s> ExampleGenerator<'s> {
     /// Replaces one value of a rejected object after the other, as needed for unique elements.
     fn changed_object(
         &self,
-        shape: &Shape<'s>,
+        shape: &SchemaShape<'s>,
         base: &Map<String, Value>,
         required: &[&str],
         depth: usize,
@@ -76,7 +76,7 @@ impl<'s> ExampleGenerator<'s> {
     /// Builds an object with the planned keys, as far as the schema allows them.
     fn object_with(
         &self,
-        shape: &Shape<'s>,
+        shape: &SchemaShape<'s>,
         plan: &[&'s str],
         required: &[&str],
         depth: usize,
@@ -118,7 +118,7 @@ impl<'s> ExampleGenerator<'s> {
     }
 
     /// Adds keys until the object has `minProperties`.
-    fn fill(&self, shape: &Shape<'s>, object: &mut Map<String, Value>, depth: usize) {
+    fn fill(&self, shape: &SchemaShape<'s>, object: &mut Map<String, Value>, depth: usize) {
         let least = shape.at_least("minProperties");
         let names: Vec<_> = shape.parts.iter().filter_map(|part| part.child_at("propertyNames")).collect();
         let patterns = shape.all("patternProperties").filter_map(Value::as_object).flat_map(Map::keys);
@@ -162,7 +162,7 @@ impl<'s> ExampleGenerator<'s> {
     /// Returns a value for one key of an object.
     fn property(
         &self,
-        shape: &Shape<'s>,
+        shape: &SchemaShape<'s>,
         key: &str,
         is_required: bool,
         depth: usize,

@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 32;
 
 /// One alternative of a schema: all `parts` hold, none of `nots` holds.
 #[derive(Clone, Default)]
-pub(super) struct Shape<'s> {
+pub(super) struct SchemaShape<'s> {
     /// The schemas whose keywords hold; their `$ref`, `allOf` and choices are parts of their own.
     pub(super) parts: Vec<Subschema<'s>>,
     /// The schemas that must reject the value.
@@ -24,22 +24,22 @@ pub(super) struct Shape<'s> {
 /// Returns the alternatives of several schemas that hold together, the likeliest first.
 ///
 /// `step` counts the work and returns false if there was too much.
-pub(super) fn shapes<'s>(schemas: &[Subschema<'s>], step: &dyn Fn() -> bool) -> Vec<Shape<'s>> {
-    schemas.iter().fold(vec![Shape::default()], |all, schema| product(all, expand(schema, 0, step)))
+pub(super) fn shapes<'s>(schemas: &[Subschema<'s>], step: &dyn Fn() -> bool) -> Vec<SchemaShape<'s>> {
+    schemas.iter().fold(vec![SchemaShape::default()], |all, schema| product(all, expand(schema, 0, step)))
 }
 
-fn expand<'s>(schema: &Subschema<'s>, depth: usize, step: &dyn Fn() -> bool) -> Vec<Shape<'s>> {
+fn expand<'s>(schema: &Subschema<'s>, depth: usize, step: &dyn Fn() -> bool) -> Vec<SchemaShape<'s>> {
     let Some(keywords) = schema.keywords() else {
-        return if *schema.value == Value::Bool(false) { Vec::new() } else { vec![Shape::default()] };
+        return if *schema.value == Value::Bool(false) { Vec::new() } else { vec![SchemaShape::default()] };
     };
     if depth > MAX_DEPTH || !step() {
         return Vec::new();
     }
     let expand = |schema: &Subschema<'s>| expand(schema, depth + 1, step);
     if schema.is_only_reference() {
-        return schema.referenced().first().map_or_else(|| vec![Shape::default()], expand);
+        return schema.referenced().first().map_or_else(|| vec![SchemaShape::default()], expand);
     }
-    let mut all = vec![Shape { parts: vec![schema.clone()], ..Shape::default() }];
+    let mut all = vec![SchemaShape { parts: vec![schema.clone()], ..SchemaShape::default() }];
     let mut conjuncts = schema.referenced();
     conjuncts.extend(schema.children_at("allOf"));
     let negated = schema.child_at("not");
@@ -56,15 +56,15 @@ fn expand<'s>(schema: &Subschema<'s>, depth: usize, step: &dyn Fn() -> bool) -> 
         let choose = |(index, choice): (usize, &Subschema<'s>)| {
             let others = choices.iter().enumerate().filter(|(other, _)| excludes && *other != index);
             let nots: Vec<_> = others.map(|(_, other)| other.clone()).collect();
-            product(expand(choice), vec![Shape { nots, ..Shape::default() }])
+            product(expand(choice), vec![SchemaShape { nots, ..SchemaShape::default() }])
         };
         all = product(all, choices.iter().enumerate().flat_map(choose).collect());
     }
     if let Some(condition) = schema.child_at("if") {
         let branch =
-            |keyword| schema.child_at(keyword).map_or_else(|| vec![Shape::default()], |branch| expand(&branch));
+            |keyword| schema.child_at(keyword).map_or_else(|| vec![SchemaShape::default()], |branch| expand(&branch));
         let mut branches = product(expand(&condition), branch("then"));
-        let fails = vec![Shape { nots: vec![condition], ..Shape::default() }];
+        let fails = vec![SchemaShape { nots: vec![condition], ..SchemaShape::default() }];
         branches.extend(product(fails, branch("else")));
         all = product(all, branches);
     }
@@ -72,7 +72,7 @@ fn expand<'s>(schema: &Subschema<'s>, depth: usize, step: &dyn Fn() -> bool) -> 
         let dependencies = keywords.get(keyword).and_then(Value::as_object).into_iter().flatten();
         for (key, dependent) in dependencies.filter(|(_, dependent)| dependent.is_object() || dependent.is_boolean()) {
             let mut branches = expand(&schema.child(dependent));
-            branches.push(Shape { absent: vec![key], ..Shape::default() });
+            branches.push(SchemaShape { absent: vec![key], ..SchemaShape::default() });
             all = product(all, branches);
         }
     }
@@ -80,13 +80,13 @@ fn expand<'s>(schema: &Subschema<'s>, depth: usize, step: &dyn Fn() -> bool) -> 
 }
 
 /// Each alternative of the left with each of the right, without contradictions in `type`, up to the limit.
-fn product<'s>(left: Vec<Shape<'s>>, right: Vec<Shape<'s>>) -> Vec<Shape<'s>> {
+fn product<'s>(left: Vec<SchemaShape<'s>>, right: Vec<SchemaShape<'s>>) -> Vec<SchemaShape<'s>> {
     let pairs = left.iter().flat_map(|left| right.iter().map(move |right| left.joined(right)));
     pairs.filter(|shape| shape.parts.len() < 2 || !shape.types().is_empty()).take(MAX_SHAPES).collect()
 }
 
-impl<'s> Shape<'s> {
-    fn joined(&self, other: &Shape<'s>) -> Shape<'s> {
+impl<'s> SchemaShape<'s> {
+    fn joined(&self, other: &SchemaShape<'s>) -> SchemaShape<'s> {
         let mut joined = self.clone();
         joined.parts.extend(other.parts.iter().cloned());
         joined.nots.extend(other.nots.iter().cloned());

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::generator::MAX_VALUES;
 use super::pattern_example::PatternSampler;
-use super::shape::Shape;
+use super::shape::SchemaShape;
 
 /// Maximum length of a string, in characters: a schema that requires more has no example.
 pub(super) const MAX_LENGTH: usize = 10_000;
@@ -13,7 +13,7 @@ const MAX_SAMPLES: usize = 256;
 
 /// Returns strings within the bounds, the likeliest first. `is_match` checks a text with a `pattern`.
 pub(super) fn strings(
-    shape: &Shape<'_>,
+    shape: &SchemaShape<'_>,
     name: Option<&str>,
     is_match: &dyn Fn(&str, &str) -> bool,
 ) -> impl Iterator<Item = Value> {

@@ -13,7 +13,7 @@ const CPU_SECONDS: rlim_t = 40;
 /// Address space of the process: the engine's memory, the frames and the program itself.
 const ADDRESS_SPACE: rlim_t = 512 * 1024 * 1024;
 
-/// PlanLimits the resources of the process. `RLIMIT_FSIZE` stays as it is: with 0, writing to a redirected stderr would
+/// Limits the resources of the process. `RLIMIT_FSIZE` stays as it is: with 0, writing to a redirected stderr would
 /// kill the worker.
 pub(super) fn limit_resources() -> Level {
     let limits = [

@@ -16,7 +16,7 @@ use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use crate::print::plural;
 
-/// Fill, show and empty the store of recorded results that dry runs answer from
+/// Import, show and remove the recorded results that answer calls in a dry run
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct CacheArgs {
@@ -43,7 +43,8 @@ struct ImportArgs {
     #[arg(required = true, value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     traces: Vec<PathBuf>,
 
-    /// The name of the server in plans [default: the name in the recording: of `rehearse wrap`, else the server's own]
+    /// The name of the server in plans [default: the name that `rehearse wrap` recorded, else the
+    /// server's own name]
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
 }
@@ -59,7 +60,7 @@ struct ListArgs {
     json: bool,
 }
 
-/// Show the recorded results whole
+/// Print a recorded result with its arguments as JSON
 #[derive(Args, Debug)]
 struct ShowArgs {
     /// The key of a result as `rehearse cache list` prints it
@@ -80,15 +81,15 @@ struct PurgeArgs {
 
 #[derive(Args, Debug)]
 struct FilterArgs {
-    /// Of this server
+    /// Only results of this server
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
 
-    /// Of this tool
+    /// Only results of this tool
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
 
-    /// Recorded longer ago than this: 30m, 12h, 7d
+    /// Only results that were recorded longer ago than this: 30m, 12h, 7d
     #[arg(long, value_name = "TIME", value_parser = age)]
     older_than: Option<SignedDuration>,
 }
@@ -136,7 +137,7 @@ impl ImportArgs {
             let results = plural(imported.added as u64, "new result");
             let from = if servers.is_empty() { String::new() } else { format!(" of {}", servers.join(", ")) };
             context.stderr.note(format_args!(
-                "{input}: {results}{from}, {} known, {} without a result; {} of tools",
+                "{input}: {results}{from}, {} imported before, {} without a result; {} of tools",
                 imported.known,
                 imported.skipped,
                 plural(imported.catalogues.len() as u64, "list"),
@@ -165,7 +166,7 @@ impl ListArgs {
             Ok(())
         })?;
         if entries.is_empty() && !self.json {
-            context.stderr.note(format_args!("{} has no such results", cache.path().display()));
+            context.stderr.note(format_args!("no such results in {}", cache.path().display()));
             context.stderr.hint("`rehearse cache import TRACE` adds those of a recording");
         }
         Ok(Exit::Ok)
@@ -197,7 +198,7 @@ impl PurgeArgs {
         let filter = self.filter.filter();
         let names_nothing = filter.server.is_none() && filter.tool.is_none() && filter.before_ms.is_none();
         if names_nothing && !self.all {
-            return Err(Failure::bad_input("what is to be removed?")
+            return Err(Failure::bad_input("no filter is set, so all results would be removed")
                 .hint("name a --server, a --tool or --older-than, or remove everything with --all"));
         }
         let removed = cache.purge(&filter).map_err(Failure::server_failed)?;

@@ -29,7 +29,7 @@ use super::usage_error::usage_failure;
 use super::verify::VerifyArgs;
 use super::wrap::{UnwrapArgs, WrapArgs};
 
-/// Test everything that speaks MCP: drive, record, replay, mock and verify servers
+/// Test everything that speaks MCP: drive, record, replay, mock and verify servers, and rehearse plans
 #[derive(Debug, Parser)]
 #[command(
     name = "rehearse",
@@ -82,6 +82,7 @@ Examples:
   rehearse trace show trace.jsonl
   rehearse verify trace.jsonl -- npx -y @modelcontextprotocol/server-everything
   rehearse replay trace.jsonl
+  rehearse dry-run plan.ts --config .mcp.json
 
 `rehearse list --help` describes a verb.";
 

@@ -23,19 +23,19 @@ use crate::print::dry_run_page;
 /// The configuration that is used without `--config`, if it exists.
 const DEFAULT_CONFIG: &str = ".mcp.json";
 
-/// Run an agent's plan without touching anything, and report what would happen
+/// Check an agent's plan and report what it would do, without calling a tool
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct DryRunArgs {
-    /// The plan: TypeScript or JavaScript (.ts, .js), or tasks (.yaml, .json)
+    /// The plan: code in TypeScript or JavaScript (.ts, .js), or a workflow of tasks (.yaml, .json)
     #[arg(value_name = "PLAN", value_hint = clap::ValueHint::FilePath)]
     plan: PathBuf,
 
-    /// The file with the servers [default: .mcp.json, if it exists]
+    /// The configuration of a client, which names the servers [default: .mcp.json, if it exists]
     #[arg(long, value_name = "FILE", help_heading = SERVERS, value_hint = clap::ValueHint::FilePath)]
     config: Option<PathBuf>,
 
-    /// Start no server: use the tools that were saved in the cache
+    /// Start no server: use the lists of tools that earlier runs and imports saved in the cache
     #[arg(long, help_heading = SERVERS)]
     offline: bool,
 
@@ -43,7 +43,8 @@ pub(super) struct DryRunArgs {
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = rehearsal_core::duration::read, help_heading = SERVERS)]
     timeout: std::time::Duration,
 
-    /// Answer calls of a server with the rules of a mock file; may be repeated
+    /// Answer calls of a server with the rules of a mock file, before all other answers; may be
+    /// repeated
     #[arg(long = "override", value_name = "SERVER=FILE", value_parser = pair, help_heading = ANSWERS)]
     overrides: Vec<(String, String)>,
 
@@ -59,11 +60,11 @@ pub(super) struct DryRunArgs {
     #[arg(long, value_name = "SERVER:TOOL=EFFECT", value_parser = effect, help_heading = CHECKS)]
     effect: Vec<(String, DeclaredEffect)>,
 
-    /// Fail if the plan changes anything, or may
+    /// Fail if a call changes something, or may: any effect but read
     #[arg(long, help_heading = CHECKS)]
     expect_read_only: bool,
 
-    /// Fail if the answer of a call is a placeholder
+    /// Fail if the answer of a call is a placeholder, a value that nothing supports
     #[arg(long, help_heading = CHECKS)]
     no_placeholders: bool,
 
@@ -95,12 +96,15 @@ const OUTPUT: &str = "Output";
 
 const AFTER_HELP: &str = "\
 A plan calls tools with `await mcp.SERVER.TOOL({ … })`. No call reaches a server: each is checked
-against the tool's input schema and answered from an override, else from a recorded result for
-the same arguments, else with an example of the output schema, else with a placeholder. The
-servers of the file are started only to list their tools.
+against the tool's input schema and answered. The report names the source of each answer:
 
-Recorded results come from traces: record with `rehearse record` or `rehearse wrap`, then
-`rehearse cache import TRACE`.
+  override     a rule of --override
+  cached       the recorded result of a real call with the same arguments
+  schema       an example of the tool's output schema, or of the shape of its recorded results
+  placeholder  an invented value: nothing is known about the results of the tool
+
+The servers of the configuration are started only to list their tools. Recorded results come from
+traces: record with `rehearse record` or `rehearse wrap`, then `rehearse cache import TRACE`.
 
 Examples:
   rehearse dry-run deploy.ts
@@ -152,9 +156,24 @@ impl DryRunArgs {
             None if Path::new(DEFAULT_CONFIG).is_file() => DEFAULT_CONFIG.into(),
             None => {
                 return match cache.filter(|_| self.offline) {
-                    Some(cache) => Catalogue::saved(cache, &[]).map_err(Failure::server_failed),
-                    None if self.overrides.is_empty() => Err(Failure::bad_input("which servers can the plan call?")
-                        .hints(["name the file of a client: --config .mcp.json", "or use saved tools: --offline"])),
+                    Some(cache) => {
+                        let catalogue = Catalogue::saved(cache, &[]).map_err(Failure::server_failed)?;
+                        if catalogue.servers().next().is_none() && self.overrides.is_empty() {
+                            let path = cache.path().display();
+                            context.stderr.note(format_args!("{path} has the tools of no server"));
+                            context.stderr.hint("run once without --offline, which saves the tools of all servers");
+                            context.stderr.hint("or import a recording: rehearse cache import TRACE");
+                        }
+                        Ok(catalogue)
+                    }
+                    None if self.overrides.is_empty() => {
+                        let message = format_args!("no server is configured: there is no {DEFAULT_CONFIG} here");
+                        Err(Failure::bad_input(message).hints([
+                            "name the configuration of a client: --config FILE",
+                            "or use the lists of tools in the cache: --offline",
+                            "or a mock file as server: --override SERVER=FILE",
+                        ]))
+                    }
                     None => Ok(Catalogue::default()),
                 };
             }
@@ -175,7 +194,8 @@ impl DryRunArgs {
         context.stderr.end_status();
         for (name, tools) in catalogue.servers() {
             if let ServerTools::Unavailable { reason } = tools {
-                context.stderr.note(format_args!("the tools of {name} are not known: {reason}"));
+                let reason = reason.lines().next().unwrap_or_default();
+                context.stderr.note(format_args!("the tools of {name} cannot be listed: {reason}"));
             }
         }
         Ok(catalogue)

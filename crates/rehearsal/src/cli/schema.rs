@@ -20,9 +20,9 @@ pub(super) struct SchemaArgs {
 enum Format {
     /// *.mock.yaml
     Mock,
-    /// The tasks that `rehearse dry-run` takes
+    /// A workflow: a plan of tasks for `rehearse dry-run`
     Workflow,
-    /// The report that `rehearse dry-run --json` prints
+    /// The report of `rehearse dry-run --json`
     DryRun,
 }
 
@@ -35,6 +35,7 @@ or begin a file with:
 
 Examples:
   rehearse schema mock > mock.schema.json
+  rehearse schema workflow > workflow.schema.json
 
 Exit status:
     0  the schema was printed

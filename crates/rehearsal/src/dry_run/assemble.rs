@@ -96,7 +96,7 @@ impl Assembly<'_> {
     }
 
     fn find_problems(&self, findings: &mut Vec<PlanFinding>) {
-        let mut noted = BTreeSet::new();
+        let (mut noted, mut unchecked) = (BTreeSet::new(), BTreeSet::new());
         for (index, call) in self.record.calls.iter().enumerate() {
             let (number, name) = (index + 1, call.name());
             let mut add = |code, severity, message: String, hint: Option<String>| {
@@ -115,6 +115,11 @@ impl Assembly<'_> {
                 for (code, message, hint) in problem_messages(&call.call.server, &name, problem) {
                     add(code, Severity::Error, message, hint);
                 }
+            }
+            if let Some(reason) = call.unchecked.as_ref().filter(|_| unchecked.insert(name.clone())) {
+                let message =
+                    format!("the arguments of {name} are not checked, its input schema cannot be used: {reason}");
+                add(FindingCode::BadSchema, Severity::Warning, message, None);
             }
             for lossy in &call.call.lossy {
                 add(FindingCode::LossyValue, Severity::Warning, format!("{name}: {lossy}"), None);
@@ -268,7 +273,7 @@ fn problem_messages(server: &str, name: &str, problem: &CallProblem) -> Vec<(Fin
             vec![(FindingCode::MissingTool, format!("no tool {name}"), hint.clone())]
         }
         CallProblem::UnknownCatalogue { reason } => {
-            let message = format!("the tools of {server} are not known, so {name} is not checked: {reason}");
+            let message = format!("the tools of {server} are not known, so its calls are not checked: {reason}");
             vec![(FindingCode::UnknownCatalogue, message, None)]
         }
         CallProblem::Arguments(violations) => {
@@ -278,12 +283,14 @@ fn problem_messages(server: &str, name: &str, problem: &CallProblem) -> Vec<(Fin
     }
 }
 
-/// Findings of one place with one message become one, which counts the calls; errors come first, else the order stays.
+/// Findings of one place with one message become one, which counts the calls; errors come first, else the order stays. A
+/// server whose tools are not known is one finding, wherever the plan calls it.
 fn merged(findings: Vec<PlanFinding>, plan: &Plan) -> Vec<PlanFinding> {
     let mut merged: Vec<(PlanFinding, usize)> = Vec::new();
     let mut positions: HashMap<String, usize> = HashMap::new();
     for found in findings {
-        let place = found.place.as_ref().map(|place| (place.line, place.column));
+        let place = found.place.as_ref().filter(|_| found.code != FindingCode::UnknownCatalogue);
+        let place = place.map(|place| (place.line, place.column));
         match positions.entry(format!("{place:?} {}", found.message)) {
             Entry::Occupied(position) => merged[*position.get()].1 += 1,
             Entry::Vacant(position) => {
@@ -295,7 +302,9 @@ fn merged(findings: Vec<PlanFinding>, plan: &Plan) -> Vec<PlanFinding> {
     merged.sort_by_key(|(found, _)| std::cmp::Reverse(found.severity));
     let finish = |(mut found, count): (PlanFinding, usize)| {
         if count > 1 {
-            found.message += &format!(" (in {count} calls)");
+            // The lines below the first one are what a server printed.
+            let end = found.message.find('\n').unwrap_or(found.message.len());
+            found.message.insert_str(end, &format!(" (in {count} calls)"));
         }
         found.source_line = source_line(plan, found.place.as_ref());
         found

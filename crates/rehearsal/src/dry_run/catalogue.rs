@@ -19,6 +19,8 @@ use crate::cache::{Cache, CacheEntry, CacheError, CacheSource};
 
 /// Number of recorded results from which the shape of a tool's results is inferred.
 const RESULTS_FOR_SHAPE: usize = 20;
+/// Maximum number of tools that a hint names.
+const MAX_NAMES: usize = 12;
 
 /// The servers that a plan can use, with their tools.
 #[derive(Clone, Debug, Default)]
@@ -133,9 +135,13 @@ impl Servers {
     pub(super) fn check(&self, server: &str, tool: &str) -> (Option<&CheckedTool>, Option<CallProblem>) {
         match self.get(server) {
             None => {
-                let hint =
-                    closest(server, self.servers.keys().map(String::as_str)).map(|name| format!("{name}:{tool}"));
-                (None, Some(CallProblem::MissingServer { hint }))
+                let names: Vec<&str> = self.servers.keys().map(String::as_str).collect();
+                let hint = match closest(server, names.iter().copied()) {
+                    Some(name) => format!("{name}:{tool}"),
+                    None if names.is_empty() => "no server is known".to_owned(),
+                    None => format!("the known servers are {}", names.join(", ")),
+                };
+                (None, Some(CallProblem::MissingServer { hint: Some(hint) }))
             }
             Some(DryRunServer::Unavailable { reason }) => {
                 (None, Some(CallProblem::UnknownCatalogue { reason: reason.clone() }))
@@ -145,7 +151,8 @@ impl Servers {
                 None => {
                     let here =
                         closest(tool, known.tools.keys().map(String::as_str)).map(|name| format!("{server}:{name}"));
-                    (None, Some(CallProblem::MissingTool { hint: here.or_else(|| self.server_of(tool)) }))
+                    let hint = here.or_else(|| self.server_of(tool)).or_else(|| known.tool_names(server));
+                    (None, Some(CallProblem::MissingTool { hint }))
                 }
             },
         }
@@ -212,7 +219,18 @@ impl KnownServer {
             Some((id.to_owned(), CheckedTool { input, effect }))
         });
         let tools = checked.collect();
+        // The tools of an override have output schemas, too.
+        let surface = Surface { lists: Some(merged), ..surface };
         Ok(KnownServer { chain, invented: Chain::new(vec![schema]).offering(surface), tools })
+    }
+
+    /// The names of the tools, for a user who looks for one.
+    fn tool_names(&self, server: &str) -> Option<String> {
+        let mut names: Vec<&str> = self.tools.keys().map(String::as_str).collect();
+        let more = names.len().saturating_sub(MAX_NAMES);
+        names.truncate(MAX_NAMES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!names.is_empty()).then(|| format!("the tools of {server} are {}{more}", names.join(", ")))
     }
 }
 

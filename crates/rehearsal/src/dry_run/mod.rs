@@ -8,16 +8,20 @@
 //!
 //! No part of a run can reach a server: the chain has no handle to one, and the sandbox has neither files nor a network.
 //!
-//! ```no_run
-//! # async fn test() -> Result<(), Box<dyn std::error::Error>> {
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use rehearsal::dry_run::{Catalogue, DryRunOptions, Plan};
 //! use serde_json::json;
 //!
 //! let tools = vec![json!({"name": "add", "inputSchema": {"type": "object", "properties": {"a": {"type": "number"}}}})];
 //! let options = DryRunOptions::new(Catalogue::default().with_tools("math", tools));
-//! let report = rehearsal::dry_run(&Plan::code("sum.ts", "await mcp.math.add({ a: 1 })"), &options).await?;
 //!
+//! let report = rehearsal::dry_run(&Plan::code("sum.ts", "await mcp.math.add({ a: 1 })"), &options).await?;
 //! assert!(report.validation.type_errors.is_empty());
+//!
+//! let report = rehearsal::dry_run(&Plan::code("sum.ts", "await mcp.math.add({ a: 'one' })"), &options).await?;
+//! assert_eq!(report.validation.type_errors[0].path, "$.a");
 //! # Ok(())
 //! # }
 //! ```

@@ -344,7 +344,7 @@ pub struct SandboxLevels {
     pub landlock: String,
     /// The list of allowed system calls.
     pub seccomp: String,
-    /// Limits of resources.
+    /// Limits of memory, CPU time, files and processes.
     pub rlimits: String,
 }
 

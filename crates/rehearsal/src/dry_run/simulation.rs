@@ -70,6 +70,8 @@ pub(super) struct SimulatedCall {
     pub(super) cached_ms: Option<u64>,
     pub(super) remarks: Vec<String>,
     pub(super) problem: Option<CallProblem>,
+    /// Why the input schema of the tool cannot be used, so that the arguments are not checked.
+    pub(super) unchecked: Option<String>,
     pub(super) effect: ToolEffect,
     /// The latency in milliseconds, if it is known.
     pub(super) latency_ms: Option<f64>,
@@ -208,11 +210,15 @@ impl<'a> Simulation<'a> {
     fn simulate(&mut self, call: PlannedCall) -> SimulatedCall {
         let servers = self.servers;
         let (tool, mut problem) = servers.check(&call.server, &call.tool);
-        // A schema that cannot be used is reported once, not for each call.
-        if let Some(Ok(schema)) = tool.map(|tool| &tool.input) {
-            let known = KnownArguments { value: &call.arguments, unknown: &call.guessed, open: &[] };
-            let violations = check_known_parts(schema, &known);
-            problem = (!violations.is_empty()).then_some(CallProblem::Arguments(violations));
+        let mut unchecked = None;
+        match tool.map(|tool| &tool.input) {
+            Some(Ok(schema)) => {
+                let known = KnownArguments { value: &call.arguments, unknown: &call.guessed, open: &[] };
+                let violations = check_known_parts(schema, &known);
+                problem = (!violations.is_empty()).then_some(CallProblem::Arguments(violations));
+            }
+            Some(Err(reason)) => unchecked = Some(reason.clone()),
+            None => {}
         }
         let effect = tool.map_or_else(ToolEffect::unknown, |tool| tool.effect.clone());
         let mut simulated = SimulatedCall {
@@ -221,6 +227,7 @@ impl<'a> Simulation<'a> {
             cached_ms: None,
             remarks: Vec::new(),
             problem,
+            unchecked,
             effect,
             latency_ms: None,
             latency_varies: false,

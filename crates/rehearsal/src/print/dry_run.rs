@@ -17,6 +17,8 @@ use super::terminal::{Terminal, lines, sanitize_line};
 
 /// Maximum width of one argument's value, in characters.
 const MAX_VALUE: usize = 48;
+/// Maximum width of arguments after which the answers are aligned.
+const MAX_ALIGNED: usize = 60;
 /// Maximum number of characters of the result.
 const MAX_RESULT: usize = 1000;
 /// Maximum number of console lines.
@@ -59,18 +61,25 @@ impl Page<'_> {
     fn heading(&self, out: &mut dyn Write) -> io::Result<()> {
         let Palette { heading, .. } = self.screen.palette;
         let plan = sanitize_line(&self.report.plan);
-        write!(out, "{heading}{plan}{heading:#}  dry run, nothing was sent to a server")?;
-        match &self.report.sandbox {
-            Some(levels) if levels.are_enforced() => writeln!(out, "  (sandbox: landlock, seccomp, rlimits)"),
-            Some(_) => writeln!(out, "  (sandbox: not fully enforced)"),
-            None => writeln!(out),
-        }
+        let title = "dry run: no call reached a server";
+        write!(out, "{heading}{plan}{heading:#}  {title}")?;
+        let sandbox = match &self.report.sandbox {
+            Some(levels) if levels.are_enforced() => "(sandbox: landlock, seccomp, rlimits)",
+            Some(_) => "(sandbox: not fully enforced)",
+            None => return writeln!(out),
+        };
+        let width = plan.width() + 2 + title.width() + 2 + sandbox.width();
+        let fits = self.screen.width.is_none_or(|available| width <= available);
+        writeln!(out, "{}{sandbox}", if fits { "  " } else { "\n  " })
     }
 
     fn calls(&self, out: &mut dyn Write) -> io::Result<()> {
         let rows = rows(&self.report.tools_called);
         let number_width = rows.iter().map(|row| numbers(row).width()).max().unwrap_or(0);
         let tool_width = rows.iter().map(|row| row.first.tool.width()).max().unwrap_or(0).min(40);
+        // The answers are aligned, unless that would make a line too wide.
+        let inline_width = rows.iter().map(|row| arguments(&row.first.arguments).join(" ").width());
+        let inline_width = inline_width.filter(|width| *width <= MAX_ALIGNED).max().unwrap_or(0);
         for row in rows.iter().take(MAX_ROWS) {
             let call = row.first;
             let (symbol, style) = self.symbol(call.effect);
@@ -88,7 +97,9 @@ impl Page<'_> {
             let width = plain_width + 2 + inline.width() + 2 + status.width() + times.width();
             let fits = self.screen.width.is_none_or(|available| width <= available);
             if fits {
-                line += &format!("  {inline}");
+                let room = self.screen.width.map_or(usize::MAX, |available| available - width);
+                let padding = inline_width.saturating_sub(inline.width()).min(room);
+                line += &format!("  {inline}{:padding$}", "");
             }
             let error = if call.fails { self.screen.palette.error } else { Style::new() };
             writeln!(out, "{line}  {error}{status}{error:#}{times}")?;
@@ -156,8 +167,12 @@ impl Page<'_> {
     }
 
     fn findings(&self, out: &mut dyn Write) -> io::Result<()> {
-        for found in self.report.findings.iter().take(MAX_FINDINGS) {
-            writeln!(out, "{}", self.finding(found))?;
+        let stop = self.report.findings.iter().position(|found| {
+            found.call.is_some() && found.call == self.report.stops_at && found.severity == Severity::Error
+        });
+        for (index, found) in self.report.findings.iter().enumerate().take(MAX_FINDINGS) {
+            let label = if stop == Some(index) { "a real run stops here" } else { "" };
+            writeln!(out, "{}", self.finding(found, label))?;
         }
         let more = self.report.findings.len().saturating_sub(MAX_FINDINGS);
         if more > 0 {
@@ -166,8 +181,8 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A finding with the line of the plan.
-    fn finding(&self, found: &PlanFinding) -> String {
+    /// A finding with the line of the plan; `label` is the text at its place.
+    fn finding(&self, found: &PlanFinding, label: &str) -> String {
         let level = match found.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -175,9 +190,11 @@ impl Page<'_> {
         };
         let call = found.call.map(|call| format!("call {call}: ")).unwrap_or_default();
         let title = lines(&format!("{call}{}", found.message)).into_owned();
-        let hint = found.hint.as_deref().map(|hint| lines(hint).into_owned());
-        let stops = found.call.is_some() && found.call == self.report.stops_at && found.severity == Severity::Error;
-        let label = if stops { "a real run stops here" } else { "" };
+        let is_name = matches!(found.code, FindingCode::MissingServer | FindingCode::MissingTool);
+        let hint = found.hint.as_deref().map(lines).map(|hint| match is_name && !hint.contains(' ') {
+            true => format!("did you mean `{hint}`?"),
+            false => hint.into_owned(),
+        });
         let mut group = level.primary_title(&title).elements([] as [Snippet<'_, annotate_snippets::Annotation<'_>>; 0]);
         if let (Some(place), Some(line)) = (&found.place, &found.source_line) {
             let start = line.char_indices().nth(place.column.map_or(0, |column| column.saturating_sub(1) as usize));
@@ -225,7 +242,7 @@ impl Page<'_> {
                 (AnswerOrigin::CapabilityCache, "cached"),
                 (AnswerOrigin::SchemaMock, "schema"),
                 (AnswerOrigin::Placeholder, "placeholder"),
-                (AnswerOrigin::None, "none"),
+                (AnswerOrigin::None, "not checked"),
             ]
             .map(|(origin, name)| (calls.iter().filter(|call| call.answer.source == origin).count(), name));
             let counted = |counts: &[(usize, &str)]| {
@@ -236,7 +253,7 @@ impl Page<'_> {
             if calls.is_empty() {
                 writeln!(out, "Plan: {total}")?;
             } else {
-                writeln!(out, "Plan: {total}: {} · {}", counted(&effects), counted(&origins))?;
+                writeln!(out, "Plan: {total}: {} · answers: {}", counted(&effects), counted(&origins))?;
             }
         }
         let errors = plural(report.count(Severity::Error) as u64, "error");

@@ -75,9 +75,15 @@ fn templates_and_referenced_files_are_checked() {
 
 /// `schemas/` is what `rehearse schema` prints; `rehearse schema mock > schemas/mock.schema.json` brings it up to date.
 #[test]
-fn the_schema_for_editors_is_up_to_date() {
-    let kept = include_str!("../../../../schemas/mock.schema.json");
-    assert_eq!(Fixture::new().run("rehearse schema mock"), format!("exit: 0\n----- stdout -----\n{kept}"));
+fn the_schemas_for_editors_are_up_to_date() {
+    for (format, kept) in [
+        ("mock", include_str!("../../../../schemas/mock.schema.json")),
+        ("workflow", include_str!("../../../../schemas/workflow.schema.json")),
+        ("dry-run", include_str!("../../../../schemas/dry-run.schema.json")),
+    ] {
+        let printed = Fixture::new().run(&format!("rehearse schema {format}"));
+        assert_eq!(printed, format!("exit: 0\n----- stdout -----\n{kept}"), "rehearse schema {format}");
+    }
 }
 
 #[test]
@@ -107,6 +113,25 @@ fn the_example_mocks_conform_to_the_editor_schema() {
     assert!(count >= 8, "{count}");
     let wrong: serde_json::Value = read("m", "tools: [{ name: a, inputSchema: {} }]").unwrap();
     assert!(!schema.is_valid(&wrong));
+}
+
+#[test]
+fn a_workflow_and_a_report_conform_to_their_schemas() {
+    let schema = |text| Schema::compile(&serde_json::from_str(text).unwrap()).unwrap();
+    let workflow = schema(include_str!("../../../../schemas/workflow.schema.json"));
+    let example: serde_json::Value =
+        read("cleanup.yaml", include_str!("../../../../examples/plans/cleanup.yaml")).unwrap();
+    assert_eq!(workflow.objections(&example), [""; 0]);
+
+    let report = schema(include_str!("../../../../schemas/dry-run.schema.json"));
+    let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plans").canonicalize().unwrap();
+    let plans = plans.display();
+    for plan in ["summary.ts", "mistakes.ts", "cleanup.ts", "cleanup.yaml"] {
+        let line = format!("rehearse dry-run {plans}/{plan} --json --override files={plans}/files.mock.yaml");
+        let output = Fixture::new().shell(&line).output().unwrap();
+        let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report.objections(&printed), [""; 0], "{plan}");
+    }
 }
 
 #[test]

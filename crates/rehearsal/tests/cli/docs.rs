@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `sh` | runs and succeeds; if a `text` block follows, that is its output |
 //! | `console` | each line after `$ ` runs; the lines below it are its output |
-//! | `yaml` | `rehearse check` accepts it; a first line `# NAME.yaml` names the file for later blocks |
+//! | `yaml` | `rehearse check` accepts it, or it is a workflow (`tasks`); a first line `# NAME.yaml` names the file for later blocks |
+//! | `ts` | `rehearse dry-run` finds no syntax error in it; a first line `// NAME.ts` names the file for later blocks |
 //! | `json` | is JSON |
 //! | `text` | follows an `sh` block |
 //! | any of them with a word after it (`sh network`, `text example`) | only the flags |
@@ -18,6 +19,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
+use rehearsal::core::script::workflow;
 
 use crate::fixture::Fixture;
 
@@ -69,7 +71,7 @@ fn pages_that_promise_no_orphaned_process_name_the_exception() {
 
 #[test]
 fn docs_name_only_flags_that_exist() {
-    let command = Regex::new(r"\brehearse ((?:trace )?[a-z][a-z-]*)([^`\n]*)").unwrap();
+    let command = Regex::new(r"\brehearse ((?:trace |cache )?[a-z][a-z-]*)([^`\n]*)").unwrap();
     let fixture = Fixture::new();
     let mut helps: HashMap<String, Option<String>> = HashMap::new();
     let mut failures = String::new();
@@ -125,8 +127,24 @@ fn run_page(text: &str, fail: &mut dyn FnMut(String)) -> Vec<(Range<usize>, Stri
                 let named = block.body.lines().next().and_then(|line| line.strip_prefix("# "));
                 let name = named.filter(|name| name.ends_with(".yaml") && !name.contains(' ')).unwrap_or("mock.yaml");
                 std::fs::write(fixture.path().join(name), block.body).unwrap();
-                if let (false, output) = run(&format!("rehearse check --schema-fill {name}")) {
+                if block.body.lines().any(|line| line == "tasks:") {
+                    if let Err(error) = workflow::parse(name, block.body) {
+                        fail(error.to_string());
+                    }
+                } else if let (false, output) = run(&format!("rehearse check --schema-fill {name}")) {
                     fail(output);
+                }
+            }
+            "ts" => {
+                let named = block.body.lines().next().and_then(|line| line.strip_prefix("// "));
+                let name = named.filter(|name| name.ends_with(".ts") && !name.contains(' ')).unwrap_or("block.ts");
+                std::fs::write(fixture.path().join(name), block.body).unwrap();
+                let check = "printf 'tools: []' > .none.yaml; \
+                     rehearse dry-run --json --no-cache --config .none.json --override none=.none.yaml";
+                std::fs::write(fixture.path().join(".none.json"), r#"{"mcpServers": {}}"#).unwrap();
+                let (_, output) = run(&format!("{check} {name}"));
+                if !output.contains("\"syntax_valid\": true") {
+                    fail(format!("{}is no valid plan:\n{output}", block.body));
                 }
             }
             "json" => {

@@ -79,9 +79,9 @@ fn a_clean_plan_has_a_page_with_its_calls_and_their_answers() {
     rehearse!(fixture, "rehearse dry-run plan.ts 2>stderr", @r#"
     exit: 0
     ----- stdout -----
-    plan.ts  dry run, nothing was sent to a server  (sandbox: landlock, seccomp, rlimits)
+    plan.ts  dry run: no call reached a server  (sandbox: landlock, seccomp, rlimits)
       1  ·  read         files:list_folder  path="/reports"  schema
-      2  -  destructive  files:delete_file  path="path"  placeholder
+      2  -  destructive  files:delete_file  path="path"      placeholder
     warning: call 2: files:delete_file has no recording and no output schema: its result is a placeholder
      --> plan.ts:6:9
       |
@@ -90,7 +90,7 @@ fn a_clean_plan_has_a_page_with_its_calls_and_their_answers() {
     Console:
       deleted 1 of 1 reports
     Result: ["path"]
-    Plan: 2 calls: 1 read, 1 destructive · 1 schema, 1 placeholder
+    Plan: 2 calls: 1 read, 1 destructive · answers: 1 schema, 1 placeholder
     0 errors, 1 warning · not reversible · duration unknown · confidence 0.50
     "#);
 }
@@ -101,10 +101,10 @@ fn a_plan_with_mistakes_has_a_page_with_each_mistake_at_its_line() {
     rehearse!(fixture, "rehearse dry-run plan.ts 2>stderr", @r#"
     exit: 1
     ----- stdout -----
-    plan.ts  dry run, nothing was sent to a server  (sandbox: landlock, seccomp, rlimits)
-      1  ·  read         files:list_folder  folder="/reports"  ✗ type error
+    plan.ts  dry run: no call reached a server  (sandbox: landlock, seccomp, rlimits)
+      1  ·  read         files:list_folder  folder="/reports"          ✗ type error
       2  +  write        files:write_file   path="path.bak" content=0  ✗ type error
-      3  ?  unknown      files:remove_file  path="/reports/old.md"  ✗ no such tool
+      3  ?  unknown      files:remove_file  path="/reports/old.md"     ✗ no such tool
     error: call 1: files:list_folder: $.folder: the tool has no such argument
      --> plan.ts:2:25
       |
@@ -114,7 +114,7 @@ fn a_plan_with_mistakes_has_a_page_with_each_mistake_at_its_line() {
      --> plan.ts:2:25
       |
     2 | const { files } = await mcp.files.list_folder({ folder: "/reports" });
-      |                         ^^^^^^^^^^^^^^^^^^^^^ a real run stops here
+      |                         ^^^^^^^^^^^^^^^^^^^^^
     error: call 2: files:write_file: $.content: expected string, got number
      --> plan.ts:5:9
       |
@@ -125,8 +125,10 @@ fn a_plan_with_mistakes_has_a_page_with_each_mistake_at_its_line() {
       |
     7 | await mcp.files.remove_file({ path: "/reports/old.md" });
       |       ^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: the tools of files are delete_file, list_folder, read_file, write_file
     Result: null
-    Plan: 3 calls: 1 read, 1 write, 1 unknown · 1 schema, 1 placeholder, 1 none
+    Plan: 3 calls: 1 read, 1 write, 1 unknown · answers: 1 schema, 1 placeholder, 1 not checked
     4 errors, 0 warnings · not reversible · duration unknown · confidence 0.00
     "#);
 }
