@@ -7,6 +7,7 @@
 //! Both ends of every connection share one CPU, because waking an idle CPU takes longer than the measured work.
 //! Compare the ratios of two machines, not their times.
 
+mod dry_run;
 mod echo;
 mod http;
 mod messages;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Some(record::RECORDER) => record::record(arguments.get(1).map_or("trace.jsonl", String::as_str)),
         Some(mock::ARGUMENT) => mock::serve(arguments.get(1)),
         Some(mock::OVER_HTTP) => mock::serve_http(arguments.get(1)),
+        Some(dry_run::WORKER) => rehearsal_sandbox::worker_main(),
         Some(replay::ARGUMENT) => replay::serve(arguments.get(1)),
         Some(replay::OVER_HTTP) => replay::serve_http(arguments.get(1)),
         #[cfg(feature = "peers")]
@@ -85,6 +87,7 @@ fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     mock::measure(&mut table)?;
     replay::measure(&mut table)?;
     serve::measure(&mut table)?;
+    dry_run::measure(&mut table)?;
     if json {
         println!("{}", table.json())
     } else {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::key::ArgumentsKey;
 
 /// The version of the file's tables, in `user_version`.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// How long a statement waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often the switch to the write-ahead log is tried: it ignores [`BUSY_TIMEOUT`].
@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS answer (
     UNIQUE (server, tool, run, sequence)
 );
 CREATE INDEX IF NOT EXISTS answer_key ON answer (server, tool, key, kind, at_ms);
+CREATE INDEX IF NOT EXISTS answer_newest ON answer (server, tool, kind, at_ms);
 CREATE TABLE IF NOT EXISTS catalogue (
     server TEXT PRIMARY KEY,
     tools TEXT NOT NULL,
@@ -253,19 +254,15 @@ impl Cache {
     /// The results for exactly these arguments in the newest run that has one, in their order. Errors count only if no run
     /// has a result.
     pub fn results(&self, server: &str, tool: &str, key: ArgumentsKey) -> Result<Vec<CacheEntry>, CacheError> {
-        const RUN: &str = "SELECT run FROM answer WHERE server = ?1 AND tool = ?2 AND key = ?3
-             ORDER BY kind, at_ms DESC, id DESC LIMIT 1";
+        // Without the name of the index, SQLite reads every result of the tool in that run.
+        const NEWEST_RUN: &str = "SELECT run FROM answer INDEXED BY answer_key
+             WHERE server = ?1 AND tool = ?2 AND key = ?3 ORDER BY kind, at_ms DESC, id DESC LIMIT 1";
         let entries = self.store(|connection| {
-            let mut newest = connection.prepare_cached(RUN)?;
-            let Some(run) =
-                newest.query_row(params![server, tool, key.bytes()], |row| row.get::<_, String>(0)).optional()?
-            else {
-                return Ok(Vec::new());
-            };
             let mut select = connection.prepare_cached(&format!(
-                "SELECT {ENTRY} FROM answer WHERE server = ?1 AND tool = ?2 AND key = ?3 AND run = ?4 ORDER BY sequence"
+                "SELECT {ENTRY} FROM answer INDEXED BY answer_key
+                 WHERE server = ?1 AND tool = ?2 AND key = ?3 AND run = ({NEWEST_RUN}) ORDER BY sequence"
             ))?;
-            let rows = select.query_map(params![server, tool, key.bytes(), run], StoredRow::read)?;
+            let rows = select.query_map(params![server, tool, key.bytes()], StoredRow::read)?;
             rows.collect::<Result<Vec<_>, _>>()
         })?;
         entries.into_iter().map(|row| self.entry(row)).collect()
@@ -275,8 +272,8 @@ impl Cache {
     pub fn recent(&self, server: &str, tool: &str, limit: usize) -> Result<Vec<CacheEntry>, CacheError> {
         let rows = self.store(|connection| {
             let mut select = connection.prepare_cached(&format!(
-                "SELECT {ENTRY} FROM answer WHERE server = ?1 AND tool = ?2 AND kind = 0
-                 ORDER BY at_ms DESC, id DESC LIMIT ?3"
+                "SELECT {ENTRY} FROM answer INDEXED BY answer_newest
+                 WHERE server = ?1 AND tool = ?2 AND kind = 0 ORDER BY at_ms DESC, id DESC LIMIT ?3"
             ))?;
             let rows = select.query_map(params![server, tool, number(limit as u64)], StoredRow::read)?;
             rows.collect::<Result<Vec<_>, _>>()
