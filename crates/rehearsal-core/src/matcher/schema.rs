@@ -94,10 +94,12 @@ fn violations(error: &ValidationError<'_>, schema: &Value, whole: &Value) -> Vec
     let mut found: Vec<SchemaViolation> = mismatches(error, whole).into_iter().map(violation).collect();
     match error.kind() {
         Kind::Type { kind } => {
-            let names: Vec<String> = match kind {
+            let mut names: Vec<String> = match kind {
                 TypeKind::Single(kind) => vec![kind.to_string()],
                 TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect(),
             };
+            // The validator keeps a set, without the order of the schema.
+            names.sort_by_key(|name| (name == "null", name.clone()));
             for violation in &mut found {
                 violation.expected = names.join(" or ");
                 violation.found = type_name(error.instance(), &names).to_owned();

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::key::ArgumentsKey;
 
 /// The version of the file's tables, in `user_version`.
-const VERSION: i64 = 2;
+const VERSION: i64 = 1;
 /// How long a statement waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often the switch to the write-ahead log is tried: it ignores [`BUSY_TIMEOUT`].
