@@ -39,7 +39,7 @@ mod place;
 mod protocol;
 mod worker;
 
-pub use compile::{CompiledPlan, Diagnostic, MAX_SOURCE_BYTES, StaticArguments, StaticCall, compile};
+pub use compile::{CompiledPlan, Diagnostic, MAX_SOURCE_BYTES, StaticArguments, StaticCall, ToolReference, compile};
 pub use host::{
     CallOutcome, Deliver, ErrorKind, Host, Idle, PlanCall, PlanError, PlanException, Pool, Program, RunOptions,
     RunOutcome, SandboxError, Worker, WorkerFailure,

@@ -144,6 +144,9 @@ pub(crate) struct Done {
     pub(crate) console: Vec<ConsoleLine>,
     pub(crate) now_ms: f64,
     /// The shapes of the recorders, by call.
+    /// The calls whose promise nothing has used.
+    #[serde(default)]
+    pub(crate) unused: Vec<u32>,
     #[serde(default)]
     pub(crate) shapes: Vec<RecordedShape>,
 }

@@ -114,6 +114,18 @@ fn violations(error: &ValidationError<'_>, schema: &Value, whole: &Value) -> Vec
         Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => {
             found.iter_mut().for_each(|violation| violation.expected = "no such member".to_owned());
         }
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
+            if let Some(names) = branch_types(schema, error.schema_path().as_str()) {
+                let has_type = names.iter().filter_map(|name| crate::json::JsonType::named(name));
+                let is_typed = has_type.into_iter().any(|kind| kind.includes(error.instance()));
+                for violation in &mut found {
+                    violation.expected = names.join(" or ");
+                    if !is_typed {
+                        violation.found = type_name(error.instance(), &names).to_owned();
+                    }
+                }
+            }
+        }
         _ => {}
     }
     found
@@ -125,6 +137,26 @@ fn type_name(value: &Value, expected: &[String]) -> &'static str {
         crate::json::JsonType::Integer if !expected.iter().any(|name| name == "integer") => "number",
         kind => kind.name(),
     }
+}
+
+/// The types and constants that the branches of `anyOf` or `oneOf` accept, if all of them name some.
+fn branch_types(schema: &Value, path: &str) -> Option<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    for branch in schema.pointer(path)?.as_array()? {
+        let values: Vec<String> = match (branch.get("type"), branch.get("const"), branch.get("enum")) {
+            (Some(Value::String(name)), _, _) => vec![name.clone()],
+            (Some(Value::Array(several)), _, _) => {
+                several.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+            }
+            (_, Some(value), _) => vec![excerpt(value, DEFAULT_EXCERPT)],
+            (_, _, Some(Value::Array(values))) => values.iter().map(|value| excerpt(value, DEFAULT_EXCERPT)).collect(),
+            _ => return None,
+        };
+        names.extend(values);
+    }
+    names.sort_by_key(|name| name == "null");
+    names.dedup();
+    Some(names)
 }
 
 /// The types that the schema beside `required` gives for a member.
@@ -300,11 +332,11 @@ mod tests {
         let schema = Schema::compile(&json!({
             "type": "object",
             "required": ["path"],
-            "properties": {"path": {"type": "string"}, "content": {"type": ["string", "null"]}, "depth": {"maximum": 3}},
+            "properties": {"path": {"type": "string"}, "content": {"type": ["string", "null"]}, "depth": {"maximum": 3}, "since": {"anyOf": [{"type": "null"}, {"type": "string"}]}},
             "additionalProperties": false,
         }))
         .unwrap();
-        let violations = schema.violations(&json!({"content": 7, "depth": 9, "mode": "x"}));
+        let violations = schema.violations(&json!({"content": 7, "depth": 9, "mode": "x", "since": 5}));
         let mut lines: Vec<String> =
             violations.iter().map(|it| format!("{} {} {} {}", it.path, it.keyword, it.expected, it.found)).collect();
         lines.sort();
@@ -315,6 +347,7 @@ mod tests {
                 "$.depth maximum a number <= 3 9",
                 "$.mode additionalProperties no such member \"x\"",
                 "$.path required string missing",
+                "$.since anyOf string or null number",
             ]
         );
     }

@@ -1,12 +1,11 @@
 //! All calls of a plan: where they are, and which tools they call as far as the source shows it.
 
 use oxc_ast::ast::{
-    Argument, CallExpression, ComputedMemberExpression, Expression, ExpressionStatement, NewExpression, Program,
-    StaticMemberExpression,
+    Argument, CallExpression, ComputedMemberExpression, Expression, NewExpression, Program, StaticMemberExpression,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Semantic;
-use oxc_span::GetSpan;
+use oxc_span::{GetSpan, Span};
 
 use super::arguments::StaticArguments;
 use super::names::{Name, Reached, Resolver, plain};
@@ -23,8 +22,17 @@ pub struct StaticCall {
     pub place: SourcePlace,
     /// The arguments as far as the source fixes them.
     pub arguments: StaticArguments,
-    /// Whether nothing uses the promise of the call: it is a statement of its own, without `await`.
-    pub is_floating: bool,
+}
+
+/// A tool that the source names without calling it there: it is kept in a variable or passed on.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ToolReference {
+    /// The server's name in the plan.
+    pub server: String,
+    /// The tool's name.
+    pub tool: String,
+    /// Where the tool is named.
+    pub place: SourcePlace,
 }
 
 /// One call expression in the source, by byte offsets.
@@ -98,12 +106,13 @@ pub(super) struct Calls {
     pub(super) index: CallIndex,
     pub(super) named: Vec<StaticCall>,
     pub(super) computed: Vec<SourcePlace>,
+    pub(super) references: Vec<ToolReference>,
 }
 
 /// Finds all calls of a program.
 pub(super) fn find<'a>(source: &LineIndex, program: &Program<'a>, semantic: &Semantic<'a>) -> Calls {
-    let calls = Calls { index: CallIndex::default(), named: Vec::new(), computed: Vec::new() };
-    let mut visitor = Visitor { source, resolver: Resolver { semantic }, calls, floating: Vec::new() };
+    let calls = Calls { index: CallIndex::default(), named: Vec::new(), computed: Vec::new(), references: Vec::new() };
+    let mut visitor = Visitor { source, resolver: Resolver { semantic }, calls, callees: Vec::new() };
     visitor.visit_program(program);
     visitor.calls
 }
@@ -112,17 +121,25 @@ struct Visitor<'s, 'a> {
     source: &'s LineIndex,
     resolver: Resolver<'s, 'a>,
     calls: Calls,
-    /// The starts of expressions that are statements of their own.
-    floating: Vec<u32>,
+    /// The callees of the calls around the visited expression.
+    callees: Vec<Span>,
 }
 
 impl<'a> Visit<'a> for Visitor<'_, 'a> {
-    fn visit_expression_statement(&mut self, statement: &ExpressionStatement<'a>) {
-        self.floating.push(plain(&statement.expression).span().start);
-        walk::walk_expression_statement(self, statement);
+    fn visit_expression(&mut self, expression: &Expression<'a>) {
+        let is_member =
+            matches!(expression, Expression::StaticMemberExpression(_) | Expression::ComputedMemberExpression(_));
+        if is_member && !self.callees.contains(&expression.span()) {
+            if let Some(Reached::Tool(Name::Known(server), Name::Known(tool))) = self.resolver.reached(expression) {
+                let place = self.source.place(expression.span().start);
+                self.calls.references.push(ToolReference { server, tool, place });
+            }
+        }
+        walk::walk_expression(self, expression);
     }
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
+        self.callees.push(plain(&call.callee).span());
         let mut tool = None;
         match self.resolver.reached(&call.callee) {
             Some(Reached::Tool(Name::Known(server), Name::Known(name))) => {
@@ -131,7 +148,6 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
                     tool: name.clone(),
                     place: self.source.place(call.span.start),
                     arguments: self.resolver.arguments(&call.arguments),
-                    is_floating: self.floating.contains(&call.span.start),
                 });
                 tool = Some((server, name));
             }

@@ -1,8 +1,12 @@
 //! The parts of a plan whose errors the plan catches itself.
 
-use oxc_ast::ast::{CallExpression, Expression, Program, TryStatement};
+use oxc_ast::ast::{
+    ArrowFunctionExpression, BlockStatement, CallExpression, Expression, Function, Program, ThrowStatement,
+    TryStatement,
+};
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
+use oxc_syntax::scope::ScopeFlags;
 
 use crate::place::{LineIndex, SourcePlace};
 
@@ -43,7 +47,7 @@ impl Visitor<'_> {
 
 impl<'a> Visit<'a> for Visitor<'_> {
     fn visit_try_statement(&mut self, statement: &TryStatement<'a>) {
-        if statement.handler.is_some() {
+        if statement.handler.as_ref().is_some_and(|handler| !throws(&handler.body)) {
             self.add(statement.block.span);
         }
         walk::walk_try_statement(self, statement);
@@ -55,12 +59,31 @@ impl<'a> Visit<'a> for Visitor<'_> {
                 "catch" if !call.arguments.is_empty() => self.add(member.object.span()),
                 "then" if call.arguments.len() > 1 => self.add(member.object.span()),
                 // It turns errors into values.
-                "allSettled" => call.arguments.iter().for_each(|argument| self.add(argument.span())),
+                "allSettled" | "any" => call.arguments.iter().for_each(|argument| self.add(argument.span())),
                 _ => {}
             }
         }
         walk::walk_call_expression(self, call);
     }
+}
+
+/// Whether a handler throws an error itself, outside of functions in it.
+fn throws(body: &BlockStatement<'_>) -> bool {
+    struct Throws(bool);
+
+    impl<'a> Visit<'a> for Throws {
+        fn visit_throw_statement(&mut self, _: &ThrowStatement<'a>) {
+            self.0 = true;
+        }
+
+        fn visit_function(&mut self, _: &Function<'a>, _: ScopeFlags) {}
+
+        fn visit_arrow_function_expression(&mut self, _: &ArrowFunctionExpression<'a>) {}
+    }
+
+    let mut throws = Throws(false);
+    throws.visit_block_statement(body);
+    throws.0
 }
 
 #[cfg(test)]
@@ -73,6 +96,7 @@ mod tests {
             ("await mcp.a.b()", false),
             ("try { await mcp.a.b() } catch { }", true),
             ("try { await mcp.a.b() } finally { }", false),
+            ("try { await mcp.a.b() } catch (e) { console.log(e); throw e }", false),
             ("try { 1 } catch { await mcp.a.b() }", false),
             ("await mcp.a.b().catch(() => 1)", true),
             ("await mcp.a.b().then((x) => x)", false),

@@ -17,7 +17,7 @@ mod stack;
 mod transform;
 
 pub use arguments::StaticArguments;
-pub use calls::StaticCall;
+pub use calls::{StaticCall, ToolReference};
 pub use diagnostic::Diagnostic;
 pub use stack::MAX_SOURCE_BYTES;
 pub use transform::{CompiledPlan, compile};

@@ -10,7 +10,7 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::{GetSpan, SourceType, Span};
 use oxc_transformer::{TransformOptions, Transformer};
 
-use super::calls::{self, Calls, StaticCall};
+use super::calls::{self, Calls, StaticCall, ToolReference};
 use super::caught::CaughtParts;
 use super::diagnostic::Diagnostic;
 use super::edits::Edits;
@@ -32,6 +32,8 @@ pub struct CompiledPlan {
     pub static_calls: Vec<StaticCall>,
     /// The calls of tools whose names are computed when the plan runs.
     pub computed_calls: Vec<SourcePlace>,
+    /// The tools that the source names without calling them there.
+    pub tool_references: Vec<ToolReference>,
     pub(crate) places: PlaceMap,
     caught: CaughtParts,
 }
@@ -102,13 +104,10 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         diagnostics.truncate(MAX_DIAGNOSTICS);
         return Err(diagnostics);
     }
-    let Calls { index, mut named, computed } = calls::find(source, &program, &checked.semantic);
+    let Calls { index, named, computed, references } = calls::find(source, &program, &checked.semantic);
     let caught = CaughtParts::find(source, &program);
     let mut edits = Edits::default();
     if let Some(value) = last_value(&program) {
-        // The value of the plan is awaited.
-        let place = source.place(value.start);
-        named.iter_mut().filter(|call| call.place == place).for_each(|call| call.is_floating = false);
         edits.insert(value.start, "return (");
         edits.insert(value.end, ")");
     }
@@ -119,7 +118,15 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
     let generated = LineIndex::new(&code);
     let code = format!("(async () => {{\n{code}\n}})");
     let places = PlaceMap { source: source.clone(), edited, generated, tokens, edits, calls: index };
-    Ok(CompiledPlan { file: file.to_owned(), code, static_calls: named, computed_calls: computed, places, caught })
+    Ok(CompiledPlan {
+        file: file.to_owned(),
+        code,
+        static_calls: named,
+        computed_calls: computed,
+        tool_references: references,
+        places,
+        caught,
+    })
 }
 
 fn parse<'a>(allocator: &'a Allocator, source: &'a str) -> ParserReturn<'a> {

@@ -282,6 +282,9 @@ impl<'a> Run<'a> {
         let unhandled = unhandled.map(|exception| self.exception(exception)).collect();
         let mut not_awaited = self.not_awaited;
         not_awaited.extend(&self.open);
+        let calls = self.places.len() as u32;
+        let unused = self.done.iter().flat_map(|done| &done.unused).filter(|id| (1..=calls).contains(*id));
+        not_awaited.extend(unused);
         let (result_lossy, shapes) = self.done.map(|done| (done.lossy, done.shapes)).unwrap_or_default();
         RunOutcome {
             result,
@@ -289,7 +292,7 @@ impl<'a> Run<'a> {
             result_lossy,
             shapes,
             console: self.console,
-            calls: self.places.len() as u32,
+            calls,
             not_awaited: not_awaited.into_iter().collect(),
             ended_ms: self.now_ms,
         }

@@ -83,6 +83,7 @@ impl PlanEngine {
             lossy: std::mem::take(&mut state.outcome_lossy),
             unhandled: std::mem::take(&mut state.unhandled),
             console: std::mem::take(&mut state.console),
+            unused: state.unused.iter().copied().collect(),
             shapes: std::mem::take(&mut state.shapes),
             now_ms: state.now_ms,
         };

@@ -39,6 +39,13 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Objec
     )?;
     let run_of = run.clone();
     object.set(
+        "used",
+        Function::new(ctx.clone(), move |id: u32| {
+            run_of.state.borrow_mut().unused.remove(&id);
+        })?,
+    )?;
+    let run_of = run.clone();
+    object.set(
         "unknown",
         Function::new(ctx.clone(), move |path: String| {
             let mut state = run_of.state.borrow_mut();
@@ -136,6 +143,7 @@ fn call(run: &Run, server: String, tool: String, json: String, site: String, cal
     state.calls += 1;
     let id = state.calls;
     state.open.insert(id);
+    state.unused.insert(id);
     state.new_calls.push(CallFrame { id, server, tool, arguments, site, call_site, lossy, unknown });
     Ok(id)
 }

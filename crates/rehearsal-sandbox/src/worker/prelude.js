@@ -279,9 +279,19 @@
       }
     }
     const id = host.call(server, tool, text, site, stack());
-    return new RealPromise((resolve, reject) => {
+    const promise = new RealPromise((resolve, reject) => {
       pending[id] = { __proto__: null, resolve, reject, server, tool };
     });
+    // `await`, `then` and the functions of `Promise` read this property: a call whose promise nothing reads is not awaited.
+    defineProperty(promise, "constructor", {
+      __proto__: null,
+      configurable: true,
+      get: () => {
+        host.used(id);
+        return RealPromise;
+      },
+    });
+    return promise;
   }
   const reserved = { __proto__: null };
   const reservedNames = ownKeys(ObjectPrototype);

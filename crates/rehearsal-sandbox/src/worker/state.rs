@@ -30,6 +30,8 @@ pub(super) struct RunState {
     pub(super) calls: u32,
     /// The calls without a result.
     pub(super) open: std::collections::BTreeSet<u32>,
+    /// The calls whose promise nothing has used.
+    pub(super) unused: std::collections::BTreeSet<u32>,
     pub(super) new_calls: Vec<CallFrame>,
     /// Bytes of the arguments in `new_calls`.
     pub(super) new_bytes: usize,

@@ -19,6 +19,8 @@ use super::simulation::{CallEnd, CallProblem, SimulatedCall};
 use super::static_check::StaticCheck;
 use super::violations::Violation;
 
+/// Maximum number of calls that a hint names.
+const MAX_NAMED_CALLS: usize = 10;
 /// Maximum length of an argument in the text of a side effect.
 const SUBJECT_LENGTH: usize = 60;
 
@@ -83,7 +85,7 @@ impl Assembly<'_> {
             stops_at: problem.map(|call| call.call).into_iter().chain(uncaught).min(),
             estimated_duration_ms: self.duration(),
             reversible: record.calls.iter().all(|call| call.effect.is_reversible)
-                && not_run.iter().all(|call| call.effect == Effect::Read),
+                && self.unreached.iter().all(|check| check.is_reversible),
             side_effects,
             tools_called,
             not_run,
@@ -162,7 +164,29 @@ impl Assembly<'_> {
         }
         if let Some(failure) = &self.record.failure {
             add_failure(failure, Severity::Error, failure.message.clone());
+            if let Some(added) = findings.last_mut().filter(|_| failure.call.is_none()) {
+                added.hint = self.invented_hint();
+            }
         }
+    }
+
+    /// A plan may fail because of an invented answer.
+    fn invented_hint(&self) -> Option<String> {
+        let is_invented = |call: &SimulatedCall| {
+            matches!(call.origin, AnswerOrigin::SchemaMock | AnswerOrigin::Placeholder | AnswerOrigin::None)
+        };
+        let calls = self.record.calls.iter().enumerate().filter(|(_, call)| is_invented(call));
+        let mut numbers: Vec<String> = calls.map(|(index, _)| (index + 1).to_string()).collect();
+        if numbers.len() > MAX_NAMED_CALLS {
+            numbers.truncate(MAX_NAMED_CALLS);
+            numbers.push("…".to_owned());
+        }
+        let subject = match &numbers[..] {
+            [] => return None,
+            [number] => format!("the answer of call {number} is"),
+            numbers => format!("the answers of calls {} are", numbers.join(", ")),
+        };
+        Some(format!("{subject} invented; with the real one the plan may not fail here"))
     }
 
     fn validation(&self, findings: &[PlanFinding]) -> Validation {
@@ -255,7 +279,8 @@ impl Assembly<'_> {
         });
         let unreached = self.unreached.iter().filter(|check| check.call.effect != Effect::Read);
         let possible = unreached.filter_map(|check| {
-            let (tool, effect) = (check.call.tool.clone()?, check.call.effect);
+            let effect = check.call.effect;
+            let tool = check.call.tool.clone().unwrap_or_else(|| "a computed tool".to_owned());
             let text = format!("possible: {tool} {}, {}", effect.verb(), check.call.reason);
             Some(SideEffect { call: None, tool, effect, text })
         });

@@ -89,7 +89,7 @@ pub(super) struct KnownServer {
     /// Answers a valid call.
     pub(super) chain: Chain,
     /// Answers a call that a real server would refuse, so that the rehearsal can continue.
-    pub(super) invented: Chain,
+    pub(super) without_override: Chain,
     tools: BTreeMap<String, CheckedTool>,
 }
 
@@ -208,6 +208,9 @@ impl KnownServer {
             sources.push(Arc::new(CacheSource::new(Arc::clone(cache), name)));
         }
         sources.push(Arc::clone(&schema));
+        // What the server really replied to wrong arguments is known, too.
+        let recorded = cache.map(|cache| Arc::new(CacheSource::new(Arc::clone(cache), name)) as Arc<dyn AnswerSource>);
+        let without_override = recorded.into_iter().chain([schema]).collect();
         let chain = Chain::new(sources).offering(surface.clone());
         let merged = chain.surface().lists.clone().unwrap_or_default();
         let checked = merged.ids(ListKind::Tools).filter_map(|id| {
@@ -221,7 +224,7 @@ impl KnownServer {
         let tools = checked.collect();
         // The tools of an override have output schemas, too.
         let surface = Surface { lists: Some(merged), ..surface };
-        Ok(KnownServer { chain, invented: Chain::new(vec![schema]).offering(surface), tools })
+        Ok(KnownServer { chain, without_override: Chain::new(without_override).offering(surface), tools })
     }
 
     /// The names of the tools, for a user who looks for one.

@@ -10,7 +10,7 @@ use rehearsal_core::json::{Path, PathQuery};
 use rehearsal_core::report::Severity;
 use rehearsal_sandbox::{
     CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, PlanException,
-    Pool, Program, RecordedShape, RunOptions, RunOutcome, SandboxError, StaticCall, Worker,
+    Pool, Program, RecordedShape, RunOptions, RunOutcome, SandboxError, SourcePlace, StaticCall, Worker,
 };
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -226,19 +226,13 @@ fn record(plan: &CompiledPlan, outcome: RunOutcome, simulation: Simulation<'_>) 
         Err(error) => (Value::Null, Some(plan_failure(&plan.file, error))),
     };
     let calls = simulation.into_calls();
-    let is_floating =
-        |call: &SimulatedCall| plan.static_calls.iter().any(|site| site.is_floating && is_at(call, &site.place));
-    let floating = calls.iter().enumerate().filter(|(_, call)| is_floating(call)).map(|(index, _)| index);
-    let mut not_awaited: Vec<usize> = outcome.not_awaited.into_iter().filter_map(call_index).chain(floating).collect();
-    not_awaited.sort_unstable();
-    not_awaited.dedup();
     RunRecord {
         value,
         failure,
         console: outcome.console.into_iter().map(|line| line.text).collect(),
         lossy: outcome.result_lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message)).collect(),
         unhandled: outcome.unhandled.into_iter().map(|exception| exception_failure(&plan.file, exception)).collect(),
-        not_awaited,
+        not_awaited: outcome.not_awaited.into_iter().filter_map(call_index).collect(),
         duration_ms: outcome.ended_ms,
         calls,
         skipped: Vec::new(),
@@ -265,7 +259,7 @@ fn exception_failure(file: &str, exception: PlanException) -> PlanFailure {
     }
 }
 
-fn plan_place(file: &str, place: rehearsal_sandbox::SourcePlace) -> PlanPlace {
+fn plan_place(file: &str, place: SourcePlace) -> PlanPlace {
     let via = place.via.into_iter().map(|(line, column)| Via { line, column });
     PlanPlace { file: file.to_owned(), line: place.line, column: place.column, via: via.collect() }
 }
@@ -293,16 +287,32 @@ fn unreached_calls(servers: &Servers, plan: &CompiledPlan, record: &RunRecord) -
         let reason = "this run did not reach it".to_owned();
         StaticCheck::new(servers, (&call.server, &call.tool), place, &known, reason)
     };
-    unreached.map(check).collect()
+    let mut checks: Vec<StaticCheck> = unreached.map(check).collect();
+    // A tool that is kept or passed on may be called where the source does not show it.
+    for reference in &plan.tool_references {
+        let name = (reference.server.as_str(), reference.tool.as_str());
+        let is_called = record.calls.iter().any(|call| (call.call.server.as_str(), call.call.tool.as_str()) == name)
+            || plan.static_calls.iter().any(|call| (call.server.as_str(), call.tool.as_str()) == name);
+        if !is_called {
+            let known = KnownArguments { value: &Value::Null, unknown: &[Path::root()], open: &[] };
+            let place = plan_place(&plan.file, reference.place.clone());
+            let reason = "it is passed on here, and this run did not call it".to_owned();
+            checks.push(StaticCheck::new(servers, name, place, &known, reason));
+        }
+    }
+    let has_run = |place: &&SourcePlace| record.calls.iter().any(|call| is_at(call, place));
+    let computed = plan.computed_calls.iter().filter(|place| !has_run(place));
+    checks.extend(computed.map(|place| StaticCheck::computed(plan_place(&plan.file, place.clone()))));
+    checks
 }
 
-fn is_at(call: &SimulatedCall, place: &rehearsal_sandbox::SourcePlace) -> bool {
+fn is_at(call: &SimulatedCall, place: &SourcePlace) -> bool {
     call.call.place.as_ref().is_some_and(|other| other.line == place.line && other.column == place.column)
 }
 
 /// The calls that the run did not reach and whose tool only a run can determine.
 fn unseen_finding(plan: &CompiledPlan, record: &RunRecord) -> Option<PlanFinding> {
-    let has_run = |place: &&rehearsal_sandbox::SourcePlace| record.calls.iter().any(|call| is_at(call, place));
+    let has_run = |place: &&SourcePlace| record.calls.iter().any(|call| is_at(call, place));
     let unseen: Vec<String> =
         plan.computed_calls.iter().filter(|place| !has_run(place)).map(ToString::to_string).collect();
     let what = match unseen.len() {

@@ -54,8 +54,12 @@ impl Catalogue {
             let tools = match cache.catalogue(&name)? {
                 Some(saved) => ServerTools::Known { tools: saved.tools, saved_ms: Some(saved.at_ms) },
                 None => {
-                    let reason =
-                        "its tools are not saved; connect once without --offline, or import a recording".to_owned();
+                    let saved = cache.catalogues()?;
+                    let others =
+                        if saved.is_empty() { String::new() } else { format!(" (saved: {})", saved.join(", ")) };
+                    let reason = format!(
+                        "its tools are not saved{others}; connect once without --offline, or import a recording with --server {name}"
+                    );
                     ServerTools::Unavailable { reason }
                 }
             };

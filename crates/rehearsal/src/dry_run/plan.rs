@@ -73,6 +73,7 @@ impl Plan {
             return Err(PlanReadError::TooLong { path: path.to_owned() });
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         Ok(Plan { file: path.display().to_string(), text, language })
     }
 

@@ -117,7 +117,8 @@ struct Latency {
 pub(super) struct Simulation<'a> {
     servers: &'a Servers,
     latencies: LatencyChoice,
-    states: HashMap<String, ConnectionState>,
+    /// The state of each server's chains: the one for valid calls, and the other.
+    states: HashMap<(String, bool), ConnectionState>,
     signer: StateSigner,
     epoch_ms: u64,
     now_ms: f64,
@@ -255,14 +256,10 @@ impl<'a> Simulation<'a> {
         };
         let request = Arc::new(IncomingRequest::new(Method::TOOLS_CALL, params, context));
         let is_valid = simulated.problem.is_none();
-        let chain = if is_valid { &server.chain } else { &server.invented };
+        let chain = if is_valid { &server.chain } else { &server.without_override };
         let environment =
             Environment { now_ms: self.epoch_ms.saturating_add(self.now_ms as u64), signer: &self.signer };
-        let mut invented_state = ConnectionState::default();
-        let state = match is_valid {
-            true => self.states.entry(call.server.clone()).or_default(),
-            false => &mut invented_state,
-        };
+        let state = self.states.entry((call.server.clone(), is_valid)).or_default();
         let (mut delay_ms, mut answer) = (0.0, None);
         match chain.begin(&request, state, environment) {
             Decision::Answer(given) => answer = Some(given),

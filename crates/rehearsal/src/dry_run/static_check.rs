@@ -10,6 +10,8 @@ use super::violations::{KnownArguments, check_known_parts};
 pub(super) struct StaticCheck {
     pub(super) call: UnreachedCall,
     pub(super) problem: Option<CallProblem>,
+    /// Whether its effect can be undone.
+    pub(super) is_reversible: bool,
 }
 
 impl StaticCheck {
@@ -28,6 +30,14 @@ impl StaticCheck {
             Some(Err(_)) | None => Vec::new(),
         };
         let problem = problem.or_else(|| (!violations.is_empty()).then_some(CallProblem::Arguments(violations)));
-        StaticCheck { call: UnreachedCall { tool: Some(format!("{server}:{tool}")), place, effect, reason }, problem }
+        let call = UnreachedCall { tool: Some(format!("{server}:{tool}")), place, effect, reason };
+        StaticCheck { call, problem, is_reversible: found.is_some_and(|tool| tool.effect.is_reversible) }
+    }
+
+    /// A call whose tool only a run can determine: it may change anything.
+    pub(super) fn computed(place: PlanPlace) -> StaticCheck {
+        let reason = "its name is computed, and this run did not reach it".to_owned();
+        let call = UnreachedCall { tool: None, place, effect: Effect::Unknown, reason };
+        StaticCheck { call, problem: None, is_reversible: false }
     }
 }

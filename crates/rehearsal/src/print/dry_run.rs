@@ -199,7 +199,10 @@ impl Page<'_> {
         if let (Some(place), Some(line)) = (&found.place, &found.source_line) {
             let start = line.char_indices().nth(place.column.map_or(0, |column| column.saturating_sub(1) as usize));
             let start = start.map_or(line.len(), |(index, _)| index);
-            let end = start + callee_length(&line[start..]);
+            // Without a column the whole line is meant.
+            let length =
+                if place.column.is_some() { callee_length(&line[start..]) } else { line[start..].trim_end().len() };
+            let end = start + length;
             let annotation = AnnotationKind::Primary.span(start..end).label(label);
             let snippet = Snippet::source(line.as_str()).path(place.file.as_str()).line_start(place.line as usize);
             group = group.element(snippet.annotation(annotation));
