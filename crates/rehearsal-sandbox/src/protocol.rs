@@ -143,10 +143,10 @@ pub(crate) struct Done {
     /// Console output since the last frame.
     pub(crate) console: Vec<ConsoleLine>,
     pub(crate) now_ms: f64,
-    /// The shapes of the recorders, by call.
     /// The calls whose promise nothing has used.
     #[serde(default)]
     pub(crate) unused: Vec<u32>,
+    /// The shapes of the recorders, by call.
     #[serde(default)]
     pub(crate) shapes: Vec<RecordedShape>,
 }

@@ -129,11 +129,12 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
     fn visit_expression(&mut self, expression: &Expression<'a>) {
         let is_member =
             matches!(expression, Expression::StaticMemberExpression(_) | Expression::ComputedMemberExpression(_));
-        if is_member && !self.callees.contains(&expression.span()) {
-            if let Some(Reached::Tool(Name::Known(server), Name::Known(tool))) = self.resolver.reached(expression) {
-                let place = self.source.place(expression.span().start);
-                self.calls.references.push(ToolReference { server, tool, place });
-            }
+        if is_member
+            && !self.callees.contains(&expression.span())
+            && let Some(Reached::Tool(Name::Known(server), Name::Known(tool))) = self.resolver.reached(expression)
+        {
+            let place = self.source.place(expression.span().start);
+            self.calls.references.push(ToolReference { server, tool, place });
         }
         walk::walk_expression(self, expression);
     }

@@ -278,11 +278,11 @@ impl Assembly<'_> {
             SideEffect { call: Some(index + 1), text: format!("{tool} {}{subject}", effect.verb()), tool, effect }
         });
         let unreached = self.unreached.iter().filter(|check| check.call.effect != Effect::Read);
-        let possible = unreached.filter_map(|check| {
+        let possible = unreached.map(|check| {
             let effect = check.call.effect;
             let tool = check.call.tool.clone().unwrap_or_else(|| "a computed tool".to_owned());
             let text = format!("possible: {tool} {}, {}", effect.verb(), check.call.reason);
-            Some(SideEffect { call: None, tool, effect, text })
+            SideEffect { call: None, tool, effect, text }
         });
         of_calls.chain(possible).collect()
     }
