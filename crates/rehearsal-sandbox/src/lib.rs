@@ -39,14 +39,17 @@ mod place;
 mod protocol;
 mod worker;
 
-pub use compile::{CompiledPlan, Diagnostic, MAX_SOURCE_BYTES, StaticArguments, StaticCall, ToolReference, compile};
+pub use compile::{
+    CompiledPlan, Diagnostic, MAX_SOURCE_BYTES, ProbeKind, ProbeSite, StaticArguments, StaticCall, ToolReference,
+    compile,
+};
 pub use host::{
     CallOutcome, Deliver, ErrorKind, Host, Idle, PlanCall, PlanError, PlanException, Pool, Program, RunOptions,
     RunOutcome, SandboxError, Worker, WorkerFailure,
 };
 pub use limits::{Limit, PlanLimits};
 pub use place::SourcePlace;
-pub use protocol::{ConsoleLine, Level, Levels, Lossy, RecordedShape, ToolNames};
+pub use protocol::{ConsoleLine, ForcedDecision, Level, Levels, Lossy, ProbeRecord, RecordedShape, ToolNames};
 pub use worker::worker_main;
 #[doc(hidden)]
 pub use worker::worker_main_then;

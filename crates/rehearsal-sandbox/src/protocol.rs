@@ -43,6 +43,20 @@ pub(crate) struct Start {
     pub(crate) epoch_ms: i64,
     pub(crate) catalogue: ToolNames,
     pub(crate) limits: PlanLimits,
+    #[serde(default)]
+    pub(crate) force: Option<ForcedDecision>,
+}
+
+/// A decision that a run forces, whatever the plan's values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForcedDecision {
+    /// The site, by its index in [`crate::CompiledPlan::sites`].
+    pub site: u32,
+    /// 1 for true, 0 for false; of a `switch` the index of the literal case.
+    pub choice: u32,
+    /// How many times the decision is forced; later ones depend on the values again, so that a loop can end.
+    pub times: u32,
 }
 
 /// Results that arrive at the same time.
@@ -146,6 +160,9 @@ pub(crate) struct Done {
     /// The calls whose promise nothing has used.
     #[serde(default)]
     pub(crate) unused: Vec<u32>,
+    /// What the probes recorded, by site.
+    #[serde(default)]
+    pub(crate) sites: Vec<ProbeRecord>,
     /// The shapes of the recorders, by call.
     #[serde(default)]
     pub(crate) shapes: Vec<RecordedShape>,
@@ -192,6 +209,21 @@ pub struct RecordedShape {
     pub call: u32,
     /// A value of the shape that the plan expects; `null` if the plan used nothing of it.
     pub example: serde_json::Value,
+}
+
+/// What the probes of one site recorded in a run. Equal records mean equal decisions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeRecord {
+    /// How often the condition was true; at a `catch`, how many errors of tools arrived; at a loop or `switch`, how often it
+    /// was reached.
+    pub yes: u32,
+    /// How often the condition was false; at a `catch`, how many other exceptions arrived.
+    pub no: u32,
+    /// A hash of all decisions in their order.
+    pub decisions: u64,
+    /// A hash of the values that decided, in their order.
+    pub operands: u64,
 }
 
 /// How far each part of the isolation is in force.

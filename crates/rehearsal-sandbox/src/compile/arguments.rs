@@ -133,7 +133,7 @@ fn is_undefined(expression: &Expression<'_>) -> bool {
 }
 
 /// The number as `JSON.stringify` writes it: integers without a fraction.
-fn json_number(number: f64) -> Option<Value> {
+pub(super) fn json_number(number: f64) -> Option<Value> {
     if number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0 {
         return Some(Value::from(number as i64));
     }

@@ -1,7 +1,7 @@
 //! TypeScript to the code that a worker runs, with the way back to places in the source.
 //!
 //! ```text
-//! source ─► parse ─► checks, static calls ─► edits ─► parse ─► transform ─► code + source map ─► CompiledPlan
+//! source ─► parse ─► checks, static calls ─► edits, probes ─► parse ─► transform ─► code + source map ─► CompiledPlan
 //! ```
 //! The host compiles; the worker receives JavaScript only.
 
@@ -12,6 +12,7 @@ pub(crate) mod diagnostic;
 pub(crate) mod edits;
 pub(crate) mod globals;
 mod names;
+mod probes;
 mod rejected;
 mod stack;
 mod transform;
@@ -19,5 +20,6 @@ mod transform;
 pub use arguments::StaticArguments;
 pub use calls::{StaticCall, ToolReference};
 pub use diagnostic::Diagnostic;
+pub use probes::{ProbeKind, ProbeSite};
 pub use stack::MAX_SOURCE_BYTES;
 pub use transform::{CompiledPlan, compile};

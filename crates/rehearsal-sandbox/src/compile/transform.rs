@@ -14,6 +14,7 @@ use super::calls::{self, Calls, StaticCall, ToolReference};
 use super::caught::CaughtParts;
 use super::diagnostic::Diagnostic;
 use super::edits::Edits;
+use super::probes::{self, ProbeSite, Probes};
 use super::rejected::rejected;
 use super::stack::{MAX_BRACKETS, MAX_SOURCE_BYTES, stack_bytes};
 use crate::place::{LineIndex, MapToken, PlaceMap, SourcePlace};
@@ -34,6 +35,12 @@ pub struct CompiledPlan {
     pub computed_calls: Vec<SourcePlace>,
     /// The tools that the source names without calling them there.
     pub tool_references: Vec<ToolReference>,
+    /// The places at which the plan decides what it does next; their ids are their indexes.
+    pub sites: Vec<ProbeSite>,
+    /// Strings and numbers that the plan compares with.
+    pub compared: Vec<serde_json::Value>,
+    /// Whether the plan has so many decisions that not all are recorded.
+    pub is_partly_probed: bool,
     pub(crate) places: PlaceMap,
     caught: CaughtParts,
 }
@@ -109,6 +116,11 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
     let mut edits = Edits::default();
     if let Some(value) = last_value(&program) {
         edits.insert(value.start, "return (");
+    }
+    let prefix = probes::prefix(source.text());
+    let Probes { sites, compared, is_truncated } =
+        probes::add(source, &program, &checked.semantic, &prefix, &mut edits);
+    if let Some(value) = last_value(&program) {
         edits.insert(value.end, ")");
     }
     let edited = LineIndex::new(&edits.apply(source.text()));
@@ -116,7 +128,8 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         vec![Diagnostic::new(source, 0, format!("the compiler cannot transform this plan: {message}"), None)]
     })?;
     let generated = LineIndex::new(&code);
-    let code = format!("(async () => {{\n{code}\n}})");
+    let functions = ["b", "q", "o", "n", "s", "c"].map(|function| format!("{prefix}{function}")).join(", ");
+    let code = format!("(async ({functions}) => {{\n{code}\n}})");
     let places = PlaceMap { source: source.clone(), edited, generated, tokens, edits, calls: index };
     Ok(CompiledPlan {
         file: file.to_owned(),
@@ -124,6 +137,9 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         static_calls: named,
         computed_calls: computed,
         tool_references: references,
+        sites,
+        compared,
+        is_partly_probed: is_truncated,
         places,
         caught,
     })

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::limits::Limit;
 use crate::place::SourcePlace;
-use crate::protocol::{ConsoleLine, Lossy, RecordedShape};
+use crate::protocol::{ConsoleLine, Lossy, ProbeRecord, RecordedShape};
 
 /// Everything that is known about a run after its end.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct RunOutcome {
     pub not_awaited: Vec<u32>,
     /// What the plan did with results that were recorders.
     pub shapes: Vec<RecordedShape>,
+    /// What the probes recorded, one entry for each of [`crate::CompiledPlan::sites`].
+    pub sites: Vec<ProbeRecord>,
     /// The virtual time at the end: milliseconds since the start.
     pub ended_ms: f64,
 }

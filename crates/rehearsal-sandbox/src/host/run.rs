@@ -12,8 +12,8 @@ use crate::compile::CompiledPlan;
 use crate::limits::{Limit, PlanLimits};
 use crate::place::{SourcePlace, read_positions, read_stack};
 use crate::protocol::{
-    CallFrame, ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, Exception, IdleFrame, Start, ToHost, ToWorker,
-    ToolNames, WorkerOutcome,
+    CallFrame, ConsoleLine, DeliveredResult, Deliveries, Delivery, Done, Exception, ForcedDecision, IdleFrame,
+    ProbeRecord, Start, ToHost, ToWorker, ToolNames, WorkerOutcome,
 };
 
 /// What a run depends on, apart from the plan and its results. Equal options and results give an equal run.
@@ -27,6 +27,8 @@ pub struct RunOptions {
     pub catalogue: ToolNames,
     /// The limits of the run.
     pub limits: PlanLimits,
+    /// A decision of the plan that this run forces.
+    pub force: Option<ForcedDecision>,
 }
 
 impl Worker {
@@ -119,7 +121,7 @@ impl<'a> Run<'a> {
         if process.has_unrequested_output() {
             return Err(broken("it sent a message, or ended, before the run"));
         }
-        let RunOptions { seed, epoch_ms, catalogue, limits } = self.options;
+        let RunOptions { seed, epoch_ms, catalogue, limits, force } = self.options;
         let mut budget = Budget::new(limits.wall());
         let start = Start {
             run: self.number,
@@ -128,6 +130,7 @@ impl<'a> Run<'a> {
             epoch_ms: *epoch_ms,
             catalogue: catalogue.clone(),
             limits: limits.clone(),
+            force: *force,
         };
         self.send(process, &ToWorker::Start(start), &mut budget)?;
         loop {
@@ -285,12 +288,15 @@ impl<'a> Run<'a> {
         let calls = self.places.len() as u32;
         let unused = self.done.iter().flat_map(|done| &done.unused).filter(|id| (1..=calls).contains(*id));
         not_awaited.extend(unused);
-        let (result_lossy, shapes) = self.done.map(|done| (done.lossy, done.shapes)).unwrap_or_default();
+        let (result_lossy, shapes, mut sites) =
+            self.done.map(|done| (done.lossy, done.shapes, done.sites)).unwrap_or_default();
+        sites.resize(self.plan.sites.len(), ProbeRecord::default());
         RunOutcome {
             result,
             unhandled,
             result_lossy,
             shapes,
+            sites,
             console: self.console,
             calls,
             not_awaited: not_awaited.into_iter().collect(),

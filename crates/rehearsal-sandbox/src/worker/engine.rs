@@ -85,6 +85,7 @@ impl PlanEngine {
             console: std::mem::take(&mut state.console),
             unused: state.unused.iter().copied().collect(),
             shapes: std::mem::take(&mut state.shapes),
+            sites: std::mem::take(&mut state.sites),
             now_ms: state.now_ms,
         };
         drop(state);
@@ -178,9 +179,13 @@ fn drive<'js>(
 
 /// Runs the plan until it has an outcome and no open call, and returns the outcome.
 fn settle<'js>(ctx: &Ctx<'js>, run: &Run, control: &Control<'js>, pipes: &mut Pipes) -> Result<WorkerOutcome, End> {
-    let code = std::mem::take(&mut run.state.borrow_mut().start.code);
+    let (code, force) = {
+        let mut state = run.state.borrow_mut();
+        (std::mem::take(&mut state.start.code), state.start.force)
+    };
+    let (site, choice, times) = force.map_or((-1, 0, 0), |force| (i64::from(force.site), force.choice, force.times));
     match ctx.eval_with_options::<Function<'js>, _>(code, options(PLAN_FILE)) {
-        Ok(plan) => control.run.call::<_, ()>((plan,))?,
+        Ok(plan) => control.run.call::<_, ()>((plan, site, choice, times))?,
         Err(rquickjs::Error::Exception) => return Ok(syntax_error(ctx)),
         Err(error) => return Err(error.into()),
     }

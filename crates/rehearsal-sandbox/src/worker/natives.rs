@@ -103,6 +103,10 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Objec
         })?,
     )?;
     let run_of = run.clone();
+    object.set("decided", Function::new(ctx.clone(), move |id: u32, yes: bool| decided(&run_of, id, yes))?)?;
+    let run_of = run.clone();
+    object.set("operand", Function::new(ctx.clone(), move |id: u32, text: String| operand(&run_of, id, &text))?)?;
+    let run_of = run.clone();
     object.set("shape", Function::new(ctx.clone(), move |call: u32, json: String| shape(&run_of, call, &json))?)?;
     let run_of = run.clone();
     object.set(
@@ -197,6 +201,29 @@ fn done(run: &Run, json: String) {
     if let Ok(value) = RawValue::from_string(json) {
         state.outcome = Some(WorkerOutcome::Value(value));
     }
+}
+
+/// Records a decision.
+fn decided(run: &Run, id: u32, yes: bool) {
+    if let Some(record) = run.state.borrow_mut().site(id) {
+        let count = if yes { &mut record.yes } else { &mut record.no };
+        *count = count.saturating_add(1);
+        record.decisions = hash(record.decisions, &[u8::from(yes)]);
+    }
+}
+
+/// Records a value that takes part in a decision.
+fn operand(run: &Run, id: u32, text: &str) {
+    if let Some(record) = run.state.borrow_mut().site(id) {
+        // The length keeps values apart.
+        record.operands = hash(hash(record.operands, &text.len().to_le_bytes()), text.as_bytes());
+    }
+}
+
+/// FNV-1a, continued from an earlier hash.
+fn hash(before: u64, bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(before ^ 0xcbf2_9ce4_8422_2325, mix)
 }
 
 /// Keeps the shape of a recorder.

@@ -14,7 +14,7 @@
   const TypedArray = getPrototypeOf(Uint8Array);
   const bind = Function.prototype.bind, hasInstance = Function.prototype[Symbol.hasInstance];
   const then = Promise.prototype.then, getTime = Date.prototype.getTime, toISOString = Date.prototype.toISOString;
-  const toWellFormed = String.prototype.toWellFormed, matches = RegExp.prototype.test;
+  const toWellFormed = String.prototype.toWellFormed, slice = String.prototype.slice, matches = RegExp.prototype.test;
   const weakGet = WeakMap.prototype.get, weakSet = WeakMap.prototype.set;
   const mapEntries = Map.prototype.forEach, setValues = Set.prototype.forEach;
   const errorText = Error.prototype.toString, expressionText = RegExp.prototype.toString;
@@ -451,6 +451,94 @@
   hidden(globalThis, "clearTimeout", apply(bind, clear, [undefined]));
   hidden(globalThis, "clearInterval", apply(bind, clear, [undefined]));
 
+  // Probes: the compiler adds calls of these functions where the plan decides what it does next. Each returns its value,
+  // unless the run forces another decision.
+  let forcedSite = -1, forcedChoice = 0, forcedTimes = 0;
+  const isForced = (id) => id === forcedSite && forcedTimes-- > 0;
+  // A text that is different for different data. It reads no accessor and is not longer than about 4,000 characters.
+  function digest(value, depth, rest) {
+    if (typeof value === "string") return stringify(value.length > 2000 ? value.length + apply(slice, value, [0, 2000]) : value);
+    if (typeof value === "bigint") return value + "n";
+    if (recorderNode(value) !== undefined) return "recorder";
+    if (typeof value !== "object") return typeof value === "symbol" ? "symbol" : typeof value === "function" ? "function" : value + "";
+    if (value === null) return "null";
+    if (depth > 4 || rest.left <= 0 || value === mcp || isInstance(value, RealPromise)) return "…";
+    if (isInstance(value, RealDate)) return "Date" + apply(getTime, value, []);
+    if (isInstance(value, RealRegExp)) return apply(expressionText, value, []);
+    let text = "";
+    const add = (part) => {
+      rest.left -= part.length + 1;
+      text += part + ",";
+    };
+    if (isInstance(value, RealMap)) {
+      apply(mapEntries, value, [(item, key) => rest.left > 0 && add(digest(key, depth + 1, rest) + "=>" + digest(item, depth + 1, rest))]);
+      return "Map(" + text + ")";
+    }
+    if (isInstance(value, RealSet)) {
+      apply(setValues, value, [(item) => rest.left > 0 && add(digest(item, depth + 1, rest))]);
+      return "Set(" + text + ")";
+    }
+    if (isArray(value)) {
+      for (let at = 0; at < value.length && rest.left > 0; at++) {
+        const property = own(value, at);
+        add(property !== undefined && "value" in property ? digest(property.value, depth + 1, rest) : "");
+      }
+      return value.length + "[" + text + "]";
+    }
+    const keys = ownKeys(value);
+    for (let at = 0; at < keys.length && rest.left > 0; at++) {
+      const property = typeof keys[at] === "string" ? own(value, keys[at]) : undefined;
+      if (property !== undefined && "value" in property) add(stringify(keys[at]) + ":" + digest(property.value, depth + 1, rest));
+    }
+    return "{" + text + "}";
+  }
+  const note = (id, value) => {
+    try {
+      host.operand(id, wellFormed(digest(value, 0, { __proto__: null, left: 4000 })));
+    } catch {
+      host.operand(id, "?");
+    }
+  };
+  const condition = (id, value) => {
+    const yes = !!value;
+    if (isForced(id)) {
+      host.decided(id, forcedChoice === 1);
+      return yes === (forcedChoice === 1) ? value : !yes;
+    }
+    host.decided(id, yes);
+    return value;
+  };
+  const nullish = (id, value) => {
+    const yes = value === null || value === undefined;
+    if (isForced(id) && forcedChoice === 1) {
+      host.decided(id, true);
+      return undefined;
+    }
+    host.decided(id, yes);
+    return value;
+  };
+  const operand = (id, value) => {
+    note(id, value);
+    return value;
+  };
+  const loop = (id, value) => {
+    host.decided(id, true);
+    // How often the loop runs, as far as that is known before it runs.
+    if (isArray(value)) note(id, value.length);
+    else if (typeof value === "string" || isInstance(value, RealMap) || isInstance(value, RealSet)) note(id, value);
+    else if (typeof value === "object" && value !== null && recorderNode(value) === undefined) note(id, value);
+    return value;
+  };
+  const select = (id, cases, value) => {
+    host.decided(id, true);
+    note(id, value);
+    return isForced(id) ? cases[forcedChoice] : value;
+  };
+  const caught = (id, error) => {
+    const isObject = typeof error === "object" && error !== null;
+    host.decided(id, isObject && apply(weakGet, toolErrors, [error]) !== undefined);
+  };
+
   // What natives.rs calls.
   const text = (value) => {
     try {
@@ -479,9 +567,12 @@
   const fail = (error) => describe(error, failed);
   return {
     __proto__: null,
-    run(plan) {
+    run(plan, site, choice, times) {
+      forcedSite = site;
+      forcedChoice = choice;
+      forcedTimes = times;
       try {
-        const promise = plan();
+        const promise = plan(condition, nullish, operand, loop, select, caught);
         apply(then, promise, [
           (value) => {
             try {

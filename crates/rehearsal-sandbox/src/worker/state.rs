@@ -9,7 +9,7 @@ use nix::time::{ClockId, clock_gettime};
 use super::memory::MemoryGauge;
 use super::random::Random;
 use crate::limits::Limit;
-use crate::protocol::{CallFrame, ConsoleLine, Exception, Lossy, RecordedShape, Start, WorkerOutcome};
+use crate::protocol::{CallFrame, ConsoleLine, Exception, Lossy, ProbeRecord, RecordedShape, Start, WorkerOutcome};
 
 /// A timer of the plan.
 #[derive(Debug, Clone, Copy)]
@@ -48,9 +48,23 @@ pub(super) struct RunState {
     /// Rejections that nothing handled.
     pub(super) unhandled: Vec<Exception>,
     pub(super) shapes: Vec<RecordedShape>,
+    /// What the probes recorded, by site.
+    pub(super) sites: Vec<ProbeRecord>,
 }
 
+/// The most sites that are recorded: more than a plan has.
+const MAX_SITES: usize = 4096;
+
 impl RunState {
+    /// The record of a site.
+    pub(super) fn site(&mut self, id: u32) -> Option<&mut ProbeRecord> {
+        let index = usize::try_from(id).ok().filter(|index| *index < MAX_SITES)?;
+        if self.sites.len() <= index {
+            self.sites.resize(index + 1, ProbeRecord::default());
+        }
+        self.sites.get_mut(index)
+    }
+
     /// Adds a timer and returns its id.
     pub(super) fn add_timer(&mut self, delay_ms: f64, repeats: bool) -> u32 {
         // Longer delays do not fit the 31 bits of other runtimes either.

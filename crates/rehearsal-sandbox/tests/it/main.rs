@@ -8,6 +8,7 @@ mod escapes;
 mod kit;
 mod limits;
 mod places;
+mod probes;
 mod values;
 
 #[test]

@@ -80,6 +80,7 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
         epoch_ms: EPOCH_MS.cast_signed(),
         catalogue: servers.tools(),
         limits: options.limits.clone(),
+        force: None,
     };
     let mut runner = Runner { plan: &compiled, servers: &servers, options: run_options, worker, count: 0 };
     let (record, placeholders) = runner.run_with_placeholders();

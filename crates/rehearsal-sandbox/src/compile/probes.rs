@@ -1,0 +1,596 @@
+//! Probes: calls in the compiled code that record how a plan decides what it does next.
+//!
+//! ```text
+//! if (file.size > 100) …          ─►  if (PROBEb(0, PROBEo(0, file.size) > 100)) …
+//! for (const file of files) …     ─►  for (const file of PROBEn(1, files)) …
+//! switch (issue.state) { … }      ─►  switch (PROBEs(2, ["open"], issue.state)) { … }
+//! a ?? b                          ─►  PROBEq(3, a) ?? b
+//! catch (error) { … }             ─►  catch (error) {PROBEc(4, error); … }
+//! ```
+//! A probe returns its value, unless the run forces another decision. Two runs whose probes recorded the same decided alike.
+
+use oxc_ast::ast::{
+    Argument, ArrowFunctionExpression, BindingPattern, CallExpression, CatchClause, ChainElement,
+    ConditionalExpression, DoWhileStatement, Expression, ForInStatement, ForOfStatement, ForStatement, IfStatement,
+    LogicalExpression, LogicalOperator, Program, SwitchStatement, TSEnumDeclaration, UnaryExpression, UnaryOperator,
+    WhileStatement,
+};
+use oxc_ast_visit::{Visit, walk};
+use oxc_semantic::Semantic;
+use oxc_span::{GetSpan, Span};
+use serde_json::Value;
+
+use super::edits::Edits;
+use super::names::{Resolver, plain};
+use crate::place::{LineIndex, SourcePlace};
+
+/// The most sites with probes in one plan.
+const MAX_SITES: usize = 2000;
+/// The most operands that are recorded in one plan.
+const MAX_OPERANDS: usize = 10_000;
+/// The most values that are kept as values which the plan compares with.
+const MAX_COMPARED: usize = 16;
+/// The longest text of a site.
+const MAX_TEXT_CHARACTERS: usize = 60;
+
+/// Methods whose result usually decides something: their callbacks return conditions, or they are conditions themselves.
+const PREDICATE_CALLBACKS: &[&str] = &["every", "filter", "find", "findIndex", "findLast", "findLastIndex", "some"];
+const PREDICATES: &[&str] = &["endsWith", "every", "has", "includes", "some", "startsWith", "test"];
+
+/// Line and column, both from 1.
+type Position = (u32, u32);
+
+/// A place at which a plan decides what it does next.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ProbeSite {
+    /// The form of the decision.
+    pub kind: ProbeKind,
+    /// Where the condition is, or the value that a loop or a `switch` uses.
+    pub place: SourcePlace,
+    /// Its text in the source.
+    pub text: String,
+    /// The part that runs if the condition is true, and the part that runs if it is false.
+    sides: [Option<(Position, Position)>; 2],
+    /// The number of literal cases of a `switch`.
+    pub cases: u32,
+}
+
+/// The form of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub enum ProbeKind {
+    /// A condition: a test, the left side of `&&` or `||`, or a comparison whose result is kept.
+    Condition,
+    /// The condition of a `while`, `do` or `for` loop.
+    LoopCondition,
+    /// The left side of `??`: true if it is `null` or `undefined`.
+    Nullish,
+    /// The value of a `switch`.
+    Switch,
+    /// The values of a `for … of` or `for … in` loop.
+    Loop,
+    /// A `catch`.
+    Catch,
+}
+
+impl ProbeSite {
+    /// The side of the decision on which a call is: `true` is the part that runs if the condition holds. A call in a function
+    /// is on the side from which the function was called.
+    pub fn side_of(&self, place: &SourcePlace) -> Option<bool> {
+        let own = (place.line, place.column.unwrap_or(u32::MAX));
+        let within = |side: usize| {
+            let (start, end) = self.sides[side]?;
+            let mut positions = std::iter::once(own).chain(place.via.iter().copied());
+            positions.any(|position| start <= position && position < end).then_some(side == 0)
+        };
+        within(0).or_else(|| within(1))
+    }
+}
+
+/// The probes of a plan.
+pub(super) struct Probes {
+    pub(super) sites: Vec<ProbeSite>,
+    /// Literals that the plan compares with.
+    pub(super) compared: Vec<Value>,
+    /// Whether there are sites without a probe.
+    pub(super) is_truncated: bool,
+}
+
+/// Adds the probes of a program to the edits. The names of the probe functions begin with `prefix`.
+pub(super) fn add<'a>(
+    source: &LineIndex,
+    program: &Program<'a>,
+    semantic: &Semantic<'a>,
+    prefix: &str,
+    edits: &mut Edits,
+) -> Probes {
+    let probes = Probes { sites: Vec::new(), compared: Vec::new(), is_truncated: false };
+    let resolver = Resolver { semantic };
+    let mut visitor = Visitor { source, resolver, prefix, edits, probes, operands: 0, in_condition: false };
+    visitor.visit_program(program);
+    visitor.probes
+}
+
+/// A prefix that does not occur in the source.
+pub(super) fn prefix(source: &str) -> String {
+    let mut prefix = "__probe".to_owned();
+    while source.contains(&prefix) {
+        prefix.push('_');
+    }
+    prefix
+}
+
+struct Visitor<'s, 'a> {
+    source: &'s LineIndex,
+    resolver: Resolver<'s, 'a>,
+    prefix: &'s str,
+    edits: &'s mut Edits,
+    probes: Probes,
+    operands: usize,
+    /// The visited expression is part of a condition: its comparisons get no probe of their own.
+    in_condition: bool,
+}
+
+impl<'a> Visitor<'_, 'a> {
+    /// Adds a site and returns its id, unless there are too many.
+    fn site(&mut self, kind: ProbeKind, span: Span, sides: [Option<Span>; 2], cases: u32) -> Option<usize> {
+        if self.probes.sites.len() >= MAX_SITES {
+            self.probes.is_truncated = true;
+            return None;
+        }
+        let text = &self.source.text()[span.start as usize..span.end as usize];
+        let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = text.char_indices().nth(MAX_TEXT_CHARACTERS) {
+            text.truncate(end);
+            text.push('…');
+        }
+        let positions = |span: Span| (self.source.position(span.start), self.source.position(span.end));
+        let sides = sides.map(|side| side.map(positions));
+        self.probes.sites.push(ProbeSite { kind, place: self.source.place(span.start), text, sides, cases });
+        Some(self.probes.sites.len() - 1)
+    }
+
+    /// Makes an expression the last argument of a probe function.
+    fn wrap(&mut self, expression: &Expression<'a>, function: &str, arguments: &str) {
+        // The parts of a sequence would be arguments of their own.
+        let (open, close) = match expression {
+            Expression::SequenceExpression(_) => ("(", "))"),
+            _ => ("", ")"),
+        };
+        let span = expression.span();
+        self.edits.insert(span.start, &format!("{}{function}({arguments}, {open}", self.prefix));
+        self.edits.insert(span.end, close);
+    }
+
+    /// Whether the value of an expression is a decision: a comparison, or a method like `includes`.
+    fn is_comparison(&self, expression: &Expression<'a>) -> bool {
+        match plain(expression) {
+            Expression::BinaryExpression(binary) => binary.operator.is_equality() || binary.operator.is_relational(),
+            Expression::CallExpression(call) => {
+                method(call).is_some_and(|name| PREDICATES.contains(&name))
+                    && self.resolver.reached(&call.callee).is_none()
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds the probe of a condition and of its operands.
+    fn condition(&mut self, test: &Expression<'a>, kind: ProbeKind, sides: [Option<Span>; 2]) {
+        let inner = unwrapped(test);
+        if let Some(id) = self.site(kind, inner.span(), sides, 0) {
+            self.wrap(inner, if kind == ProbeKind::Nullish { "q" } else { "b" }, &id.to_string());
+            self.operands(inner, id);
+        }
+    }
+
+    /// Visits a condition: comparisons in it get no probe of their own.
+    fn visit_condition(&mut self, test: &Expression<'a>) {
+        let before = std::mem::replace(&mut self.in_condition, true);
+        self.visit_expression(test);
+        self.in_condition = before;
+    }
+
+    fn operand(&mut self, expression: &Expression<'a>, id: usize) {
+        if self.operands >= MAX_OPERANDS {
+            self.probes.is_truncated = true;
+            return;
+        }
+        self.operands += 1;
+        self.wrap(expression, "o", &id.to_string());
+    }
+
+    /// Adds probes around the values that decide a condition.
+    fn operands(&mut self, expression: &Expression<'a>, id: usize) {
+        // `mcp` and its servers are not data.
+        if self.resolver.reached(expression).is_some() {
+            return;
+        }
+        match plain(expression) {
+            Expression::Identifier(identifier) => {
+                // A global is the same in every run.
+                if self.resolver.symbol(identifier).is_some() {
+                    self.operand(plain(expression), id);
+                }
+            }
+            Expression::StaticMemberExpression(_) | Expression::PrivateFieldExpression(_) => {
+                self.operand(plain(expression), id);
+            }
+            member @ Expression::ComputedMemberExpression(computed) => {
+                self.operand(member, id);
+                self.operands(&computed.expression, id);
+            }
+            awaited @ Expression::AwaitExpression(_) => self.operand(awaited, id),
+            chain @ Expression::ChainExpression(inner) => {
+                self.operand(chain, id);
+                // Only the root of an optional chain can be wrapped without changing what the chain skips.
+                let (callee, call) = match &inner.expression {
+                    ChainElement::CallExpression(call) => (Some(&call.callee), Some(call)),
+                    other => (other.as_member_expression().map(|member| member.object()), None),
+                };
+                if let Some(callee) = callee {
+                    self.operands(root(callee), id);
+                }
+                for argument in call.iter().flat_map(|call| &call.arguments) {
+                    self.argument(argument, id);
+                }
+            }
+            whole @ Expression::CallExpression(call) => {
+                self.operand(whole, id);
+                if let Some(member) = plain(&call.callee).as_member_expression() {
+                    self.operands(member.object(), id);
+                }
+                call.arguments.iter().for_each(|argument| self.argument(argument, id));
+            }
+            Expression::BinaryExpression(binary) => {
+                self.compared(&binary.left);
+                self.compared(&binary.right);
+                self.operands(&binary.left, id);
+                self.operands(&binary.right, id);
+            }
+            Expression::LogicalExpression(logical) => {
+                if !contains_await(&logical.right) {
+                    self.operands(&logical.left, id);
+                }
+                self.operands(&logical.right, id);
+            }
+            Expression::UnaryExpression(unary) => {
+                if !matches!(unary.operator, UnaryOperator::Delete | UnaryOperator::Typeof) {
+                    self.operands(&unary.argument, id);
+                }
+            }
+            Expression::AssignmentExpression(assignment) => self.operands(&assignment.right, id),
+            Expression::SequenceExpression(sequence) => {
+                sequence.expressions.iter().for_each(|part| self.operands(part, id));
+            }
+            Expression::TemplateLiteral(template) => {
+                template.expressions.iter().for_each(|part| self.operands(part, id));
+            }
+            _ => {}
+        }
+    }
+
+    fn argument(&mut self, argument: &Argument<'a>, id: usize) {
+        match argument {
+            Argument::SpreadElement(spread) => self.operands(&spread.argument, id),
+            _ => {
+                if let Some(argument) = argument.as_expression() {
+                    self.operands(argument, id);
+                }
+            }
+        }
+    }
+
+    /// Keeps a literal that is compared with other values.
+    fn compared(&mut self, expression: &Expression<'a>) {
+        let value = match plain(expression) {
+            Expression::StringLiteral(text) if !text.lone_surrogates => Value::from(text.value.as_str()),
+            Expression::NumericLiteral(number) => match super::arguments::json_number(number.value) {
+                Some(number) => number,
+                None => return,
+            },
+            Expression::ArrayExpression(array) => {
+                for element in array.elements.iter().filter_map(|element| element.as_expression()) {
+                    if !matches!(plain(element), Expression::ArrayExpression(_)) {
+                        self.compared(element);
+                    }
+                }
+                return;
+            }
+            _ => return,
+        };
+        if self.probes.compared.len() < MAX_COMPARED && !self.probes.compared.contains(&value) {
+            self.probes.compared.push(value);
+        }
+    }
+
+    /// Visits a callback of `filter`, `some` and the like: what it returns is a condition.
+    fn visit_predicate(&mut self, function: &ArrowFunctionExpression<'a>) {
+        match function.body.as_expression() {
+            Some(body) if !self.is_comparison(body) && !is_literal(body) => {
+                self.condition(body, ProbeKind::Condition, [None, None]);
+                self.visit_condition(body);
+            }
+            _ => self.visit_arrow_function_expression(function),
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Visitor<'_, 'a> {
+    fn visit_if_statement(&mut self, statement: &IfStatement<'a>) {
+        let sides = [Some(statement.consequent.span()), statement.alternate.as_ref().map(GetSpan::span)];
+        self.condition(&statement.test, ProbeKind::Condition, sides);
+        self.visit_condition(&statement.test);
+        self.visit_statement(&statement.consequent);
+        if let Some(alternate) = &statement.alternate {
+            self.visit_statement(alternate);
+        }
+    }
+
+    fn visit_conditional_expression(&mut self, expression: &ConditionalExpression<'a>) {
+        let sides = [Some(expression.consequent.span()), Some(expression.alternate.span())];
+        self.condition(&expression.test, ProbeKind::Condition, sides);
+        self.visit_condition(&expression.test);
+        let before = std::mem::replace(&mut self.in_condition, false);
+        self.visit_expression(&expression.consequent);
+        self.visit_expression(&expression.alternate);
+        self.in_condition = before;
+    }
+
+    fn visit_while_statement(&mut self, statement: &WhileStatement<'a>) {
+        self.condition(&statement.test, ProbeKind::LoopCondition, [Some(statement.body.span()), None]);
+        self.visit_condition(&statement.test);
+        self.visit_statement(&statement.body);
+    }
+
+    fn visit_do_while_statement(&mut self, statement: &DoWhileStatement<'a>) {
+        self.visit_statement(&statement.body);
+        self.condition(&statement.test, ProbeKind::LoopCondition, [Some(statement.body.span()), None]);
+        self.visit_condition(&statement.test);
+    }
+
+    fn visit_for_statement(&mut self, statement: &ForStatement<'a>) {
+        if let Some(init) = &statement.init {
+            self.visit_for_statement_init(init);
+        }
+        if let Some(test) = &statement.test {
+            self.condition(test, ProbeKind::LoopCondition, [Some(statement.body.span()), None]);
+            self.visit_condition(test);
+        }
+        if let Some(update) = &statement.update {
+            self.visit_expression(update);
+        }
+        self.visit_statement(&statement.body);
+    }
+
+    fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
+        let values = unwrapped(&statement.right);
+        if let Some(id) = self.site(ProbeKind::Loop, values.span(), [Some(statement.body.span()), None], 0) {
+            self.wrap(values, "n", &id.to_string());
+        }
+        walk::walk_for_of_statement(self, statement);
+    }
+
+    fn visit_for_in_statement(&mut self, statement: &ForInStatement<'a>) {
+        let values = unwrapped(&statement.right);
+        if let Some(id) = self.site(ProbeKind::Loop, values.span(), [Some(statement.body.span()), None], 0) {
+            self.wrap(values, "n", &id.to_string());
+        }
+        walk::walk_for_in_statement(self, statement);
+    }
+
+    fn visit_switch_statement(&mut self, statement: &SwitchStatement<'a>) {
+        let mut literals = Vec::new();
+        for test in statement.cases.iter().filter_map(|case| case.test.as_ref()) {
+            self.compared(test);
+            if is_literal(test) {
+                let span = plain(test).span();
+                literals.push(&self.source.text()[span.start as usize..span.end as usize]);
+            }
+        }
+        let value = unwrapped(&statement.discriminant);
+        let cases = match (statement.cases.first(), statement.cases.last()) {
+            (Some(first), Some(last)) => Some(Span::new(first.span.start, last.span.end)),
+            _ => None,
+        };
+        if let Some(id) = self.site(ProbeKind::Switch, value.span(), [cases, None], literals.len() as u32) {
+            self.wrap(value, "s", &format!("{id}, [{}]", literals.join(", ")));
+        }
+        walk::walk_switch_statement(self, statement);
+    }
+
+    fn visit_logical_expression(&mut self, logical: &LogicalExpression<'a>) {
+        // In a condition, the whole is one decision, unless a call depends on a part of it.
+        if !self.in_condition || contains_await(&logical.right) {
+            let right = Some(logical.right.span());
+            let (kind, sides) = match logical.operator {
+                LogicalOperator::And => (ProbeKind::Condition, [right, None]),
+                LogicalOperator::Or => (ProbeKind::Condition, [None, right]),
+                LogicalOperator::Coalesce => (ProbeKind::Nullish, [right, None]),
+            };
+            self.condition(&logical.left, kind, sides);
+            self.visit_condition(&logical.left);
+        } else {
+            self.visit_expression(&logical.left);
+        }
+        self.visit_expression(&logical.right);
+    }
+
+    fn visit_expression(&mut self, expression: &Expression<'a>) {
+        // A comparison whose result is kept: `const isOpen = issue.state === "open"`.
+        if !self.in_condition && self.is_comparison(expression) {
+            self.condition(expression, ProbeKind::Condition, [None, None]);
+            self.visit_condition(plain(expression));
+            return;
+        }
+        walk::walk_expression(self, expression);
+    }
+
+    fn visit_unary_expression(&mut self, unary: &UnaryExpression<'a>) {
+        let argument = &unary.argument;
+        let is_probed = self.in_condition
+            || self.is_comparison(argument)
+            || is_literal(argument)
+            || matches!(plain(argument), Expression::UnaryExpression(_));
+        if unary.operator == UnaryOperator::LogicalNot && !is_probed {
+            self.condition(argument, ProbeKind::Condition, [None, None]);
+            return self.visit_condition(argument);
+        }
+        walk::walk_unary_expression(self, unary);
+    }
+
+    fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
+        let method = method(call);
+        if method.is_some_and(|name| PREDICATES.contains(&name)) {
+            call.arguments.iter().filter_map(Argument::as_expression).for_each(|argument| self.compared(argument));
+            if let Some(member) = plain(&call.callee).as_member_expression() {
+                self.compared(member.object());
+            }
+        }
+        let takes_predicate = method.is_some_and(|name| PREDICATE_CALLBACKS.contains(&name));
+        self.visit_expression(&call.callee);
+        for argument in &call.arguments {
+            match argument {
+                Argument::ArrowFunctionExpression(function) if takes_predicate => self.visit_predicate(function),
+                _ => self.visit_argument(argument),
+            }
+        }
+    }
+
+    fn visit_arrow_function_expression(&mut self, function: &ArrowFunctionExpression<'a>) {
+        let before = std::mem::replace(&mut self.in_condition, false);
+        walk::walk_arrow_function_expression(self, function);
+        self.in_condition = before;
+    }
+
+    fn visit_function(&mut self, function: &oxc_ast::ast::Function<'a>, flags: oxc_syntax::scope::ScopeFlags) {
+        let before = std::mem::replace(&mut self.in_condition, false);
+        walk::walk_function(self, function, flags);
+        self.in_condition = before;
+    }
+
+    fn visit_catch_clause(&mut self, clause: &CatchClause<'a>) {
+        let body = clause.body.span;
+        let keyword = Span::new(clause.span.start, clause.span.start + "catch".len() as u32);
+        if let Some(id) = self.site(ProbeKind::Catch, keyword, [Some(body), None], 0) {
+            let error = match &clause.param {
+                None => {
+                    let name = format!("{}e", self.prefix);
+                    self.edits.insert(body.start, &format!("({name})"));
+                    name
+                }
+                Some(parameter) => match &parameter.pattern {
+                    BindingPattern::BindingIdentifier(identifier) => identifier.name.as_str().to_owned(),
+                    _ => "undefined".to_owned(),
+                },
+            };
+            self.edits.insert(body.start + 1, &format!("{}c({id}, {error});", self.prefix));
+        }
+        walk::walk_catch_clause(self, clause);
+    }
+
+    // The compiler computes the members of enums.
+    fn visit_ts_enum_declaration(&mut self, _: &TSEnumDeclaration<'a>) {}
+}
+
+/// The expression without parentheses, so that text can be inserted around it.
+fn unwrapped<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a> {
+    match expression {
+        Expression::ParenthesizedExpression(inner) => unwrapped(&inner.expression),
+        _ => expression,
+    }
+}
+
+/// The innermost object of a chain of members and calls.
+fn root<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a> {
+    let mut expression = expression;
+    loop {
+        expression = match plain(expression) {
+            Expression::CallExpression(call) => &call.callee,
+            other => match other.as_member_expression() {
+                Some(member) => member.object(),
+                None => return other,
+            },
+        };
+    }
+}
+
+fn method<'e>(call: &'e CallExpression<'_>) -> Option<&'e str> {
+    match plain(&call.callee) {
+        Expression::StaticMemberExpression(member) => Some(member.property.name.as_str()),
+        _ => None,
+    }
+}
+
+fn is_literal(expression: &Expression<'_>) -> bool {
+    matches!(
+        plain(expression),
+        Expression::StringLiteral(_)
+            | Expression::NumericLiteral(_)
+            | Expression::BooleanLiteral(_)
+            | Expression::NullLiteral(_)
+    )
+}
+
+fn contains_await(expression: &Expression<'_>) -> bool {
+    struct Awaits(bool);
+
+    impl<'a> Visit<'a> for Awaits {
+        fn visit_await_expression(&mut self, _: &oxc_ast::ast::AwaitExpression<'a>) {
+            self.0 = true;
+        }
+    }
+
+    let mut awaits = Awaits(false);
+    awaits.visit_expression(expression);
+    awaits.0
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::compile;
+
+    /// The compiled plan with `§` in place of the prefix of probes.
+    fn probed(source: &str) -> String {
+        let plan = compile("plan.ts", source).unwrap();
+        let (_, code) = plan.code.split_once('\n').unwrap();
+        code.replace("__probe", "§").trim_end_matches("\n})").trim_end().replace('\n', " ")
+    }
+
+    #[test]
+    fn decisions_and_their_values_get_probes() {
+        for (source, expected) in [
+            ("let a = 1; if (a) f(); function f() {}", "let a = 1; if (§b(0, §o(0, a))) f(); function f() {}"),
+            ("let a = {}; if (a.b > 1 && !a.c) {}", "let a = {}; if (§b(0, §o(0, a.b) > 1 && !§o(0, a.c))) {}"),
+            (
+                "let a = ''; if (a.trim().includes('x')) {}",
+                "let a = \"\"; if (§b(0, §o(0, §o(0, §o(0, a).trim()).includes(\"x\")))) {}",
+            ),
+            ("let a = {}; a.b && await mcp.x.y(); 1", "let a = {}; §b(0, §o(0, a.b)) && await mcp.x.y(); return 1;"),
+            ("let a = []; a.filter((b) => b.c)", "let a = []; return a.filter((b) => §b(0, §o(0, b.c)));"),
+            (
+                "let a = []; a.some((b) => b.c > 1)",
+                "let a = []; return §b(0, §o(0, §o(0, a).some((b) => §b(1, §o(1, b.c) > 1))));",
+            ),
+            ("let a = {}; const b = a.c === 'd'", "let a = {}; const b = §b(0, §o(0, a.c) === \"d\");"),
+            ("let a; const b = a?.c ?? 1", "let a; const b = §q(0, §o(0, §o(0, a)?.c)) ?? 1;"),
+            ("for (const a of [1]) { a }", "for (const a of §n(0, [1])) { a; }"),
+            (
+                "let a = 'b'; switch (a) { case 'c': break }",
+                "let a = \"b\"; switch (§s(0, [\"c\"], a)) { case \"c\": break; }",
+            ),
+            ("try { f() } catch { } function f() {}", "try { f(); } catch (§e) { §c(0, §e); } function f() {}"),
+            ("try { f() } catch (e) { } function f() {}", "try { f(); } catch (e) { §c(0, e); } function f() {}"),
+            ("let a = 0; while ((a++, a < 3)) {}", "let a = 0; while (§b(0, (a++, §o(0, a) < 3))) {}"),
+            ("if (await mcp.x.has({})) {}", "if (§b(0, §o(0, await mcp.x.has({})))) {}"),
+            (
+                "let a = {}; if (a.b === 1 && (await mcp.x.y()).c) {}",
+                "let a = {}; if (§b(0, §b(1, §o(1, a.b) === 1) && §o(0, (await mcp.x.y()).c))) {}",
+            ),
+            (
+                "let a; const b = !!a; const c = !a.d",
+                "let a; const b = !!§b(0, §o(0, a)); const c = !§b(1, §o(1, a.d));",
+            ),
+        ] {
+            assert_eq!(probed(source), expected, "{source}");
+        }
+    }
+}
