@@ -205,11 +205,9 @@ impl<'a> Visitor<'_, 'a> {
             return;
         }
         match plain(expression) {
-            Expression::Identifier(identifier) => {
-                // A global is the same in every run.
-                if self.resolver.symbol(identifier).is_some() {
-                    self.operand(plain(expression), id);
-                }
+            // A global is the same in every run.
+            Expression::Identifier(identifier) if self.resolver.symbol(identifier).is_some() => {
+                self.operand(plain(expression), id);
             }
             Expression::StaticMemberExpression(_) | Expression::PrivateFieldExpression(_) => {
                 self.operand(plain(expression), id);
@@ -252,10 +250,10 @@ impl<'a> Visitor<'_, 'a> {
                 }
                 self.operands(&logical.right, id);
             }
-            Expression::UnaryExpression(unary) => {
-                if !matches!(unary.operator, UnaryOperator::Delete | UnaryOperator::Typeof) {
-                    self.operands(&unary.argument, id);
-                }
+            Expression::UnaryExpression(unary)
+                if !matches!(unary.operator, UnaryOperator::Delete | UnaryOperator::Typeof) =>
+            {
+                self.operands(&unary.argument, id);
             }
             Expression::AssignmentExpression(assignment) => self.operands(&assignment.right, id),
             Expression::SequenceExpression(sequence) => {
