@@ -215,15 +215,17 @@ pub struct RecordedShape {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeRecord {
-    /// How often the condition was true; at a `catch`, how many errors of tools arrived; at a loop or `switch`, how often it
-    /// was reached.
+    /// How often the condition was true; how often a loop or a `switch` was reached; at a `catch`, how many errors of tools
+    /// arrived.
     pub yes: u32,
-    /// How often the condition was false; at a `catch`, how many other exceptions arrived.
+    /// How often the condition was false; the number of turns of a loop; at a `catch`, how many other exceptions arrived.
     pub no: u32,
     /// A hash of all decisions in their order.
     pub decisions: u64,
     /// A hash of the values that decided, in their order.
     pub operands: u64,
+    /// The first part of this hash: of the first value that decided.
+    pub first_operand: u64,
 }
 
 /// How far each part of the isolation is in force.

@@ -1,7 +1,8 @@
 //! All calls of a plan: where they are, and which tools they call as far as the source shows it.
 
 use oxc_ast::ast::{
-    Argument, CallExpression, ComputedMemberExpression, Expression, NewExpression, Program, StaticMemberExpression,
+    Argument, CallExpression, ComputedMemberExpression, Expression, ExpressionStatement, NewExpression, Program,
+    StaticMemberExpression,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Semantic;
@@ -107,11 +108,14 @@ pub(super) struct Calls {
     pub(super) named: Vec<StaticCall>,
     pub(super) computed: Vec<SourcePlace>,
     pub(super) references: Vec<ToolReference>,
+    /// The starts of calls with whose results the plan does nothing: `await mcp.fs.write(…);`.
+    pub(super) discarded: Vec<u32>,
 }
 
 /// Finds all calls of a program.
 pub(super) fn find<'a>(source: &LineIndex, program: &Program<'a>, semantic: &Semantic<'a>) -> Calls {
-    let calls = Calls { index: CallIndex::default(), named: Vec::new(), computed: Vec::new(), references: Vec::new() };
+    let (index, named, computed, references) = (CallIndex::default(), Vec::new(), Vec::new(), Vec::new());
+    let calls = Calls { index, named, computed, references, discarded: Vec::new() };
     let mut visitor = Visitor { source, resolver: Resolver { semantic }, calls, callees: Vec::new() };
     visitor.visit_program(program);
     visitor.calls
@@ -137,6 +141,15 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
             self.calls.references.push(ToolReference { server, tool, place });
         }
         walk::walk_expression(self, expression);
+    }
+
+    fn visit_expression_statement(&mut self, statement: &ExpressionStatement<'a>) {
+        if let Expression::AwaitExpression(awaited) = plain(&statement.expression)
+            && let Expression::CallExpression(call) = plain(&awaited.argument)
+        {
+            self.calls.discarded.push(call.span.start);
+        }
+        walk::walk_expression_statement(self, statement);
     }
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {

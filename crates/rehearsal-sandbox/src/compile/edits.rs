@@ -13,6 +13,13 @@ impl Edits {
         self.insertions.insert(after, (offset, text.to_owned()));
     }
 
+    /// Inserts `text` behind what ends at `offset`; a later insertion at the same offset comes before, because it ends an
+    /// inner part.
+    pub(crate) fn insert_end(&mut self, offset: u32, text: &str) {
+        let before = self.insertions.partition_point(|(other, _)| *other < offset);
+        self.insertions.insert(before, (offset, text.to_owned()));
+    }
+
     /// The source with all insertions.
     pub(crate) fn apply(&self, source: &str) -> String {
         let mut edited = String::with_capacity(source.len() + 32);

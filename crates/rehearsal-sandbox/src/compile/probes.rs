@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! if (file.size > 100) …          ─►  if (PROBEb(0, PROBEo(0, file.size) > 100)) …
-//! for (const file of files) …     ─►  for (const file of PROBEn(1, files)) …
+//! for (const file of files) { … } ─►  for (const file of PROBEn(1, files)) {PROBEi(1); … }
 //! switch (issue.state) { … }      ─►  switch (PROBEs(2, ["open"], issue.state)) { … }
 //! a ?? b                          ─►  PROBEq(3, a) ?? b
 //! catch (error) { … }             ─►  catch (error) {PROBEc(4, error); … }
@@ -12,8 +12,8 @@
 use oxc_ast::ast::{
     Argument, ArrowFunctionExpression, BindingPattern, CallExpression, CatchClause, ChainElement,
     ConditionalExpression, DoWhileStatement, Expression, ForInStatement, ForOfStatement, ForStatement, IfStatement,
-    LogicalExpression, LogicalOperator, Program, SwitchStatement, TSEnumDeclaration, UnaryExpression, UnaryOperator,
-    WhileStatement,
+    LogicalExpression, LogicalOperator, NewExpression, ObjectPropertyKind, Program, Statement, SwitchStatement,
+    TSEnumDeclaration, UnaryExpression, UnaryOperator, VariableDeclarator, WhileStatement,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Semantic;
@@ -62,7 +62,7 @@ pub enum ProbeKind {
     Condition,
     /// The condition of a `while`, `do` or `for` loop.
     LoopCondition,
-    /// The left side of `??`: true if it is `null` or `undefined`.
+    /// The left side of `??`: true if it is neither `null` nor `undefined`.
     Nullish,
     /// The value of a `switch`.
     Switch,
@@ -158,13 +158,15 @@ impl<'a> Visitor<'_, 'a> {
         };
         let span = expression.span();
         self.edits.insert(span.start, &format!("{}{function}({arguments}, {open}", self.prefix));
-        self.edits.insert(span.end, close);
+        self.edits.insert_end(span.end, close);
     }
 
     /// Whether the value of an expression is a decision: a comparison, or a method like `includes`.
     fn is_comparison(&self, expression: &Expression<'a>) -> bool {
         match plain(expression) {
-            Expression::BinaryExpression(binary) => binary.operator.is_equality() || binary.operator.is_relational(),
+            Expression::BinaryExpression(binary) => {
+                binary.operator.is_compare() || binary.operator.is_equality() || binary.operator.is_relational()
+            }
             Expression::CallExpression(call) => {
                 method(call).is_some_and(|name| PREDICATES.contains(&name))
                     && self.resolver.reached(&call.callee).is_none()
@@ -179,6 +181,21 @@ impl<'a> Visitor<'_, 'a> {
         if let Some(id) = self.site(kind, inner.span(), sides, 0) {
             self.wrap(inner, if kind == ProbeKind::Nullish { "q" } else { "b" }, &id.to_string());
             self.operands(inner, id);
+        }
+    }
+
+    /// Adds the probes of a loop: one where it begins, and one in each turn.
+    fn loop_over(&mut self, values: &Expression<'a>, body: &Statement<'a>) {
+        let (values, span) = (unwrapped(values), body.span());
+        let Some(id) = self.site(ProbeKind::Loop, values.span(), [Some(span), None], 0) else { return };
+        self.wrap(values, "n", &id.to_string());
+        let turn = format!("{}i({id});", self.prefix);
+        match body {
+            Statement::BlockStatement(_) => self.edits.insert(span.start + 1, &turn),
+            _ => {
+                self.edits.insert(span.start, &format!("{{{turn}"));
+                self.edits.insert_end(span.end, "}");
+            }
         }
     }
 
@@ -295,6 +312,10 @@ impl<'a> Visitor<'_, 'a> {
             }
             _ => return,
         };
+        self.compared_value(value);
+    }
+
+    fn compared_value(&mut self, value: Value) {
         if self.probes.compared.len() < MAX_COMPARED && !self.probes.compared.contains(&value) {
             self.probes.compared.push(value);
         }
@@ -360,18 +381,12 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
     }
 
     fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
-        let values = unwrapped(&statement.right);
-        if let Some(id) = self.site(ProbeKind::Loop, values.span(), [Some(statement.body.span()), None], 0) {
-            self.wrap(values, "n", &id.to_string());
-        }
+        self.loop_over(&statement.right, &statement.body);
         walk::walk_for_of_statement(self, statement);
     }
 
     fn visit_for_in_statement(&mut self, statement: &ForInStatement<'a>) {
-        let values = unwrapped(&statement.right);
-        if let Some(id) = self.site(ProbeKind::Loop, values.span(), [Some(statement.body.span()), None], 0) {
-            self.wrap(values, "n", &id.to_string());
-        }
+        self.loop_over(&statement.right, &statement.body);
         walk::walk_for_in_statement(self, statement);
     }
 
@@ -395,6 +410,41 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
         walk::walk_switch_statement(self, statement);
     }
 
+    /// The keys of a table may be compared with a value that is looked up in it.
+    fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
+        if let Some(Expression::ObjectExpression(object)) = declarator.init.as_ref().map(plain) {
+            for property in &object.properties {
+                if let ObjectPropertyKind::ObjectProperty(property) = property
+                    && let Some(key) = self.resolver.key(&property.key, property.computed, 1)
+                {
+                    self.compared_value(key.into());
+                }
+            }
+        }
+        walk::walk_variable_declarator(self, declarator);
+    }
+
+    /// So may the keys of a `Map` and the elements of a `Set`.
+    fn visit_new_expression(&mut self, new: &NewExpression<'a>) {
+        let is_collection =
+            matches!(plain(&new.callee), Expression::Identifier(name) if matches!(name.name.as_str(), "Map" | "Set"));
+        if let (true, Some(Expression::ArrayExpression(array))) =
+            (is_collection, new.arguments.first().and_then(Argument::as_expression).map(plain))
+        {
+            for element in array.elements.iter().filter_map(|element| element.as_expression()) {
+                match plain(element) {
+                    Expression::ArrayExpression(pair) => {
+                        if let Some(key) = pair.elements.first().and_then(|key| key.as_expression()) {
+                            self.compared(key);
+                        }
+                    }
+                    element => self.compared(element),
+                }
+            }
+        }
+        walk::walk_new_expression(self, new);
+    }
+
     fn visit_logical_expression(&mut self, logical: &LogicalExpression<'a>) {
         // In a condition, the whole is one decision, unless a call depends on a part of it.
         if !self.in_condition || contains_await(&logical.right) {
@@ -402,7 +452,7 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
             let (kind, sides) = match logical.operator {
                 LogicalOperator::And => (ProbeKind::Condition, [right, None]),
                 LogicalOperator::Or => (ProbeKind::Condition, [None, right]),
-                LogicalOperator::Coalesce => (ProbeKind::Nullish, [right, None]),
+                LogicalOperator::Coalesce => (ProbeKind::Nullish, [None, right]),
             };
             self.condition(&logical.left, kind, sides);
             self.visit_condition(&logical.left);
@@ -437,7 +487,7 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
         let method = method(call);
-        if method.is_some_and(|name| PREDICATES.contains(&name)) {
+        if method.is_some_and(|name| PREDICATES.contains(&name) || name == "split") {
             call.arguments.iter().filter_map(Argument::as_expression).for_each(|argument| self.compared(argument));
             if let Some(member) = plain(&call.callee).as_member_expression() {
                 self.compared(member.object());
@@ -568,9 +618,21 @@ mod tests {
                 "let a = []; a.some((b) => b.c > 1)",
                 "let a = []; return §b(0, §o(0, §o(0, a).some((b) => §b(1, §o(1, b.c) > 1))));",
             ),
+            (
+                "let a = []; a.every((b) => { return b.c < 1; })",
+                "let a = []; return §b(0, §o(0, §o(0, a).every((b) => { return §b(1, §o(1, b.c) < 1); })));",
+            ),
             ("let a = {}; const b = a.c === 'd'", "let a = {}; const b = §b(0, §o(0, a.c) === \"d\");"),
             ("let a; const b = a?.c ?? 1", "let a; const b = §q(0, §o(0, §o(0, a)?.c)) ?? 1;"),
-            ("for (const a of [1]) { a }", "for (const a of §n(0, [1])) { a; }"),
+            ("for (const a of [1]) { a }", "for (const a of §n(0, [1])) { §i(0); a; }"),
+            (
+                "let b; for (const a of [1]) b = a === 1",
+                "let b; for (const a of §n(0, [1])) { §i(0); b = §b(1, §o(1, a) === 1); }",
+            ),
+            (
+                "for (const a in {}) f(a); function f(a) {}",
+                "for (const a in §n(0, {})) { §i(0); f(a); } function f(a) {}",
+            ),
             (
                 "let a = 'b'; switch (a) { case 'c': break }",
                 "let a = \"b\"; switch (§s(0, [\"c\"], a)) { case \"c\": break; }",

@@ -35,6 +35,8 @@ pub struct CompiledPlan {
     pub computed_calls: Vec<SourcePlace>,
     /// The tools that the source names without calling them there.
     pub tool_references: Vec<ToolReference>,
+    /// The calls whose results the plan does not use.
+    pub discarded_calls: Vec<SourcePlace>,
     /// The places at which the plan decides what it does next; their ids are their indexes.
     pub sites: Vec<ProbeSite>,
     /// Strings and numbers that the plan compares with.
@@ -111,16 +113,19 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         diagnostics.truncate(MAX_DIAGNOSTICS);
         return Err(diagnostics);
     }
-    let Calls { index, named, computed, references } = calls::find(source, &program, &checked.semantic);
+    let Calls { index, named, computed, references, discarded } = calls::find(source, &program, &checked.semantic);
+    let value = last_value(&program);
+    let is_value = |offset: u32| value.is_some_and(|value| value.start <= offset && offset < value.end);
+    let discarded = discarded.into_iter().filter(|offset| !is_value(*offset)).map(|offset| source.place(offset));
     let caught = CaughtParts::find(source, &program);
     let mut edits = Edits::default();
-    if let Some(value) = last_value(&program) {
+    if let Some(value) = value {
         edits.insert(value.start, "return (");
     }
     let prefix = probes::prefix(source.text());
     let Probes { sites, compared, is_truncated } =
         probes::add(source, &program, &checked.semantic, &prefix, &mut edits);
-    if let Some(value) = last_value(&program) {
+    if let Some(value) = value {
         edits.insert(value.end, ")");
     }
     let edited = LineIndex::new(&edits.apply(source.text()));
@@ -128,7 +133,7 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         vec![Diagnostic::new(source, 0, format!("the compiler cannot transform this plan: {message}"), None)]
     })?;
     let generated = LineIndex::new(&code);
-    let functions = ["b", "q", "o", "n", "s", "c"].map(|function| format!("{prefix}{function}")).join(", ");
+    let functions = ["b", "q", "o", "n", "i", "s", "c"].map(|function| format!("{prefix}{function}")).join(", ");
     let code = format!("(async ({functions}) => {{\n{code}\n}})");
     let places = PlaceMap { source: source.clone(), edited, generated, tokens, edits, calls: index };
     Ok(CompiledPlan {
@@ -137,6 +142,7 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         static_calls: named,
         computed_calls: computed,
         tool_references: references,
+        discarded_calls: discarded.collect(),
         sites,
         compared,
         is_partly_probed: is_truncated,

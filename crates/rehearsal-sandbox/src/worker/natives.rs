@@ -217,6 +217,9 @@ fn operand(run: &Run, id: u32, text: &str) {
     if let Some(record) = run.state.borrow_mut().site(id) {
         // The length keeps values apart.
         record.operands = hash(hash(record.operands, &text.len().to_le_bytes()), text.as_bytes());
+        if record.first_operand == 0 {
+            record.first_operand = record.operands;
+        }
     }
 }
 

@@ -509,13 +509,9 @@
     return value;
   };
   const nullish = (id, value) => {
-    const yes = value === null || value === undefined;
-    if (isForced(id) && forcedChoice === 1) {
-      host.decided(id, true);
-      return undefined;
-    }
-    host.decided(id, yes);
-    return value;
+    const isForcedAway = isForced(id) && forcedChoice === 0;
+    host.decided(id, !isForcedAway && value !== null && value !== undefined);
+    return isForcedAway ? undefined : value;
   };
   const operand = (id, value) => {
     note(id, value);
@@ -523,12 +519,9 @@
   };
   const loop = (id, value) => {
     host.decided(id, true);
-    // How often the loop runs, as far as that is known before it runs.
-    if (isArray(value)) note(id, value.length);
-    else if (typeof value === "string" || isInstance(value, RealMap) || isInstance(value, RealSet)) note(id, value);
-    else if (typeof value === "object" && value !== null && recorderNode(value) === undefined) note(id, value);
     return value;
   };
+  const turn = (id) => host.decided(id, false);
   const select = (id, cases, value) => {
     host.decided(id, true);
     note(id, value);
@@ -572,7 +565,7 @@
       forcedChoice = choice;
       forcedTimes = times;
       try {
-        const promise = plan(condition, nullish, operand, loop, select, caught);
+        const promise = plan(condition, nullish, operand, loop, turn, select, caught);
         apply(then, promise, [
           (value) => {
             try {

@@ -10,7 +10,7 @@ use rehearsal::cache::{Cache, default_path};
 use rehearsal::config::{ConfigFile, read_config};
 use rehearsal::dry_run::{
     Catalogue, DeclaredEffect, DryRunError, DryRunOptions, DryRunReport, Effect, FindingCode, Plan, PlanReadError,
-    ServerTools,
+    RunBudget, ServerTools,
 };
 use rehearsal::mock::{MockFiles, Unanswered};
 
@@ -76,6 +76,15 @@ pub(super) struct DryRunArgs {
     #[arg(long, help_heading = CHECKS)]
     detailed_exitcode: bool,
 
+    /// How often the plan may run, to find out what depends on invented answers
+    #[arg(long, value_name = "NUMBER", default_value_t = RunBudget::default().runs, help_heading = RUNS)]
+    max_runs: usize,
+
+    /// How long the runs may take: no further run begins after this time
+    /// [default: 40ms, or REHEARSE_MAX_RUN_TIME]
+    #[arg(long, value_name = "TIME", value_parser = rehearsal_core::duration::read, help_heading = RUNS)]
+    max_run_time: Option<std::time::Duration>,
+
     /// The purpose of the plan, for the report
     #[arg(long, value_name = "TEXT", help_heading = OUTPUT)]
     intent: Option<String>,
@@ -89,9 +98,13 @@ pub(super) struct DryRunArgs {
     json: bool,
 }
 
+/// The variable with the default of `--max-run-time`, for slow machines.
+const MAX_RUN_TIME: &str = "REHEARSE_MAX_RUN_TIME";
+
 const SERVERS: &str = "Servers";
 const ANSWERS: &str = "Answers";
 const CHECKS: &str = "Checks";
+const RUNS: &str = "Runs";
 const OUTPUT: &str = "Output";
 
 const AFTER_HELP: &str = "\
@@ -126,7 +139,7 @@ impl DryRunArgs {
         let runtime = runtime()?;
         let report = runtime.block_on(async {
             let catalogue = self.catalogue(context, cache.as_ref()).await?;
-            let options = self.options(catalogue, cache)?;
+            let options = self.options(context, catalogue, cache)?;
             let report = rehearsal::dry_run(&plan, &options);
             report.await.map_err(run_failure)
         })?;
@@ -201,8 +214,23 @@ impl DryRunArgs {
         Ok(catalogue)
     }
 
-    fn options(&self, catalogue: Catalogue, cache: Option<Arc<Cache>>) -> Result<DryRunOptions, Failure> {
-        let mut options = DryRunOptions::new(catalogue).seed(self.seed);
+    fn budget(&self, context: &Context) -> Result<RunBudget, Failure> {
+        let time = match (self.max_run_time, context.variable(MAX_RUN_TIME)) {
+            (Some(time), _) => time,
+            (None, Some(text)) => rehearsal_core::duration::read(&text)
+                .map_err(|error| Failure::bad_input(format_args!("{MAX_RUN_TIME}={text}: {error}")))?,
+            (None, None) => RunBudget::default().time,
+        };
+        Ok(RunBudget { runs: self.max_runs, time })
+    }
+
+    fn options(
+        &self,
+        context: &Context,
+        catalogue: Catalogue,
+        cache: Option<Arc<Cache>>,
+    ) -> Result<DryRunOptions, Failure> {
+        let mut options = DryRunOptions::new(catalogue).seed(self.seed).budget(self.budget(context)?);
         if let Some(cache) = cache {
             options = options.cache(cache);
         }

@@ -8,13 +8,15 @@ use rehearsal_core::json::excerpt;
 use rehearsal_core::report::Severity;
 use serde_json::Value;
 
+use super::dependence::{CallDependence, Dependence, DependentBranch};
 use super::effects::ToolEffect;
 use super::plan::Plan;
 use super::report::{
-    AnswerOrigin, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, FindingCode, PlanFinding, PlanPlace,
-    PlanResult, ReportedAnswer, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch, UnreachedCall, Validation,
+    AnswerOrigin, BranchKind, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, FindingCode, PlanFinding,
+    PlanPlace, PlanResult, ReportedAnswer, ReportedBranch, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch,
+    UnreachedCall, Validation,
 };
-use super::run::{PlanFailure, RunRecord};
+use super::run::{DecisionSite, PlanFailure, RunRecord};
 use super::simulation::{CallEnd, CallProblem, SimulatedCall};
 use super::static_check::StaticCheck;
 use super::violations::Violation;
@@ -23,6 +25,9 @@ use super::violations::Violation;
 const MAX_NAMED_CALLS: usize = 10;
 /// Maximum length of an argument in the text of a side effect.
 const SUBJECT_LENGTH: usize = 60;
+
+/// The least loss of confidence if a branch was only forced, or if the budget ended the search.
+const MIN_LOSS: f64 = 0.1;
 
 /// Everything that a report is made of.
 pub(super) struct Assembly<'a> {
@@ -35,15 +40,18 @@ pub(super) struct Assembly<'a> {
     /// Findings that are not about a run.
     pub(super) findings: Vec<PlanFinding>,
     pub(super) sandbox: Option<SandboxLevels>,
-    pub(super) runs: Runs,
+    /// What depends on values that are not known.
+    pub(super) dependence: Dependence,
+    pub(super) elapsed_ms: f64,
 }
 
 /// The report of a plan that could not be compiled.
 pub(super) fn invalid(plan: &Plan, intent: Option<String>, findings: Vec<PlanFinding>) -> DryRunReport {
-    let record = RunRecord::default();
-    let (unreached, runs) = (Vec::new(), Runs::default());
-    let assembly = Assembly { plan, intent, record, p95_ms: None, unreached, findings, sandbox: None, runs };
-    let mut report = assembly.report();
+    let (record, dependence, elapsed_ms) = (RunRecord::default(), Dependence::default(), 0.0);
+    let unreached = Vec::new();
+    let assembly =
+        Assembly { plan, intent, record, p95_ms: None, unreached, findings, sandbox: None, dependence, elapsed_ms };
+    let mut report = assembly.report(&[]);
     report.validation.syntax_valid = false;
     report.confidence = 0.0;
     report.confidence_reasons =
@@ -58,14 +66,17 @@ pub(super) fn finding(code: FindingCode, severity: Severity, message: impl Into<
 }
 
 impl Assembly<'_> {
-    pub(super) fn report(mut self) -> DryRunReport {
+    /// Makes the report. `sites` are the places at which the plan decides.
+    pub(super) fn report(mut self, sites: &[DecisionSite]) -> DryRunReport {
         let mut findings = std::mem::take(&mut self.findings);
         self.find_problems(&mut findings);
+        self.find_dependence(sites, &mut findings);
         let validation = self.validation(&findings);
         let record = &self.record;
-        let (confidence, confidence_reasons) = confidence(&record.calls);
+        let (confidence, confidence_reasons) = confidence(&record.calls, &self.dependence);
+        let calls = record.calls.iter().enumerate();
         let tools_called: Vec<ReportedCall> =
-            record.calls.iter().enumerate().map(|(index, call)| reported(index, call)).collect();
+            calls.map(|(index, call)| reported(index, call, self.dependence.calls.get(index))).collect();
         let side_effects = self.side_effects();
         let fails = |call: &ReportedCall| call.fails && !record.calls[call.call - 1].call.is_caught;
         let problem = tools_called.iter().find(|call| fails(call) && record.calls[call.call - 1].problem.is_some());
@@ -81,6 +92,7 @@ impl Assembly<'_> {
             result: PlanResult {
                 error: record.failure.as_ref().map(|failure| failure.message.clone()),
                 console: record.console.clone(),
+                depends_on: self.dependence.result.iter().map(|index| index + 1).collect(),
             },
             stops_at: problem.map(|call| call.call).into_iter().chain(uncaught).min(),
             estimated_duration_ms: self.duration(),
@@ -89,11 +101,17 @@ impl Assembly<'_> {
             side_effects,
             tools_called,
             not_run,
+            branches: self.dependence.branches.iter().map(|branch| reported_branch(branch, sites)).collect(),
             confidence,
             confidence_reasons,
             findings: merged(findings, self.plan),
             sandbox: self.sandbox.clone(),
-            runs: self.runs.clone(),
+            runs: Runs {
+                count: self.dependence.runs + usize::from(self.p95_ms.is_some()),
+                elapsed_ms: self.elapsed_ms,
+                budget_hit: !self.dependence.undone.is_empty(),
+                not_done: self.dependence.undone.clone(),
+            },
         }
     }
 
@@ -170,12 +188,34 @@ impl Assembly<'_> {
         }
     }
 
+    /// Adds what the runs with other values have shown.
+    fn find_dependence(&self, sites: &[DecisionSite], findings: &mut Vec<PlanFinding>) {
+        for failure in &self.dependence.failures {
+            let message =
+                format!("with other values in place of invented answers, the plan fails: {}", failure.message);
+            let (place, call) = (failure.place.clone(), None);
+            findings.push(PlanFinding { place, call, ..finding(FindingCode::MayFail, Severity::Warning, message) });
+        }
+        let caught = self.dependence.branches.iter().filter(|branch| sites[branch.site].kind == BranchKind::Catch);
+        for branch in caught {
+            let message = "this `catch` handles an error that an invented answer may cause; the plan without this error was \
+                           not rehearsed";
+            let place = Some(sites[branch.site].place.clone());
+            findings.push(PlanFinding { place, ..finding(FindingCode::InventedCatch, Severity::Warning, message) });
+        }
+        if !self.dependence.undone.is_empty() {
+            let message = format!(
+                "what depends on invented answers was not searched completely; not tried: {}",
+                self.dependence.undone.join("; ")
+            );
+            let hint = Some("allow more runs: --max-runs 100 --max-run-time 2s".to_owned());
+            findings.push(PlanFinding { hint, ..finding(FindingCode::Budget, Severity::Warning, message) });
+        }
+    }
+
     /// A plan may fail because of an invented answer.
     fn invented_hint(&self) -> Option<String> {
-        let is_invented = |call: &SimulatedCall| {
-            matches!(call.origin, AnswerOrigin::SchemaMock | AnswerOrigin::Placeholder | AnswerOrigin::None)
-        };
-        let calls = self.record.calls.iter().enumerate().filter(|(_, call)| is_invented(call));
+        let calls = self.record.calls.iter().enumerate().filter(|(_, call)| call.is_invented());
         let mut numbers: Vec<String> = calls.map(|(index, _)| (index + 1).to_string()).collect();
         if numbers.len() > MAX_NAMED_CALLS {
             numbers.truncate(MAX_NAMED_CALLS);
@@ -341,7 +381,24 @@ fn source_line(plan: &Plan, place: Option<&PlanPlace>) -> Option<String> {
     place.and_then(|place| plan.line(place.line)).map(str::to_owned)
 }
 
-fn reported(index: usize, call: &SimulatedCall) -> ReportedCall {
+fn reported_branch(branch: &DependentBranch, sites: &[DecisionSite]) -> ReportedBranch {
+    let site = &sites[branch.site];
+    let numbers = |calls: &[usize]| calls.iter().map(|index| index + 1).collect();
+    ReportedBranch {
+        place: site.place.clone(),
+        text: site.text.clone(),
+        kind: site.kind,
+        from: numbers(&branch.from),
+        reason: branch.reason,
+        taken: branch.taken,
+        calls: numbers(&branch.calls),
+        other_calls: branch.other_calls.clone(),
+        forced: branch.is_forced,
+    }
+}
+
+fn reported(index: usize, call: &SimulatedCall, dependence: Option<&CallDependence>) -> ReportedCall {
+    let CallDependence { known_after_run, conditional_on, repeats } = dependence.cloned().unwrap_or_default();
     let ToolEffect { effect, from, is_reversible, notes, .. } = &call.effect;
     let (value, is_error) = match &call.end {
         CallEnd::Value(value) => (value.clone(), false),
@@ -366,6 +423,9 @@ fn reported(index: usize, call: &SimulatedCall) -> ReportedCall {
         effect_notes: notes.clone(),
         fails: call.fails(),
         lossy: call.call.lossy.clone(),
+        known_after_run,
+        conditional_on,
+        repeats,
         answer: ReportedAnswer {
             mocked: true,
             source: call.origin,
@@ -381,7 +441,7 @@ fn reported(index: usize, call: &SimulatedCall) -> ReportedCall {
 }
 
 /// The mean over the calls of how real their answers are, and each loss with its reason.
-fn confidence(calls: &[SimulatedCall]) -> (f64, Vec<ConfidenceLoss>) {
+fn confidence(calls: &[SimulatedCall], dependence: &Dependence) -> (f64, Vec<ConfidenceLoss>) {
     let mut lost: BTreeMap<&'static str, (f64, Vec<usize>)> = BTreeMap::new();
     for (index, call) in calls.iter().enumerate() {
         let (weight, reason) = match (&call.problem, call.origin) {
@@ -394,14 +454,27 @@ fn confidence(calls: &[SimulatedCall]) -> (f64, Vec<ConfidenceLoss>) {
             (None, AnswerOrigin::Override | AnswerOrigin::CapabilityCache) if call.fails() => (0.0, "the call fails"),
             (None, AnswerOrigin::Override | AnswerOrigin::CapabilityCache) => (1.0, ""),
         };
-        if weight < 1.0 {
-            let (sum, numbers) = lost.entry(reason).or_default();
-            *sum += 1.0 - weight;
-            numbers.push(index + 1);
+        let mut lose = |loss: f64, reason| {
+            if loss > 0.0 {
+                let (sum, numbers) = lost.entry(reason).or_default();
+                *sum += loss;
+                numbers.push(index + 1);
+            }
+        };
+        lose(1.0 - weight, reason);
+        if dependence.calls.get(index).is_some_and(CallDependence::is_uncertain) {
+            lose(weight / 2.0, "arguments, or whether the call is made, depend on invented answers");
         }
     }
     let count = calls.len().max(1) as f64;
-    let total = lost.values().map(|(sum, _)| sum).sum::<f64>() / count;
+    let mut total = lost.values().map(|(sum, _)| sum).sum::<f64>() / count;
+    let is_forced = dependence.branches.iter().any(|branch| branch.is_forced);
+    if total < MIN_LOSS && (is_forced || !dependence.undone.is_empty()) {
+        let reason =
+            if is_forced { "branches that no value led to" } else { "the search for dependences is incomplete" };
+        lost.insert(reason, ((MIN_LOSS - total) * count, Vec::new()));
+        total = MIN_LOSS;
+    }
     let reasons = lost.into_iter().map(|(reason, (sum, calls))| ConfidenceLoss {
         calls,
         lost: hundredths(sum / count),

@@ -1,7 +1,7 @@
 //! The tools that a plan can call, by server.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rehearsal_core::answer::{
     AnswerSource, Chain, Introduction, ListKind, ListedForm, Lists, SchemaSource, Surface, SurfaceItem,
@@ -99,6 +99,18 @@ pub(super) struct CheckedTool {
     /// The compiled input schema, or why it cannot be used.
     pub(super) input: Result<Schema, String>,
     pub(super) effect: ToolEffect,
+    /// The output schema, or the shape of recorded results.
+    output: Option<Value>,
+    compiled_output: OnceLock<Option<Schema>>,
+}
+
+impl CheckedTool {
+    /// The output schema, or the shape of recorded results.
+    pub(super) fn output(&self) -> Option<(&Value, &Schema)> {
+        let schema = self.output.as_ref()?;
+        let compiled = self.compiled_output.get_or_init(|| Schema::compile(schema).ok());
+        Some((schema, compiled.as_ref()?))
+    }
 }
 
 impl Servers {
@@ -219,7 +231,8 @@ impl KnownServer {
             let effect = ToolEffect::of_tool(tool, declared);
             let schema = tool.get("inputSchema").cloned().unwrap_or_else(|| json!({"type": "object"}));
             let input = Schema::compile(&schema).map_err(|error| error.to_string());
-            Some((id.to_owned(), CheckedTool { input, effect }))
+            let (output, compiled_output) = (tool.get("outputSchema").cloned(), OnceLock::new());
+            Some((id.to_owned(), CheckedTool { input, effect, output, compiled_output }))
         });
         let tools = checked.collect();
         // The tools of an override have output schemas, too.

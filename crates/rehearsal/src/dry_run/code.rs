@@ -10,21 +10,23 @@ use rehearsal_core::json::{Path, PathQuery};
 use rehearsal_core::report::Severity;
 use rehearsal_sandbox::{
     CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, PlanException,
-    Pool, Program, RecordedShape, RunOptions, RunOutcome, SandboxError, SourcePlace, StaticCall, Worker,
+    Pool, ProbeKind, ProbeSite, Program, RecordedShape, RunOptions, RunOutcome, SandboxError, SourcePlace, StaticCall,
+    Worker,
 };
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-use super::assemble::{Assembly, finding, invalid};
+use super::alternates::compared_rounds;
+use super::assemble::{finding, invalid};
 use super::catalogue::Servers;
 use super::options::DryRunOptions;
 use super::plan::Plan;
-use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, Runs, SandboxLevels, Via};
-use super::run::{PlanFailure, RunRecord};
-use super::simulation::{CallEnd, LatencyChoice, PlannedCall, SimulatedCall, Simulation, SimulationEvent};
+use super::report::{BranchKind, DryRunReport, FindingCode, PlanFinding, PlanPlace, SandboxLevels, Via};
+use super::run::{CallKey, DecisionSite, PlanFailure, PlanRunner, RunRecord, Variation};
+use super::simulation::{CallEnd, PlannedCall, SimulatedCall, Simulation, SimulationEvent};
 use super::static_check::StaticCheck;
 use super::violations::KnownArguments;
-use super::{DryRunError, EPOCH_MS, has_varying_latencies};
+use super::{DryRunError, Rehearsal};
 
 /// Maximum number of runs that record the use of placeholders: a placeholder may lead to calls with further ones.
 const MAX_RECORDER_RUNS: usize = 3;
@@ -77,22 +79,19 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
     let levels = sandbox_levels(worker.levels());
     let run_options = RunOptions {
         seed: options.seed,
-        epoch_ms: EPOCH_MS.cast_signed(),
         catalogue: servers.tools(),
         limits: options.limits.clone(),
-        force: None,
+        ..RunOptions::default()
     };
-    let mut runner = Runner { plan: &compiled, servers: &servers, options: run_options, worker, count: 0 };
-    let (record, placeholders) = runner.run_with_placeholders();
-    let p95_ms =
-        has_varying_latencies(&record).then(|| runner.run(LatencyChoice::P95, &placeholders, false).0.duration_ms);
+    let mut runner = Runner::new(&compiled, &servers, run_options, worker);
+    let record = runner.run_with_placeholders();
     let mut findings = Vec::new();
     findings.extend(isolation_finding(&levels));
     findings.extend(unseen_finding(&compiled, &record));
     let unreached = unreached_calls(&servers, &compiled, &record);
-    let runs = Runs { count: runner.count, elapsed_ms: begun.elapsed().as_secs_f64() * 1000.0 };
-    let (intent, sandbox) = (options.intent.clone(), Some(levels));
-    Ok(Assembly { plan, intent, record, p95_ms, unreached, findings, sandbox, runs }.report())
+    let rehearsal =
+        Rehearsal { plan, options, servers: &servers, begun, findings, unreached, intent: options.intent.clone() };
+    Ok(rehearsal.report(&mut runner, record, compared_rounds(&compiled.compared), Some(levels)))
 }
 
 /// Runs a plan several times in one worker.
@@ -101,54 +100,97 @@ struct Runner<'a> {
     servers: &'a Servers,
     options: RunOptions,
     worker: Worker,
-    count: usize,
+    sites: Vec<DecisionSite>,
+    placeholders: Placeholders,
 }
 
-/// What earlier runs found out about placeholders.
+/// What runs have found out about placeholders.
 #[derive(Default)]
 struct Placeholders {
-    /// Their values by the index of the call, shaped by what the plan used of them.
-    shapes: HashMap<usize, Value>,
-    /// The paths of the arguments that come from placeholders, by the index of the call with the arguments.
-    guessed: HashMap<usize, Vec<Path>>,
+    /// Their values by call, shaped by what the plan used of them.
+    shapes: HashMap<CallKey, Value>,
+    /// The paths of the arguments that come from placeholders, by the call with the arguments.
+    guessed: HashMap<CallKey, Vec<Path>>,
 }
 
-impl Runner<'_> {
-    /// Runs the plan with values for its placeholders: runs before it record what the plan does with those that are not known
+impl<'a> Runner<'a> {
+    fn new(plan: &'a CompiledPlan, servers: &'a Servers, options: RunOptions, worker: Worker) -> Runner<'a> {
+        let sites = plan.sites.iter().map(|site| decision_site(&plan.file, site)).collect();
+        Runner { plan, servers, options, worker, sites, placeholders: Placeholders::default() }
+    }
+
+    /// The base run, with values for its placeholders: runs before it record what the plan does with those that are not known
     /// yet. A run without a recorder is the last.
-    fn run_with_placeholders(&mut self) -> (RunRecord, Placeholders) {
-        let mut placeholders = Placeholders::default();
+    fn run_with_placeholders(&mut self) -> RunRecord {
         for _ in 0..MAX_RECORDER_RUNS {
-            let (record, recorded) = self.run(LatencyChoice::Median, &placeholders, true);
+            let (record, recorded) = self.run_once(&Variation::default(), true);
             if !record.calls.iter().any(|call| call.end == CallEnd::Recorder) {
-                return (record, placeholders);
+                return record;
             }
             if recorded.is_empty() {
                 break;
             }
-            for (index, call) in record.calls.into_iter().enumerate() {
-                placeholders.guessed.insert(index, call.call.guessed);
+            let key_of = |call: u32| Some(record.calls.get(call_index(call)?)?.call.key.clone());
+            let example = |shape: RecordedShape| Some((key_of(shape.call)?, shape.example));
+            self.placeholders.shapes.extend(recorded.into_iter().filter_map(example));
+            for call in record.calls {
+                self.placeholders.guessed.insert(call.call.key, call.call.guessed);
             }
-            let example = |shape: RecordedShape| Some((call_index(shape.call)?, shape.example));
-            placeholders.shapes.extend(recorded.into_iter().filter_map(example));
         }
-        (self.run(LatencyChoice::Median, &placeholders, false).0, placeholders)
+        self.run_once(&Variation::default(), false).0
     }
 
     /// One run. With `record_placeholders` a placeholder without a shape is a recorder.
-    fn run(
-        &mut self,
-        latencies: LatencyChoice,
-        placeholders: &Placeholders,
-        record_placeholders: bool,
-    ) -> (RunRecord, Vec<RecordedShape>) {
-        self.count += 1;
-        let simulation = Simulation::new(self.servers, latencies, EPOCH_MS);
-        let mut host = PlanHost { plan: self.plan, simulation, placeholders, record_placeholders };
-        let mut outcome = self.worker.run(self.plan, &self.options, &mut host);
+    fn run_once(&mut self, variation: &Variation, record_placeholders: bool) -> (RunRecord, Vec<RecordedShape>) {
+        let simulation = Simulation::new(self.servers, variation, &self.plan.compared);
+        let options = RunOptions {
+            seed: if variation.other_seed { !self.options.seed } else { self.options.seed },
+            epoch_ms: simulation.epoch_ms().cast_signed(),
+            force: variation.force,
+            ..self.options.clone()
+        };
+        let mut host = PlanHost { plan: self.plan, simulation, placeholders: &self.placeholders, record_placeholders };
+        let mut outcome = self.worker.run(self.plan, &options, &mut host);
         let recorded = mem::take(&mut outcome.shapes);
         (record(self.plan, outcome, host.simulation), recorded)
     }
+}
+
+impl PlanRunner for Runner<'_> {
+    fn run(&mut self, variation: &Variation) -> RunRecord {
+        // Other values can lead to calls that the base run did not make.
+        self.run_once(variation, !variation.is_base()).0
+    }
+
+    fn sites(&self) -> &[DecisionSite] {
+        &self.sites
+    }
+
+    fn side_of(&self, site: usize, place: &PlanPlace) -> Option<bool> {
+        let via = place.via.iter().map(|via| (via.line, via.column)).collect();
+        self.plan.sites.get(site)?.side_of(&SourcePlace { line: place.line, column: place.column, via })
+    }
+
+    fn is_discarded(&self, place: &PlanPlace) -> bool {
+        self.plan.discarded_calls.iter().any(|other| is_place(place, other))
+    }
+}
+
+fn decision_site(file: &str, site: &ProbeSite) -> DecisionSite {
+    let kind = match site.kind {
+        ProbeKind::Condition | ProbeKind::LoopCondition | ProbeKind::Nullish => BranchKind::Condition,
+        ProbeKind::Switch => BranchKind::Switch,
+        ProbeKind::Loop => BranchKind::Loop,
+        ProbeKind::Catch => BranchKind::Catch,
+    };
+    let (place, text) = (plan_place(file, site.place.clone()), site.text.clone());
+    let choices = match site.kind {
+        // A value that is not there cannot be forced.
+        ProbeKind::Nullish => 1,
+        ProbeKind::Switch => site.cases,
+        ProbeKind::Condition | ProbeKind::LoopCondition | ProbeKind::Loop | ProbeKind::Catch => 2,
+    };
+    DecisionSite { kind, place, text, is_loop: site.kind == ProbeKind::LoopCondition, choices }
 }
 
 /// Answers the calls of one run.
@@ -162,20 +204,23 @@ struct PlanHost<'a> {
 impl Host for PlanHost<'_> {
     fn idle(&mut self, batch: Idle) -> Deliver {
         for call in batch.calls {
-            let index = call_index(call.id).unwrap_or_default();
-            let placeholder = match self.placeholders.shapes.get(&index) {
+            let lossy = call.lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message));
+            let is_caught = call.place.as_ref().is_some_and(|place| self.plan.is_caught(place));
+            let place = call.place.map(|place| plan_place(&self.plan.file, place));
+            let key = self.simulation.next_key(&call.server, &call.tool, place.as_ref());
+            let placeholder = match self.placeholders.shapes.get(&key) {
                 Some(shape) => CallEnd::Value(shape.clone()),
                 None if self.record_placeholders => CallEnd::Recorder,
                 None => CallEnd::Value(Value::Null),
             };
-            let mut guessed = self.placeholders.guessed.get(&index).cloned().unwrap_or_default();
+            let mut guessed = self.placeholders.guessed.get(&key).cloned().unwrap_or_default();
             guessed.extend(call.unknown.iter().filter_map(|path| PathQuery::parse(path).ok()?.single().cloned()));
-            let lossy = call.lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message));
             let planned = PlannedCall {
+                key,
                 // The worker sends JSON, or its frame is refused.
                 arguments: serde_json::from_str(call.arguments.get()).unwrap_or_default(),
-                is_caught: call.place.as_ref().is_some_and(|place| self.plan.is_caught(place)),
-                place: call.place.map(|place| plan_place(&self.plan.file, place)),
+                is_caught,
+                place,
                 lossy: lossy.collect(),
                 server: call.server,
                 tool: call.tool,
@@ -237,6 +282,7 @@ fn record(plan: &CompiledPlan, outcome: RunOutcome, simulation: Simulation<'_>) 
         duration_ms: outcome.ended_ms,
         calls,
         skipped: Vec::new(),
+        decisions: outcome.sites,
     }
 }
 
@@ -308,7 +354,11 @@ fn unreached_calls(servers: &Servers, plan: &CompiledPlan, record: &RunRecord) -
 }
 
 fn is_at(call: &SimulatedCall, place: &SourcePlace) -> bool {
-    call.call.place.as_ref().is_some_and(|other| other.line == place.line && other.column == place.column)
+    call.call.place.as_ref().is_some_and(|other| is_place(other, place))
+}
+
+fn is_place(one: &PlanPlace, other: &SourcePlace) -> bool {
+    one.line == other.line && one.column == other.column
 }
 
 /// The calls that the run did not reach and whose tool only a run can determine.

@@ -5,6 +5,7 @@
 //!                         └── virtual time ◄──────────answer──────┘
 //!          calls, findings, effects, duration ──► DryRunReport
 //! ```
+//! Then the plan runs again with other values in place of invented answers: [`dependence`] finds what depends on them.
 //!
 //! No part of a run can reach a server: the chain has no handle to one, and the sandbox has neither files nor a network.
 //!
@@ -26,9 +27,12 @@
 //! # }
 //! ```
 
+mod alternates;
 mod assemble;
 mod catalogue;
 mod code;
+mod compare;
+mod dependence;
 mod effects;
 mod live;
 mod options;
@@ -51,17 +55,19 @@ use rehearsal_sandbox::SandboxError;
 use self::assemble::{Assembly, finding, invalid};
 use self::catalogue::Servers;
 pub use self::catalogue::{Catalogue, ServerTools};
+pub use self::dependence::RunBudget;
 pub use self::effects::DeclaredEffect;
 pub use self::options::DryRunOptions;
 pub use self::plan::{Plan, PlanLanguage, PlanReadError};
 pub use self::report::{
-    AnswerOrigin, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, EffectFrom, FindingCode, PlanFinding,
-    PlanPlace, PlanResult, ReportedAnswer, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch, UnreachedCall,
-    Validation, Via, json_schema,
+    AnswerOrigin, BranchKind, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, EffectFrom, FindingCode,
+    KnownAfterRun, OnlyIf, PlanFinding, PlanPlace, PlanResult, ReportedAnswer, ReportedBranch, ReportedCall, Runs,
+    SandboxLevels, SideEffect, TypeMismatch, UnknownReason, UnreachedCall, Validation, ValueSource, Via, json_schema,
 };
-use self::run::RunRecord;
-use self::simulation::{LatencyChoice, Simulation};
+use self::run::{PlanRunner, RunRecord, Variation};
+use self::simulation::LatencyChoice;
 use self::static_check::StaticCheck;
+use self::tasks::TaskRunner;
 use self::violations::KnownArguments;
 use crate::cache::CacheError;
 
@@ -91,9 +97,6 @@ pub async fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepor
     run.await.map_err(|_| DryRunError::Panicked)?
 }
 
-/// The clock of every plan begins here, so that two dry runs of a plan are the same: 2026-01-01T00:00:00Z.
-const EPOCH_MS: u64 = 1_767_225_600_000;
-
 fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport, DryRunError> {
     let begun = Instant::now();
     let workflow = match workflow::parse(&plan.file, &plan.text) {
@@ -109,9 +112,8 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
         }
     };
     let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
-    let run = |latencies| tasks::run(&workflow, &plan.file, Simulation::new(&servers, latencies, EPOCH_MS));
-    let record = run(LatencyChoice::Median);
-    let p95_ms = has_varying_latencies(&record).then(|| run(LatencyChoice::P95).duration_ms);
+    let mut runner = TaskRunner::new(&workflow, &plan.file, &servers);
+    let record = runner.run(&Variation::default());
     let unreached = record.skipped.iter().map(|(index, reason)| {
         let task = &workflow.tasks[*index];
         let (arguments, unknown) = task.arguments.known_parts();
@@ -120,18 +122,44 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
         let reason = format!("task {}: {reason}", task.id);
         StaticCheck::new(&servers, (&task.server, &task.tool), place, &known, reason)
     });
-    let runs = Runs { count: 1 + usize::from(p95_ms.is_some()), elapsed_ms: begun.elapsed().as_secs_f64() * 1000.0 };
-    let assembly = Assembly {
-        plan,
-        intent: options.intent.clone().or_else(|| workflow.intent.clone()),
-        unreached: unreached.collect(),
-        record,
-        p95_ms,
-        findings: Vec::new(),
-        sandbox: None,
-        runs,
-    };
-    Ok(assembly.report())
+    let unreached = unreached.collect();
+    let intent = options.intent.clone().or_else(|| workflow.intent.clone());
+    let rehearsal = Rehearsal { plan, options, servers: &servers, begun, findings: Vec::new(), unreached, intent };
+    Ok(rehearsal.report(&mut runner, record, 0, None))
+}
+
+/// A plan after its base run.
+struct Rehearsal<'a> {
+    plan: &'a Plan,
+    options: &'a DryRunOptions,
+    servers: &'a Servers,
+    begun: Instant,
+    /// Findings that are not about a run.
+    findings: Vec<PlanFinding>,
+    /// The calls that the base run did not reach.
+    unreached: Vec<StaticCheck>,
+    intent: Option<String>,
+}
+
+impl Rehearsal<'_> {
+    /// Makes the other runs and the report. `compared` is the number of runs in which invented values are those that the plan
+    /// compares with.
+    fn report(
+        self,
+        runner: &mut dyn PlanRunner,
+        record: RunRecord,
+        compared: usize,
+        sandbox: Option<SandboxLevels>,
+    ) -> DryRunReport {
+        let p95 = Variation { latencies: LatencyChoice::P95, ..Variation::default() };
+        let p95_ms = has_varying_latencies(&record).then(|| runner.run(&p95).duration_ms);
+        let dependence = dependence::find(runner, &record, compared, self.options.budget);
+        let Rehearsal { plan, servers, begun, findings, unreached, intent, .. } = self;
+        let unreached = dependence.unreached(unreached, runner, servers);
+        let elapsed_ms = begun.elapsed().as_secs_f64() * 1000.0;
+        let assembly = Assembly { plan, intent, record, p95_ms, unreached, findings, sandbox, dependence, elapsed_ms };
+        assembly.report(runner.sites())
+    }
 }
 
 /// Whether a run with other latencies can take another time.

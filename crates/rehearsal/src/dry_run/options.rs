@@ -7,6 +7,7 @@ use rehearsal_core::answer::AnswerSource;
 use rehearsal_sandbox::PlanLimits;
 
 use super::catalogue::Catalogue;
+use super::dependence::RunBudget;
 use super::effects::{DeclaredEffect, DeclaredEffects};
 use crate::cache::Cache;
 use crate::mock::{LoadError, MockFiles};
@@ -21,6 +22,7 @@ pub struct DryRunOptions {
     pub(super) intent: Option<String>,
     pub(super) limits: PlanLimits,
     pub(super) seed: u64,
+    pub(super) budget: RunBudget,
 }
 
 impl DryRunOptions {
@@ -58,6 +60,12 @@ impl DryRunOptions {
     #[must_use]
     pub fn limits(self, limits: PlanLimits) -> DryRunOptions {
         DryRunOptions { limits, ..self }
+    }
+
+    /// How often and how long the plan may run, to find out what depends on values that are not known.
+    #[must_use]
+    pub fn budget(self, budget: RunBudget) -> DryRunOptions {
+        DryRunOptions { budget, ..self }
     }
 
     /// The seed of the plan's `Math.random`.

@@ -30,6 +30,8 @@ pub struct DryRunReport {
     pub tools_called: Vec<ReportedCall>,
     /// The calls of the plan that this run did not reach.
     pub not_run: Vec<UnreachedCall>,
+    /// The decisions of the plan that depend on values which are not known.
+    pub branches: Vec<ReportedBranch>,
     /// How long a real run would take.
     pub estimated_duration_ms: DurationEstimate,
     /// The calls that change something, or may.
@@ -168,6 +170,12 @@ pub enum FindingCode {
     Sandbox,
     /// A call's tool cannot be determined without running it.
     Unseen,
+    /// The plan fails with other values in place of invented answers.
+    MayFail,
+    /// A `catch` handles an exception that an invented answer may cause.
+    InventedCatch,
+    /// The budget ended the search for what depends on values that are not known.
+    Budget,
     /// The plan changes something, although `--expect-read-only` was given.
     SideEffect,
     /// Annotations of a tool contradict each other.
@@ -183,6 +191,8 @@ pub struct PlanResult {
     pub error: Option<String>,
     /// What the plan wrote to `console`, one entry a line.
     pub console: Vec<String>,
+    /// The numbers of the calls with invented answers on which the plan's value depends.
+    pub depends_on: Vec<usize>,
 }
 
 /// One call of the plan.
@@ -210,6 +220,12 @@ pub struct ReportedCall {
     pub fails: bool,
     /// The values that were changed or lost when the arguments became JSON: a JSON path and what happened.
     pub lossy: Vec<String>,
+    /// The arguments that may be other ones in a real run.
+    pub known_after_run: Vec<KnownAfterRun>,
+    /// The decisions on which it depends whether the call is made: indexes of `branches`, from 0.
+    pub conditional_on: Vec<usize>,
+    /// Whether it is not known how often calls are made from this place: a real run may make more, fewer or none.
+    pub repeats: bool,
     /// The answer that the plan got.
     pub answer: ReportedAnswer,
     /// When the call was made, in milliseconds of virtual time.
@@ -218,6 +234,75 @@ pub struct ReportedCall {
     pub ended_ms: f64,
     /// The calls whose answers the plan had to get before it made this call.
     pub waits_for: Vec<usize>,
+}
+
+/// An argument whose value depends on something that is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct KnownAfterRun {
+    /// The JSON path in the arguments.
+    pub path: String,
+    /// The answers on which it depends.
+    pub from: Vec<ValueSource>,
+    /// What is not known.
+    pub reason: UnknownReason,
+}
+
+/// An answer on which a value depends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ValueSource {
+    /// The number of the call.
+    pub call: usize,
+    /// The JSON path in its answer, if the value or a part of it is from there.
+    pub path: Option<String>,
+}
+
+/// What is not known before a real run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownReason {
+    /// An invented answer.
+    Answer,
+    /// The time.
+    Clock,
+    /// A random number.
+    Random,
+}
+
+/// A decision of the plan that depends on something that is not known.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ReportedBranch {
+    /// The place of the condition, or of the value that a loop or a `switch` uses.
+    pub place: PlanPlace,
+    /// Its text in the plan.
+    pub text: String,
+    /// The form of the decision.
+    pub kind: BranchKind,
+    /// The numbers of the calls whose answers decide.
+    pub from: Vec<usize>,
+    /// What is not known.
+    pub reason: UnknownReason,
+    /// The outcome of the condition in this run; `null` if it had both, or is no condition.
+    pub taken: Option<bool>,
+    /// The numbers of the calls that a real run may leave out, because they are only on the side that this run took.
+    pub calls: Vec<usize>,
+    /// The tools that are called only on another side.
+    pub other_calls: Vec<String>,
+    /// Whether no value led to another side, so that it was tried by force: it may be impossible.
+    pub forced: bool,
+}
+
+/// The form of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BranchKind {
+    /// A condition.
+    Condition,
+    /// The value of a `switch`.
+    Switch,
+    /// The number of times that a loop runs.
+    Loop,
+    /// A `catch` that handles another exception than the error of a tool.
+    Catch,
 }
 
 /// What a call does to the world.
@@ -296,6 +381,19 @@ pub struct UnreachedCall {
     pub effect: Effect,
     /// Why it was not reached.
     pub reason: String,
+    /// The decision that leads to it.
+    pub only_if: Option<OnlyIf>,
+    /// Whether it is made with other values in place of invented answers.
+    pub with_other_values: bool,
+}
+
+/// The outcome of a decision that leads to a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OnlyIf {
+    /// The decision: an index of `branches`, from 0.
+    pub branch: usize,
+    /// The outcome of its condition; `null` for another case of a `switch`.
+    pub value: Option<bool>,
 }
 
 /// How long a real run would take, in milliseconds.
@@ -355,6 +453,10 @@ pub struct Runs {
     pub count: usize,
     /// The time that they took, in milliseconds.
     pub elapsed_ms: f64,
+    /// Whether the budget ended the search for what depends on values that are not known.
+    pub budget_hit: bool,
+    /// What was not tried.
+    pub not_done: Vec<String>,
 }
 
 impl DryRunReport {

@@ -1,9 +1,112 @@
-//! One run of a plan.
+//! One run of a plan, and how it can differ from the base run.
 
+use rehearsal_sandbox::{ErrorKind, ForcedDecision, ProbeRecord};
 use serde_json::Value;
 
-use super::report::{FindingCode, PlanPlace};
-use super::simulation::SimulatedCall;
+use super::alternates::Alternate;
+use super::report::{BranchKind, FindingCode, PlanPlace, Via};
+use super::simulation::{LatencyChoice, SimulatedCall};
+
+/// A plan that can run several times.
+pub(super) trait PlanRunner {
+    /// Runs the plan.
+    fn run(&mut self, variation: &Variation) -> RunRecord;
+
+    /// The places at which the plan decides what it does next.
+    fn sites(&self) -> &[DecisionSite];
+
+    /// The side of a decision on which a call at this place is: `true` is the part that runs if the condition holds.
+    fn side_of(&self, site: usize, place: &PlanPlace) -> Option<bool>;
+
+    /// Whether the plan does nothing with the result of calls at this place.
+    fn is_discarded(&self, place: &PlanPlace) -> bool;
+}
+
+/// How a run differs from the base run, which is the default.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Variation {
+    pub(super) latencies: LatencyChoice,
+    /// Another time of the start.
+    pub(super) other_clock: bool,
+    /// Another sequence of `Math.random`.
+    pub(super) other_seed: bool,
+    /// Other values in place of invented answers.
+    pub(super) answers: Option<VariedAnswers>,
+    /// A decision that does not depend on values.
+    pub(super) force: Option<ForcedDecision>,
+    /// Calls that fail.
+    pub(super) failure: Option<(CallSite, ErrorKind)>,
+}
+
+/// Other values in place of invented answers.
+#[derive(Clone, Debug)]
+pub(super) struct VariedAnswers {
+    pub(super) alternate: Alternate,
+    /// Only the answers of calls from here.
+    pub(super) only: Option<CallSite>,
+}
+
+impl Variation {
+    /// Another value in place of every invented answer, or of those of one place.
+    pub(super) fn answers(alternate: Alternate, only: Option<CallSite>) -> Variation {
+        Variation { answers: Some(VariedAnswers { alternate, only }), ..Variation::default() }
+    }
+
+    /// Whether this is the base run, apart from latencies.
+    pub(super) fn is_base(&self) -> bool {
+        let Variation { latencies: _, other_clock, other_seed, answers, force, failure } = self;
+        !other_clock && !other_seed && answers.is_none() && force.is_none() && failure.is_none()
+    }
+}
+
+/// A place at which a plan decides what it does next.
+#[derive(Clone, Debug)]
+pub(super) struct DecisionSite {
+    pub(super) kind: BranchKind,
+    pub(super) place: PlanPlace,
+    pub(super) text: String,
+    /// Whether the decision is made again and again, so that it must not be forced for ever.
+    pub(super) is_loop: bool,
+    /// The number of choices that can be forced.
+    pub(super) choices: u32,
+}
+
+/// A place in the plan from which a tool is called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct CallSite {
+    server: String,
+    tool: String,
+    at: Option<(u32, Option<u32>)>,
+    via: Vec<(u32, u32)>,
+}
+
+impl CallSite {
+    pub(super) fn new(server: &str, tool: &str, place: Option<&PlanPlace>) -> CallSite {
+        let via = place.iter().flat_map(|place| &place.via).map(|Via { line, column }| (*line, *column));
+        CallSite {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            at: place.map(|place| (place.line, place.column)),
+            via: via.collect(),
+        }
+    }
+
+    /// The same place, however it was reached.
+    pub(super) fn without_callers(&self) -> CallSite {
+        CallSite { via: Vec::new(), ..self.clone() }
+    }
+
+    pub(super) fn tool(&self) -> &str {
+        &self.tool
+    }
+}
+
+/// A call in every run of a plan: the place and the number of calls from there before it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CallKey {
+    pub(super) site: CallSite,
+    pub(super) occurrence: usize,
+}
 
 /// What a run of a plan leaves behind.
 #[derive(Debug, Default)]
@@ -25,6 +128,22 @@ pub(super) struct RunRecord {
     pub(super) duration_ms: f64,
     /// The tasks that did not run, by index, with the reason.
     pub(super) skipped: Vec<(usize, String)>,
+    /// What the plan decided, one entry for each of [`PlanRunner::sites`].
+    pub(super) decisions: Vec<ProbeRecord>,
+}
+
+impl RunRecord {
+    /// Whether a limit ended the run, so that it shows nothing about the plan's values.
+    pub(super) fn is_limited(&self) -> bool {
+        let is_limit = |failure: &PlanFailure| matches!(failure.code, FindingCode::Limit | FindingCode::Sandbox);
+        self.failure.as_ref().is_some_and(is_limit)
+    }
+
+    /// Whether the engine threw the error that ended the run: with these values the plan cannot go on.
+    pub(super) fn is_impossible(&self) -> bool {
+        let names = ["TypeError:", "RangeError:", "ReferenceError:", "SyntaxError:"];
+        self.failure.as_ref().is_some_and(|failure| names.iter().any(|name| failure.message.starts_with(name)))
+    }
 }
 
 /// Why a plan failed.

@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use rehearsal_core::answer::{
@@ -19,19 +20,26 @@ use rehearsal_core::script::mock::FaultKind;
 use rehearsal_sandbox::ErrorKind;
 use serde_json::{Value, json};
 
+use super::alternates::alternate;
 use super::catalogue::{DryRunServer, KnownServer, Servers};
 use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
+use super::run::{CallKey, CallSite, Variation};
 use super::value::{error_message, result_value};
 use super::violations::{KnownArguments, Violation, check_known_parts};
 use crate::cache::{ArgumentsKey, Cache, LatencyScope};
 
+/// The clock of every base run begins here, so that two dry runs of a plan are the same: 2026-01-01T00:00:00Z.
+const EPOCH_MS: u64 = 1_767_225_600_000;
+/// The clock of runs that find out what depends on it: 2027-05-12T07:41:13Z, where every part of the time is another one.
+const OTHER_EPOCH_MS: u64 = EPOCH_MS + (496 * 86_400 + 7 * 3600 + 41 * 60 + 13) * 1000;
 /// How long a real client waits for an answer that never comes, in milliseconds.
 const CALL_TIMEOUT_MS: f64 = 30_000.0;
 
 /// A call that a plan makes.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedCall {
+    pub(super) key: CallKey,
     pub(super) server: String,
     pub(super) tool: String,
     pub(super) arguments: Value,
@@ -55,7 +63,7 @@ pub(super) struct PlannedCall {
 pub(super) enum CallEnd {
     /// A value.
     Value(Value),
-    /// A value that records what the plan does with it, in place of a placeholder.
+    /// A value that records what the plan does with it, in place of a placeholder, as long as its shape is not known.
     Recorder,
     /// An error, which the plan may catch.
     Error { kind: ErrorKind, message: String, content: Value },
@@ -97,9 +105,10 @@ pub(super) enum CallProblem {
 }
 
 /// Which latency of a tool a run uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LatencyChoice {
     /// The median.
+    #[default]
     Median,
     /// The 95th percentile.
     P95,
@@ -116,11 +125,14 @@ struct Latency {
 #[derive(Debug)]
 pub(super) struct Simulation<'a> {
     servers: &'a Servers,
-    latencies: LatencyChoice,
+    variation: &'a Variation,
+    /// Strings and numbers that the plan compares with.
+    compared: &'a [Value],
+    /// The number of calls from each place.
+    occurrences: HashMap<CallSite, usize>,
     /// The state of each server's chains: the one for valid calls, and the other.
     states: HashMap<(String, bool), ConnectionState>,
     signer: StateSigner,
-    epoch_ms: u64,
     now_ms: f64,
     calls: Vec<SimulatedCall>,
     /// The indexes of calls whose answers are not delivered.
@@ -143,14 +155,15 @@ pub(super) enum SimulationEvent {
 }
 
 impl<'a> Simulation<'a> {
-    pub(super) fn new(servers: &'a Servers, latencies: LatencyChoice, epoch_ms: u64) -> Self {
+    pub(super) fn new(servers: &'a Servers, variation: &'a Variation, compared: &'a [Value]) -> Self {
         Simulation {
             servers,
-            latencies,
+            variation,
+            compared,
+            occurrences: HashMap::new(),
             states: HashMap::new(),
             // Its signatures are not seen outside this run.
             signer: StateSigner::new([0; 32]),
-            epoch_ms,
             now_ms: 0.0,
             calls: Vec::new(),
             queue: Vec::new(),
@@ -159,10 +172,24 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// The time of the plan's clock at the start of the run.
+    pub(super) fn epoch_ms(&self) -> u64 {
+        if self.variation.other_clock { OTHER_EPOCH_MS } else { EPOCH_MS }
+    }
+
+    /// The key of the next call from a place.
+    pub(super) fn next_key(&mut self, server: &str, tool: &str, place: Option<&PlanPlace>) -> CallKey {
+        let site = CallSite::new(server, tool, place);
+        let count = self.occurrences.entry(site.clone()).or_default();
+        *count += 1;
+        CallKey { site, occurrence: *count }
+    }
+
     /// Checks and answers a call, and returns its index. Its answer is delivered after its latency.
     pub(super) fn call(&mut self, call: PlannedCall, at_ms: f64) -> usize {
         self.now_ms = self.now_ms.max(at_ms);
         let mut simulated = self.simulate(call);
+        self.vary(&mut simulated);
         simulated.started_ms = self.now_ms;
         simulated.ended_ms = self.now_ms + simulated.latency_ms.unwrap_or(0.0).max(0.0);
         simulated.waits_for = simulated.call.after.clone().unwrap_or_else(|| self.delivered.clone());
@@ -208,6 +235,28 @@ impl<'a> Simulation<'a> {
         self.calls
     }
 
+    /// Replaces the answer of a call as the variation of this run requires.
+    fn vary(&self, simulated: &mut SimulatedCall) {
+        if let Some((site, kind)) = self.variation.failure.as_ref().filter(|(site, _)| *site == simulated.call.key.site)
+        {
+            let message = match kind {
+                ErrorKind::Tool => format!("{}:{} reports an error", simulated.call.server, site.tool()),
+                ErrorKind::Protocol => "the server answers with a protocol error".to_owned(),
+                ErrorKind::Timeout => format!("no answer within {} s", CALL_TIMEOUT_MS / 1000.0),
+            };
+            simulated.end = CallEnd::Error { kind: *kind, message, content: Value::Null };
+        }
+        let Some(answers) = &self.variation.answers else { return };
+        if !simulated.is_invented() || answers.only.as_ref().is_some_and(|only| *only != simulated.call.key.site) {
+            return;
+        }
+        if let CallEnd::Value(value) = &mut simulated.end {
+            let tool = self.servers.check(&simulated.call.server, &simulated.call.tool).0;
+            let schema = tool.filter(|_| simulated.origin == AnswerOrigin::SchemaMock).and_then(|tool| tool.output());
+            *value = alternate(value, schema, answers.alternate, self.compared, salt(&simulated.call.key));
+        }
+    }
+
     fn simulate(&mut self, call: PlannedCall) -> SimulatedCall {
         let servers = self.servers;
         let (tool, mut problem) = servers.check(&call.server, &call.tool);
@@ -223,7 +272,8 @@ impl<'a> Simulation<'a> {
         }
         let effect = tool.map_or_else(ToolEffect::unknown, |tool| tool.effect.clone());
         let mut simulated = SimulatedCall {
-            end: CallEnd::Value(Value::Null),
+            // The plan continues, so that one dry run lists all findings.
+            end: call.placeholder.clone(),
             origin: AnswerOrigin::None,
             cached_ms: None,
             remarks: Vec::new(),
@@ -237,10 +287,8 @@ impl<'a> Simulation<'a> {
             waits_for: Vec::new(),
             call,
         };
-        match servers.get(&simulated.call.server) {
-            Some(DryRunServer::Known(server)) if tool.is_some() => self.answer(server, &mut simulated),
-            // The plan continues, so that one dry run lists all findings.
-            _ => simulated.end = simulated.call.placeholder.clone(),
+        if let Some(DryRunServer::Known(server)) = servers.get(&simulated.call.server).filter(|_| tool.is_some()) {
+            self.answer(server, &mut simulated);
         }
         simulated
     }
@@ -258,7 +306,7 @@ impl<'a> Simulation<'a> {
         let is_valid = simulated.problem.is_none();
         let chain = if is_valid { &server.chain } else { &server.without_override };
         let environment =
-            Environment { now_ms: self.epoch_ms.saturating_add(self.now_ms as u64), signer: &self.signer };
+            Environment { now_ms: self.epoch_ms().saturating_add(self.now_ms as u64), signer: &self.signer };
         let state = self.states.entry((call.server.clone(), is_valid)).or_default();
         let (mut delay_ms, mut answer) = (0.0, None);
         match chain.begin(&request, state, environment) {
@@ -289,7 +337,6 @@ impl<'a> Simulation<'a> {
         }
         let Some(answer) = answer else {
             simulated.origin = AnswerOrigin::Placeholder;
-            simulated.end = simulated.call.placeholder.clone();
             (simulated.latency_ms, simulated.latency_varies) = self.latency(&simulated.call);
             return;
         };
@@ -329,7 +376,7 @@ impl<'a> Simulation<'a> {
             .or_else(|| self.latency_of((server, Some(tool), None), LatencyScope::Tool { server, tool }))
             .or_else(|| self.latency_of((server, None, None), LatencyScope::Server { server }));
         let Some(Latency { median, p95 }) = latency else { return (None, false) };
-        let chosen = match self.latencies {
+        let chosen = match self.variation.latencies {
             LatencyChoice::Median => median,
             LatencyChoice::P95 => p95,
         };
@@ -350,6 +397,13 @@ impl<'a> Simulation<'a> {
         let known = self.known_latencies.entry((server.to_owned(), tool.map(str::to_owned), key));
         *known.or_insert_with(|| cache.and_then(look_up))
     }
+}
+
+/// A number for the values of a call, equal in every run.
+fn salt(key: &CallKey) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The value at a share of sorted values, by the nearest rank.
@@ -417,6 +471,14 @@ impl SimulatedCall {
     /// `server:tool`
     pub(super) fn name(&self) -> String {
         format!("{}:{}", self.call.server, self.call.tool)
+    }
+
+    /// Whether the answer is no real one for these arguments.
+    pub(super) fn is_invented(&self) -> bool {
+        match self.origin {
+            AnswerOrigin::SchemaMock | AnswerOrigin::Placeholder | AnswerOrigin::None => true,
+            AnswerOrigin::Override | AnswerOrigin::CapabilityCache => false,
+        }
     }
 
     /// Whether a real run of the call would fail.

@@ -30,14 +30,18 @@ impl StaticCheck {
             Some(Err(_)) | None => Vec::new(),
         };
         let problem = problem.or_else(|| (!violations.is_empty()).then_some(CallProblem::Arguments(violations)));
-        let call = UnreachedCall { tool: Some(format!("{server}:{tool}")), place, effect, reason };
+        let call = unreached(Some(format!("{server}:{tool}")), place, effect, reason);
         StaticCheck { call, problem, is_reversible: found.is_some_and(|tool| tool.effect.is_reversible) }
     }
 
     /// A call whose tool only a run can determine: it may change anything.
     pub(super) fn computed(place: PlanPlace) -> StaticCheck {
         let reason = "its name is computed, and this run did not reach it".to_owned();
-        let call = UnreachedCall { tool: None, place, effect: Effect::Unknown, reason };
+        let call = unreached(None, place, Effect::Unknown, reason);
         StaticCheck { call, problem: None, is_reversible: false }
     }
+}
+
+fn unreached(tool: Option<String>, place: PlanPlace, effect: Effect, reason: String) -> UnreachedCall {
+    UnreachedCall { tool, place, effect, reason, only_if: None, with_other_values: false }
 }

@@ -1,12 +1,16 @@
 //! Runs a workflow in virtual time.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use rehearsal_core::json::{Path, Segment};
 use rehearsal_core::script::Span;
 use rehearsal_core::script::workflow::{OnError, Workflow, WorkflowTask};
+use rehearsal_sandbox::ProbeRecord;
 use serde_json::{Map, Value};
 
-use super::report::{AnswerOrigin, FindingCode, PlanPlace};
-use super::run::{PlanFailure, RunRecord};
+use super::catalogue::Servers;
+use super::report::{AnswerOrigin, BranchKind, FindingCode, PlanPlace};
+use super::run::{DecisionSite, PlanFailure, PlanRunner, RunRecord, Variation};
 use super::simulation::{CallEnd, PlannedCall, Simulation, SimulationEvent};
 
 /// Maximum index in an array of a placeholder.
@@ -24,25 +28,72 @@ enum TaskState {
     Skipped(String),
 }
 
-/// Runs the tasks: each begins when the tasks that it depends on have ended, up to the limit of the workflow.
-pub(super) fn run(workflow: &Workflow, file: &str, mut simulation: Simulation<'_>) -> RunRecord {
-    let mut run = TaskRun {
-        workflow,
-        file,
-        states: vec![TaskState::Waiting; workflow.tasks.len()],
-        calls: vec![None; workflow.tasks.len()],
-        failure: None,
-        placeholders: placeholders(workflow),
-        is_placeholder: vec![false; workflow.tasks.len()],
-    };
-    loop {
-        run.start_ready(&mut simulation);
-        match simulation.advance(None) {
-            SimulationEvent::Delivered { calls, .. } => calls.into_iter().for_each(|call| run.end(call, &simulation)),
-            SimulationEvent::Timer | SimulationEvent::Nothing => break,
+/// Runs a workflow several times. Each `when` is a decision.
+pub(super) struct TaskRunner<'a> {
+    workflow: &'a Workflow,
+    file: &'a str,
+    servers: &'a Servers,
+    sites: Vec<DecisionSite>,
+    /// The task of each decision.
+    deciding: Vec<usize>,
+}
+
+impl<'a> TaskRunner<'a> {
+    pub(super) fn new(workflow: &'a Workflow, file: &'a str, servers: &'a Servers) -> TaskRunner<'a> {
+        let (mut sites, mut deciding) = (Vec::new(), Vec::new());
+        for (index, task) in workflow.tasks.iter().enumerate().filter(|(_, task)| task.when.is_some()) {
+            let (place, text) = (place(file, task.at), format!("`when` of task {}", task.id));
+            sites.push(DecisionSite { kind: BranchKind::Condition, place, text, is_loop: false, choices: 2 });
+            deciding.push(index);
         }
+        TaskRunner { workflow, file, servers, sites, deciding }
     }
-    run.record(simulation)
+}
+
+impl PlanRunner for TaskRunner<'_> {
+    /// Runs the tasks: each begins when the tasks that it depends on have ended, up to the limit of the workflow.
+    fn run(&mut self, variation: &Variation) -> RunRecord {
+        let mut simulation = Simulation::new(self.servers, variation, &[]);
+        let forced = variation.force.and_then(|force| {
+            let site = usize::try_from(force.site).ok()?;
+            Some((*self.deciding.get(site)?, force.choice == 1))
+        });
+        let mut run = TaskRun {
+            workflow: self.workflow,
+            file: self.file,
+            states: vec![TaskState::Waiting; self.workflow.tasks.len()],
+            calls: vec![None; self.workflow.tasks.len()],
+            failure: None,
+            placeholders: placeholders(self.workflow),
+            is_placeholder: vec![false; self.workflow.tasks.len()],
+            forced,
+            decisions: vec![ProbeRecord::default(); self.workflow.tasks.len()],
+        };
+        loop {
+            run.start_ready(&mut simulation);
+            match simulation.advance(None) {
+                SimulationEvent::Delivered { calls, .. } => {
+                    calls.into_iter().for_each(|call| run.end(call, &simulation));
+                }
+                SimulationEvent::Timer | SimulationEvent::Nothing => break,
+            }
+        }
+        let decisions = self.deciding.iter().map(|task| run.decisions[*task]).collect();
+        RunRecord { decisions, ..run.record(simulation) }
+    }
+
+    fn sites(&self) -> &[DecisionSite] {
+        &self.sites
+    }
+
+    /// A `when` has one call: that of its task.
+    fn side_of(&self, site: usize, place: &PlanPlace) -> Option<bool> {
+        (self.sites.get(site)?.place == *place).then_some(true)
+    }
+
+    fn is_discarded(&self, _: &PlanPlace) -> bool {
+        false
+    }
 }
 
 struct TaskRun<'a> {
@@ -56,6 +107,10 @@ struct TaskRun<'a> {
     placeholders: Vec<Value>,
     /// Whether the result of a task is a placeholder.
     is_placeholder: Vec<bool>,
+    /// The task whose `when` is forced, and its outcome.
+    forced: Option<(usize, bool)>,
+    /// What the `when` of each task decided.
+    decisions: Vec<ProbeRecord>,
 }
 
 /// A value for each task in which every reference to it finds something.
@@ -137,19 +192,37 @@ impl TaskRun<'_> {
             TaskState::Ended(value) => Some(value.clone()),
             TaskState::Waiting | TaskState::Running | TaskState::Skipped(_) => None,
         };
-        if task.when.as_ref().is_some_and(|when| !when.holds(&result_of)) {
-            return Some(TaskState::Skipped("its `when` does not hold".to_owned()));
+        if let Some(when) = &task.when {
+            let value = when.value(&result_of);
+            let holds = match self.forced {
+                Some((forced, holds)) if forced == index => holds,
+                _ => when.is.matches(&value),
+            };
+            let mut operand = DefaultHasher::new();
+            value.to_string().hash(&mut operand);
+            self.decisions[index] = ProbeRecord {
+                yes: u32::from(holds),
+                no: u32::from(!holds),
+                decisions: u64::from(holds),
+                operands: operand.finish(),
+                first_operand: operand.finish(),
+            };
+            if !holds {
+                return Some(TaskState::Skipped("its `when` does not hold".to_owned()));
+            }
         }
         let arguments = match task.arguments.resolve(&result_of) {
             Ok(arguments) => arguments,
             Err(error) => return Some(self.fail(task, format!("task {}: {error}", task.id), None)),
         };
         let after = task.depends_on.iter().filter_map(|dependency| self.calls[*dependency]).collect();
+        let place = place(self.file, task.at);
         let call = PlannedCall {
+            key: simulation.next_key(&task.server, &task.tool, Some(&place)),
             server: task.server.clone(),
             tool: task.tool.clone(),
             arguments,
-            place: Some(place(self.file, task.at)),
+            place: Some(place),
             task: Some(task.id.clone()),
             lossy: Vec::new(),
             is_caught: task.on_error != OnError::Stop,

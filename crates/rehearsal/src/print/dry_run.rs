@@ -6,7 +6,11 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anstyle::Style;
 use jiff::Timestamp;
-use rehearsal::dry_run::{AnswerOrigin, DryRunReport, Effect, FindingCode, PlanFinding, ReportedCall};
+use rehearsal::dry_run::{
+    AnswerOrigin, BranchKind, DryRunReport, Effect, FindingCode, KnownAfterRun, PlanFinding, PlanPlace, ReportedBranch,
+    ReportedCall, UnknownReason, UnreachedCall, ValueSource,
+};
+use rehearsal_core::json::Path;
 use rehearsal_core::report::Severity;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
@@ -25,6 +29,8 @@ const MAX_RESULT: usize = 1000;
 const MAX_CONSOLE: usize = 20;
 /// Maximum number of calls, folded, and of calls that were not reached.
 const MAX_ROWS: usize = 200;
+/// Maximum number of sources of one argument.
+const MAX_SOURCES: usize = 3;
 /// Maximum number of findings.
 const MAX_FINDINGS: usize = 50;
 
@@ -39,6 +45,7 @@ pub(crate) fn dry_run_page(
     page.heading(out)?;
     page.calls(out)?;
     page.not_run(out)?;
+    page.branches(out)?;
     page.findings(out)?;
     page.console(out)?;
     page.summary(out)
@@ -78,7 +85,7 @@ impl Page<'_> {
         let number_width = rows.iter().map(|row| numbers(row).width()).max().unwrap_or(0);
         let tool_width = rows.iter().map(|row| row.first.tool.width()).max().unwrap_or(0).min(40);
         // The answers are aligned, unless that would make a line too wide.
-        let inline_width = rows.iter().map(|row| arguments(&row.first.arguments).join(" ").width());
+        let inline_width = rows.iter().map(|row| arguments(row.first).join(" ").width());
         let inline_width = inline_width.filter(|width| *width <= MAX_ALIGNED).max().unwrap_or(0);
         for row in rows.iter().take(MAX_ROWS) {
             let call = row.first;
@@ -92,7 +99,7 @@ impl Page<'_> {
             let plain_width = 2 + number_width + 2 + 1 + 2 + 11 + 2 + tool.width().max(tool_width);
             let status = self.status(call);
             let times = if row.count > 1 { format!("  ×{}", row.count) } else { String::new() };
-            let arguments = arguments(&call.arguments);
+            let arguments = arguments(call);
             let inline = arguments.join(" ");
             let width = plain_width + 2 + inline.width() + 2 + status.width() + times.width();
             let fits = self.screen.width.is_none_or(|available| width <= available);
@@ -147,7 +154,17 @@ impl Page<'_> {
             (AnswerOrigin::Placeholder, _) => "placeholder".to_owned(),
             (AnswerOrigin::None, _) => "not checked".to_owned(),
         };
-        if call.answer.is_error { format!("✗ error, {source}") } else { source }
+        let source = if call.answer.is_error { format!("✗ error, {source}") } else { source };
+        let conditions = call.conditional_on.iter().filter_map(|branch| self.report.branches.get(*branch));
+        let conditions: Vec<String> = conditions.map(|branch| place(&branch.place)).collect();
+        let mut notes = Vec::new();
+        if !conditions.is_empty() {
+            notes.push(format!("if {}", conditions.join(", ")));
+        }
+        if call.repeats {
+            notes.push("repeats".to_owned());
+        }
+        if notes.is_empty() { source } else { format!("{source} ({})", notes.join("; ")) }
     }
 
     fn not_run(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -158,10 +175,32 @@ impl Page<'_> {
         writeln!(out, "Not run:")?;
         for call in not_run.iter().take(MAX_ROWS) {
             let tool = call.tool.as_deref().unwrap_or("a computed tool");
-            let column = call.place.column.map(|column| format!(":{column}")).unwrap_or_default();
             let effect = effect_word(call.effect);
-            let place = format!("{}{column}", call.place.line);
+            let place = place(&call.place);
             writeln!(out, "  {place:<7} {effect:<11}  {}  {}", sanitize_line(tool), sanitize_line(&call.reason))?;
+        }
+        Ok(())
+    }
+
+    /// The decisions that depend on values which are not known, as far as calls depend on them.
+    fn branches(&self, out: &mut dyn Write) -> io::Result<()> {
+        let leads_to = |branch: &&ReportedBranch| {
+            let index = self.report.branches.iter().position(|other| other == *branch);
+            let only_if = |call: &UnreachedCall| call.only_if.as_ref().map(|only_if| only_if.branch);
+            self.report.not_run.iter().any(|call| index.is_some() && only_if(call) == index)
+        };
+        let matters = |branch: &&ReportedBranch| !branch.calls.is_empty() || leads_to(branch);
+        let shown: Vec<&ReportedBranch> = self.report.branches.iter().filter(matters).collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "Depends on values that are known after the run:")?;
+        for branch in shown.iter().take(MAX_ROWS) {
+            let place = place(&branch.place);
+            writeln!(out, "  {place:<7} {}", sanitize_line(&branch_text(branch)))?;
+        }
+        if shown.len() > MAX_ROWS {
+            writeln!(out, "  … and {} more; --json has all", shown.len() - MAX_ROWS)?;
         }
         Ok(())
     }
@@ -281,6 +320,49 @@ impl Page<'_> {
     }
 }
 
+/// `issue.state === "open" (answer of call 1): false in this run; otherwise fs:delete_file`
+fn branch_text(branch: &ReportedBranch) -> String {
+    let numbers = |calls: &[usize]| calls.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let from = match (branch.reason, &branch.from[..]) {
+        (UnknownReason::Clock, _) => "the clock".to_owned(),
+        (UnknownReason::Random, _) => "a random number".to_owned(),
+        (UnknownReason::Answer, []) => "invented answers".to_owned(),
+        (UnknownReason::Answer, [call]) => format!("answer of call {call}"),
+        (UnknownReason::Answer, calls) => format!("answers of calls {}", numbers(calls)),
+    };
+    let calls = match &branch.calls[..] {
+        [] => None,
+        [call] => Some(format!("call {call}")),
+        calls => Some(format!("calls {}", numbers(calls))),
+    };
+    let mut text = match branch.kind {
+        BranchKind::Loop => format!("loop over {} ({from})", branch.text),
+        BranchKind::Catch => format!("an error is caught ({from})"),
+        BranchKind::Condition | BranchKind::Switch => format!("{} ({from})", branch.text),
+    };
+    match (branch.kind, branch.taken) {
+        (BranchKind::Condition, Some(taken)) => text += &format!(": {taken} in this run"),
+        (BranchKind::Condition, None) => text += ": true and false in this run",
+        (BranchKind::Switch | BranchKind::Loop | BranchKind::Catch, _) => {}
+    }
+    if let Some(calls) = calls {
+        text += &match branch.kind {
+            BranchKind::Loop => format!(": {calls} may repeat, or not be made"),
+            BranchKind::Condition | BranchKind::Switch | BranchKind::Catch => format!("; {calls} may not be made"),
+        };
+    }
+    if !branch.other_calls.is_empty() {
+        text += &format!("; otherwise {}", branch.other_calls.join(", "));
+    }
+    text
+}
+
+/// `9:5`
+fn place(place: &PlanPlace) -> String {
+    let column = place.column.map(|column| format!(":{column}")).unwrap_or_default();
+    format!("{}{column}", place.line)
+}
+
 fn is_about(found: &PlanFinding, call: &ReportedCall, code: FindingCode) -> bool {
     let same_place = found.place.is_some() && found.place == call.place;
     found.code == code && call.fails && (found.call == Some(call.call) || same_place)
@@ -297,6 +379,8 @@ fn rows(calls: &[ReportedCall]) -> Vec<Row<'_>> {
                 && other.arguments == call.arguments
                 && other.answer.source == call.answer.source
                 && other.answer.is_error == call.answer.is_error
+                && other.known_after_run == call.known_after_run
+                && other.conditional_on == call.conditional_on
         };
         match rows.last_mut() {
             Some(row) if is_equal(row.first) => {
@@ -323,17 +407,44 @@ fn effect_word(effect: Effect) -> &'static str {
     }
 }
 
-/// `key=value` for each argument.
-fn arguments(arguments: &Value) -> Vec<String> {
-    match arguments {
-        Value::Object(members) => members
-            .iter()
-            .map(|(key, value)| {
-                format!("{}={}", sanitize_line(key), middle_cut(&sanitize_line(&value.to_string()), MAX_VALUE))
-            })
-            .collect(),
-        other => vec![middle_cut(&sanitize_line(&other.to_string()), MAX_VALUE)],
-    }
+/// `key=value` for each argument. A value that a real run may replace has its source in its place or behind it.
+fn arguments(call: &ReportedCall) -> Vec<String> {
+    let shown = |value: &Value| middle_cut(&sanitize_line(&value.to_string()), MAX_VALUE);
+    let Value::Object(members) = &call.arguments else { return vec![shown(&call.arguments)] };
+    let argument = |(key, value): (&String, &Value)| {
+        let path = Path::root().join(key.as_str()).to_string();
+        let known = &call.known_after_run;
+        let inner = |known: &&KnownAfterRun| {
+            known.path.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.') || rest.starts_with('['))
+        };
+        let key = sanitize_line(key);
+        match (known.iter().find(|known| known.path == path), known.iter().find(inner)) {
+            (Some(known), _) => format!("{key}=({})", source(known)),
+            (None, Some(inner)) => {
+                format!("{key}={} (in part {})", shown(value), source(inner))
+            }
+            (None, None) => format!("{key}={}", shown(value)),
+        }
+    };
+    members.iter().map(argument).collect()
+}
+
+/// `known after run: 2 $.title`
+fn source(known: &KnownAfterRun) -> String {
+    let from = match known.reason {
+        UnknownReason::Clock => "clock".to_owned(),
+        UnknownReason::Random => "random".to_owned(),
+        UnknownReason::Answer => {
+            let source = |source: &ValueSource| match &source.path {
+                Some(path) => format!("{} {path}", source.call),
+                None => source.call.to_string(),
+            };
+            let sources = known.from.iter().take(MAX_SOURCES).map(source);
+            let more = if known.from.len() > MAX_SOURCES { ", …" } else { "" };
+            sources.collect::<Vec<_>>().join(", ") + more
+        }
+    };
+    format!("known after run: {from}")
 }
 
 /// The beginning and the end of a long text, with its size in the middle.

@@ -84,6 +84,8 @@ impl Fixture {
         let mut shell = Command::new("/bin/sh");
         let path = format!("{}:/usr/bin:/bin", programs().display());
         shell.args(["-c", line]).current_dir(self.path()).env_clear().env("PATH", path);
+        // A debug build needs more time for the runs of a dry run than the default allows.
+        shell.env("REHEARSE_MAX_RUN_TIME", "60s");
         if let Some(Served { address, .. }) = &self.served {
             shell.env("ADDRESS", address);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rehearsal::cache::{Cache, CacheEntry};
 use rehearsal::dry_run::{
     AnswerOrigin, Catalogue, DeclaredEffect, DryRunOptions, DryRunReport, Effect, FindingCode, Plan, PlanLimits,
-    PlanReadError, ServerTools, json_schema,
+    PlanReadError, RunBudget, ServerTools, json_schema,
 };
 use rehearsal::message::{RawJson, Reply};
 use rehearsal::mock::{MockFiles, Unanswered};
@@ -26,7 +26,8 @@ fn tools() -> Vec<Value> {
 }
 
 fn options() -> DryRunOptions {
-    DryRunOptions::new(Catalogue::default().with_tools("math", tools()))
+    let budget = RunBudget { time: Duration::from_secs(60), ..RunBudget::default() };
+    DryRunOptions::new(Catalogue::default().with_tools("math", tools())).budget(budget)
 }
 
 async fn dry_run(plan: &str, options: &DryRunOptions) -> DryRunReport {
@@ -77,19 +78,25 @@ return sums";
     // Four calls, each with the median of the three latencies, and with the 95th percentile.
     let duration = &report.estimated_duration_ms;
     assert_eq!((duration.p50, duration.p95, duration.known), (80.0, 120.0, 4));
-    // Two of them: for the estimate with the 95th percentile.
-    assert_eq!(report.runs.count, 2);
+    // The base run, for the estimate with the 95th percentile, and with another clock.
+    assert_eq!(report.runs.count, 3);
 }
 
 #[tokio::test]
-async fn a_plan_runs_once_if_every_answer_and_latency_is_certain() {
+async fn the_number_of_runs_depends_on_what_is_invented() {
     let cache = Cache::in_memory().unwrap();
     cache.put(&[result(1, 2)]).unwrap();
     let options = options().cache(Arc::new(cache));
-    assert_eq!(dry_run("await mcp.math.add({ a: 1, b: 1 })", &options).await.runs.count, 1);
-    // A placeholder: one run records what the plan does with it.
+    // The base run, and one with another clock and seed.
+    assert_eq!(dry_run("await mcp.math.add({ a: 1, b: 1 })", &options).await.runs.count, 2);
     let report = dry_run("(await mcp.math.reset()).left.length", &options).await;
-    assert_eq!((report.runs.count, report.tools_called[0].answer.source), (2, AnswerOrigin::Placeholder));
+    assert_eq!(report.tools_called[0].answer.source, AnswerOrigin::Placeholder);
+    assert_eq!((report.runs.budget_hit, report.result.depends_on), (false, vec![1]));
+
+    let budget = RunBudget { runs: 3, time: Duration::from_secs(60) };
+    let report = dry_run("(await mcp.math.reset()).left.length", &options.budget(budget)).await;
+    assert_eq!((report.runs.count, report.runs.budget_hit), (3, true));
+    assert!(report.findings.iter().any(|finding| finding.code == FindingCode::Budget), "{:?}", report.findings);
 }
 
 #[tokio::test]

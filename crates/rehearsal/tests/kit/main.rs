@@ -30,6 +30,7 @@ mod replayed_tasks;
 mod replayed_unanswered;
 mod replays;
 mod snapshots;
+mod traced_plans;
 mod transcript;
 mod versions;
 

@@ -60,10 +60,10 @@ pub struct TaskCondition {
 }
 
 impl TaskCondition {
-    /// Whether the condition holds; a value that is missing counts as `null`.
-    pub fn holds(&self, result_of: &dyn Fn(usize) -> Option<Value>) -> bool {
+    /// The value that decides; `null` if it is missing.
+    pub fn value(&self, result_of: &dyn Fn(usize) -> Option<Value>) -> Value {
         let value = result_of(self.reference.task).and_then(|result| self.reference.value(&result).ok());
-        self.is.matches(&value.unwrap_or(Value::Null))
+        value.unwrap_or(Value::Null)
     }
 }
 
@@ -125,7 +125,8 @@ tasks:
         assert_eq!((read.server.as_str(), read.tool.as_str(), &read.depends_on[..]), ("fs", "read", &[0][..]));
         let result = json!({"files": [{"name": "a.md", "size": 5}]});
         let of = |task: usize| (task == 0).then(|| result.clone());
-        assert!(read.when.as_ref().unwrap().holds(&of));
+        let when = read.when.as_ref().unwrap();
+        assert!(when.is.matches(&when.value(&of)));
         let arguments = read.arguments.resolve(&of).unwrap();
         assert_eq!(arguments, json!({"path": "/srv/a.md", "size": 5, "all": result}));
         let (known, unknown) = read.arguments.known_parts();

@@ -1,0 +1,665 @@
+//! Finds out what depends on values that are not known: the plan runs again with other ones.
+//!
+//! ```text
+//! base run ─► other clock and seed ─► other invented values, all at once ─► … of one call site at a time ─► forced decisions
+//!                                     what depends on any of them?           on which?                      the other side
+//! ```
+//! Each kind of run finds what the others miss, and none is complete: see `docs/concepts/dry-run.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use rehearsal_core::json::Path;
+use rehearsal_sandbox::ForcedDecision;
+use serde_json::Value;
+
+use super::alternates::Alternate;
+use super::catalogue::Servers;
+use super::compare::{DependentPart, Differences, InventedValues, compare, has_other_outcome};
+use super::report::{BranchKind, KnownAfterRun, OnlyIf, PlanPlace, UnknownReason, ValueSource};
+use super::run::{CallSite, PlanFailure, PlanRunner, RunRecord, Variation};
+use super::simulation::{CallEnd, SimulatedCall};
+use super::static_check::StaticCheck;
+use super::violations::KnownArguments;
+
+/// Maximum number of runs in which invented values are those that the plan compares with.
+const MAX_COMPARED_RUNS: usize = 4;
+/// Maximum number of cases of a `switch` that are forced.
+const MAX_FORCED_CASES: u32 = 4;
+/// How often a decision is forced in one run, unless it is the condition of a loop.
+const MAX_FORCED_TIMES: u32 = 1000;
+/// Maximum number of calls that are named as sources of a value.
+const MAX_NAMED_SOURCES: usize = 10;
+
+/// How often and how long a dry run may run the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunBudget {
+    /// Maximum number of runs.
+    pub runs: usize,
+    /// No further run begins after this time.
+    pub time: Duration,
+}
+
+impl Default for RunBudget {
+    /// 24 runs and 40 milliseconds.
+    fn default() -> RunBudget {
+        RunBudget { runs: 24, time: Duration::from_millis(40) }
+    }
+}
+
+/// What depends on values that are not known.
+#[derive(Debug, Default)]
+pub(super) struct Dependence {
+    /// One entry for each call of the base run.
+    pub(super) calls: Vec<CallDependence>,
+    pub(super) branches: Vec<DependentBranch>,
+    /// Calls that only other runs make.
+    pub(super) possible: Vec<PossibleCall>,
+    /// Why the plan fails with other values.
+    pub(super) failures: Vec<PlanFailure>,
+    /// The calls on which the value of the plan depends.
+    pub(super) result: Vec<usize>,
+    /// The parts of the search for which the budget did not suffice.
+    pub(super) undone: Vec<String>,
+    /// The number of runs, with the base run.
+    pub(super) runs: usize,
+}
+
+/// What is not known about a call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallDependence {
+    pub(super) known_after_run: Vec<KnownAfterRun>,
+    /// The branches on which it depends whether the call is made, by index.
+    pub(super) conditional_on: Vec<usize>,
+    /// Whether it is not known how often calls are made from this place.
+    pub(super) repeats: bool,
+}
+
+impl CallDependence {
+    /// Whether the call may be another one in a real run, or none, because of invented answers.
+    pub(super) fn is_uncertain(&self) -> bool {
+        let depends = |known: &KnownAfterRun| known.reason == UnknownReason::Answer;
+        self.repeats || !self.conditional_on.is_empty() || self.known_after_run.iter().any(depends)
+    }
+}
+
+/// A decision that depends on values that are not known.
+#[derive(Clone, Debug)]
+pub(super) struct DependentBranch {
+    /// The index of its site.
+    pub(super) site: usize,
+    pub(super) reason: UnknownReason,
+    /// The indexes of the calls whose answers decide.
+    pub(super) from: Vec<usize>,
+    /// The outcome in the base run, if it was always the same.
+    pub(super) taken: Option<bool>,
+    /// The calls of the base run that are only on the side which it took.
+    pub(super) calls: Vec<usize>,
+    /// The tools that are called only on another side.
+    pub(super) other_calls: Vec<String>,
+    /// Whether no value led to another side, so that a run was forced to take it.
+    pub(super) is_forced: bool,
+}
+
+/// A call that only another run makes.
+#[derive(Clone, Debug)]
+pub(super) struct PossibleCall {
+    pub(super) call: SimulatedCall,
+    pub(super) only_if: Option<BranchSide>,
+}
+
+/// A side of a branch that the base run did not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BranchSide {
+    /// The index of the branch.
+    pub(super) branch: usize,
+    /// The outcome of its condition; none for another case of a `switch`.
+    pub(super) value: Option<bool>,
+}
+
+/// Runs the plan with other values, as far as the budget allows, and compares each run with the base run.
+pub(super) fn find(runner: &mut dyn PlanRunner, base: &RunRecord, compared: usize, budget: RunBudget) -> Dependence {
+    let mut search = Search {
+        base,
+        budget,
+        started: Instant::now(),
+        runs: 1,
+        sources: BTreeMap::new(),
+        changed: BTreeSet::new(),
+        added: Vec::new(),
+        failures: Vec::new(),
+        near: None,
+        forced: Vec::new(),
+        undone: Vec::new(),
+        runner,
+    };
+    search.clock();
+    let sites = search.invented_sites();
+    if !sites.is_empty() && search.all_values(compared) {
+        search.attribute(&sites, compared);
+    }
+    search.force();
+    search.result(&sites)
+}
+
+/// Where a part of the run comes from.
+#[derive(Clone, Debug, Default)]
+struct Sources {
+    clock: bool,
+    random: bool,
+    answers: BTreeSet<CallSite>,
+}
+
+/// A run with a forced decision.
+struct ForcedRun {
+    site: usize,
+    choice: u32,
+    differences: Differences,
+    record: RunRecord,
+}
+
+struct Search<'a> {
+    runner: &'a mut dyn PlanRunner,
+    base: &'a RunRecord,
+    budget: RunBudget,
+    started: Instant,
+    runs: usize,
+    /// The parts that depend on something, with their sources.
+    sources: BTreeMap<DependentPart, Sources>,
+    /// The decisions of which a run with other values changed the outcome.
+    changed: BTreeSet<usize>,
+    /// Calls from places from which the base run makes none.
+    added: Vec<SimulatedCall>,
+    failures: Vec<PlanFailure>,
+    /// The run in which all invented values are other ones of the same form.
+    near: Option<RunRecord>,
+    forced: Vec<ForcedRun>,
+    undone: Vec<String>,
+}
+
+impl Search<'_> {
+    fn may_run(&self) -> bool {
+        self.runs < self.budget.runs && self.started.elapsed() < self.budget.time
+    }
+
+    fn run(&mut self, variation: &Variation, name: &str) -> Option<(RunRecord, Differences)> {
+        self.runs += 1;
+        let record = self.runner.run(variation);
+        if record.is_limited() && !self.base.is_limited() {
+            let message = record.failure.as_ref().map(|failure| failure.message.as_str()).unwrap_or_default();
+            self.undone.push(format!("{name}, because {message}"));
+            return None;
+        }
+        let differences = compare(self.base, &record, self.runner.sites(), variation.force.is_some());
+        Some((record, differences))
+    }
+
+    /// A run with another clock and another seed, and if something changes, one with the clock alone.
+    fn clock(&mut self) {
+        let both = Variation { other_clock: true, other_seed: true, ..Variation::default() };
+        let Some((_, both)) = self.run(&both, "another clock") else { return };
+        if both.parts.is_empty() {
+            return;
+        }
+        let clock = Variation { other_clock: true, ..Variation::default() };
+        let clock = if self.may_run() { self.run(&clock, "another clock").map(|(_, found)| found) } else { None };
+        for part in both.parts {
+            let is_clock = clock.as_ref().is_none_or(|clock| clock.parts.contains(&part));
+            let sources = self.sources.entry(part).or_default();
+            sources.clock |= is_clock;
+            sources.random |= !is_clock;
+        }
+    }
+
+    /// The places of calls with invented answers that the plan uses.
+    fn invented_sites(&self) -> Vec<CallSite> {
+        let mut sites = Vec::new();
+        for call in &self.base.calls {
+            let is_used = call.call.place.as_ref().is_none_or(|place| !self.runner.is_discarded(place));
+            let is_value = matches!(call.end, CallEnd::Value(_));
+            if call.is_invented() && is_used && is_value && !sites.contains(&call.call.key.site) {
+                sites.push(call.call.key.site.clone());
+            }
+        }
+        sites
+    }
+
+    /// Runs with other values for all invented answers at once, and returns whether anything changed.
+    fn all_values(&mut self, compared: usize) -> bool {
+        let mut is_changed = false;
+        for (index, (alternate, name)) in alternates(compared).into_iter().enumerate() {
+            // The first run is always made: without it nothing at all is known.
+            if index > 0 && !self.may_run() {
+                self.undone.push(name.to_owned());
+                continue;
+            }
+            let Some((record, differences)) = self.run(&Variation::answers(alternate, None), name) else { continue };
+            is_changed |= !differences.is_empty();
+            self.note_outcomes(&record);
+            self.merge(&record, differences, None);
+            if alternate == Alternate::Near {
+                self.near = Some(record);
+            }
+        }
+        is_changed || !self.failures.is_empty()
+    }
+
+    /// Notes which decisions had another outcome, and why the plan failed.
+    fn note_outcomes(&mut self, record: &RunRecord) {
+        for (index, (before, after)) in self.base.decisions.iter().zip(&record.decisions).enumerate() {
+            if has_other_outcome(before, after) {
+                self.changed.insert(index);
+            }
+        }
+        if let (None, Some(failure)) = (&self.base.failure, &record.failure) {
+            let is_known = |other: &PlanFailure| other.place == failure.place;
+            if !self.failures.iter().any(is_known) {
+                self.failures.push(failure.clone());
+            }
+        }
+    }
+
+    fn merge(&mut self, record: &RunRecord, differences: Differences, source: Option<&CallSite>) {
+        for part in differences.parts {
+            self.sources.entry(part).or_default().answers.extend(source.cloned());
+        }
+        for index in differences.added {
+            self.add(&record.calls[index]);
+        }
+    }
+
+    fn add(&mut self, call: &SimulatedCall) {
+        let is_same = |other: &SimulatedCall| other.name() == call.name() && other.call.place == call.call.place;
+        if !self.added.iter().any(is_same) {
+            self.added.push(call.clone());
+        }
+    }
+
+    /// Whether the source of a part is not known yet.
+    fn is_open(&self) -> bool {
+        self.sources.values().any(|sources| !sources.clock && !sources.random && sources.answers.is_empty())
+    }
+
+    /// Finds out on which call each part depends: runs with other values for the answers from one place at a time.
+    fn attribute(&mut self, sites: &[CallSite], compared: usize) {
+        if let [site] = sites {
+            for sources in self.sources.values_mut().filter(|sources| !sources.clock && !sources.random) {
+                sources.answers.insert(site.clone());
+            }
+            return;
+        }
+        for (alternate, _) in alternates(compared) {
+            // The near values are tried for every place: a part can depend on several.
+            if alternate != Alternate::Near && !self.is_open() {
+                return;
+            }
+            for (index, site) in sites.iter().enumerate() {
+                if !self.may_run() {
+                    let rest = sites.len() - index;
+                    self.undone.push(format!("the source of each value, for {rest} of {} calls", sites.len()));
+                    return;
+                }
+                let variation = Variation::answers(alternate, Some(site.clone()));
+                if let Some((record, differences)) = self.run(&variation, "other values of one call") {
+                    self.note_outcomes(&record);
+                    self.merge(&record, differences, Some(site));
+                }
+            }
+        }
+    }
+
+    /// Runs with the other side of each decision that depends on something; first of those that never changed. A decision that
+    /// changes in such a run depends on the same.
+    fn force(&mut self) {
+        let (mut tried, mut undone) = (BTreeSet::new(), 0);
+        loop {
+            let is_open = |part: &DependentPart| match part {
+                DependentPart::Decision(site) if !tried.contains(site) => Some(*site),
+                _ => None,
+            };
+            let open = self.sources.keys().filter_map(is_open);
+            let Some(site) = open.min_by_key(|site| self.changed.contains(site)) else { break };
+            tried.insert(site);
+            for forced in self.choices(site) {
+                if !self.may_run() {
+                    undone += 1;
+                    break;
+                }
+                let choice = forced.choice;
+                let variation = Variation { force: Some(forced), ..Variation::default() };
+                if let Some((record, differences)) = self.run(&variation, "the other side of a condition") {
+                    self.note_consequences(site, &differences, &record);
+                    self.forced.push(ForcedRun { site, choice, differences, record });
+                }
+            }
+        }
+        if undone > 0 {
+            self.undone.push(format!("the other side of {undone} conditions"));
+        }
+    }
+
+    /// A decision with another outcome depends on what the forced one depends on, and so does the number of calls.
+    fn note_consequences(&mut self, site: usize, differences: &Differences, record: &RunRecord) {
+        let sources = self.sources.get(&DependentPart::Decision(site)).cloned().unwrap_or_default();
+        for part in &differences.parts {
+            let is_consequence = match part {
+                DependentPart::Decision(other) => {
+                    *other != site && has_other_outcome(&self.base.decisions[*other], &record.decisions[*other])
+                }
+                DependentPart::Count(_) => true,
+                DependentPart::Argument(..) | DependentPart::Call(_) | DependentPart::Result => false,
+            };
+            if is_consequence {
+                self.sources.entry(part.clone()).or_insert_with(|| sources.clone());
+            }
+        }
+    }
+
+    /// The choices of a decision that the base run did not make.
+    fn choices(&self, site: usize) -> Vec<ForcedDecision> {
+        let (decision, record) = (&self.runner.sites()[site], &self.base.decisions[site]);
+        let times = if decision.is_loop { 1 } else { MAX_FORCED_TIMES };
+        let id = u32::try_from(site).unwrap_or(u32::MAX);
+        let forced = |choice| ForcedDecision { site: id, choice, times };
+        match (decision.kind, record.yes > 0, record.no > 0) {
+            (BranchKind::Condition, true, false) => vec![forced(0)],
+            (BranchKind::Condition, false, true) if decision.choices > 1 => vec![forced(1)],
+            (BranchKind::Switch, ..) => (0..decision.choices.min(MAX_FORCED_CASES)).map(forced).collect(),
+            (BranchKind::Condition | BranchKind::Loop | BranchKind::Catch, ..) => Vec::new(),
+        }
+    }
+
+    fn result(mut self, invented: &[CallSite]) -> Dependence {
+        let mut dependence =
+            Dependence { calls: vec![CallDependence::default(); self.base.calls.len()], ..Dependence::default() };
+        self.branches(invented, &mut dependence);
+        let near = self.near.as_ref().map(|near| (near, InventedValues::new(self.base, near)));
+        for (part, sources) in &self.sources {
+            match part {
+                DependentPart::Argument(call, path) => {
+                    let known = self.known_after_run(*call, path, sources, near.as_ref());
+                    dependence.calls[*call].known_after_run.push(known);
+                }
+                DependentPart::Count(place) => {
+                    for (index, call) in self.base.calls.iter().enumerate() {
+                        dependence.calls[index].repeats |= call.call.key.site.without_callers() == *place;
+                    }
+                }
+                DependentPart::Call(call) => {
+                    let found = &mut dependence.calls[*call];
+                    found.repeats |= found.conditional_on.is_empty();
+                }
+                DependentPart::Decision(_) => {}
+                DependentPart::Result => dependence.result = self.calls_of(&sources.answers, None),
+            }
+        }
+        for (call, found) in self.base.calls.iter().zip(&mut dependence.calls) {
+            let keys: Vec<String> = match &call.call.arguments {
+                Value::Object(members) => {
+                    members.keys().map(|key| Path::root().join(key.as_str()).to_string()).collect()
+                }
+                _ => Vec::new(),
+            };
+            let order = |known: &KnownAfterRun| keys.iter().position(|key| known.path.starts_with(key.as_str()));
+            found.known_after_run.sort_by_key(order);
+        }
+        self.possible(&mut dependence);
+        dependence.failures = std::mem::take(&mut self.failures);
+        dependence.undone = std::mem::take(&mut self.undone);
+        dependence.runs = self.runs;
+        dependence
+    }
+
+    /// The calls of the base run from some places, with invented answers, before another call.
+    fn calls_of(&self, sites: &BTreeSet<CallSite>, before: Option<usize>) -> Vec<usize> {
+        let calls = self.base.calls.iter().enumerate().take(before.unwrap_or(usize::MAX));
+        let calls = calls.filter(|(_, call)| call.is_invented() && sites.contains(&call.call.key.site));
+        calls.map(|(index, _)| index).take(MAX_NAMED_SOURCES).collect()
+    }
+
+    fn known_after_run(
+        &self,
+        call: usize,
+        path: &Path,
+        sources: &Sources,
+        near: Option<&(&RunRecord, InventedValues)>,
+    ) -> KnownAfterRun {
+        let reason = match (sources.clock, sources.random) {
+            (true, _) => UnknownReason::Clock,
+            (_, true) => UnknownReason::Random,
+            (false, false) => UnknownReason::Answer,
+        };
+        let mut from: Vec<ValueSource> = Vec::new();
+        if reason == UnknownReason::Answer {
+            let value = near.and_then(|(near, values)| {
+                let same = near.calls.iter().find(|other| other.call.key == self.base.calls[call].call.key)?;
+                Some((path.lookup(&same.call.arguments)?, values))
+            });
+            let found = value.map(|(value, values)| values.sources(value, call)).unwrap_or_default();
+            let sites: BTreeSet<&CallSite> = found.keys().map(|call| &self.base.calls[*call].call.key.site).collect();
+            let others: BTreeSet<CallSite> =
+                sources.answers.iter().filter(|site| !sites.contains(site)).cloned().collect();
+            let others = self.calls_of(&others, Some(call)).into_iter().map(|source| (source, None));
+            let all: BTreeMap<usize, Option<Path>> = others.chain(found).collect();
+            let source = |(call, path): (usize, Option<Path>)| ValueSource {
+                call: call + 1,
+                path: path.map(|path| path.to_string()),
+            };
+            from.extend(all.into_iter().map(source).take(MAX_NAMED_SOURCES));
+        }
+        KnownAfterRun { path: path.to_string(), from, reason }
+    }
+
+    /// Adds the decisions that depend on something, and the calls that depend on them.
+    fn branches(&self, invented: &[CallSite], dependence: &mut Dependence) {
+        let sites = self.runner.sites();
+        let mut found: BTreeMap<usize, (UnknownReason, BTreeSet<CallSite>)> = BTreeMap::new();
+        for (part, sources) in &self.sources {
+            if let DependentPart::Decision(site) = part {
+                let reason = match (sources.clock, sources.random) {
+                    (true, _) => UnknownReason::Clock,
+                    (_, true) => UnknownReason::Random,
+                    (false, false) => UnknownReason::Answer,
+                };
+                found.insert(*site, (reason, sources.answers.clone()));
+            }
+        }
+        for (index, site) in sites.iter().enumerate() {
+            // Another exception than the error of a tool: an invented value may be its reason.
+            let is_caught = site.kind == BranchKind::Catch && self.base.decisions.get(index).is_some_and(|r| r.no > 0);
+            if is_caught && !invented.is_empty() {
+                let all = || (UnknownReason::Answer, invented.iter().cloned().collect());
+                found.entry(index).or_insert_with(all);
+            }
+        }
+        for (site, (reason, answers)) in found {
+            let record = &self.base.decisions[site];
+            let taken = match (sites[site].kind, record.yes > 0, record.no > 0) {
+                (BranchKind::Condition, true, false) => Some(true),
+                (BranchKind::Condition, false, true) => Some(false),
+                _ => None,
+            };
+            let branch = DependentBranch {
+                site,
+                reason,
+                from: self.calls_of(&answers, None),
+                taken,
+                calls: self.calls_on_side(site, taken),
+                other_calls: Vec::new(),
+                is_forced: !self.changed.contains(&site) && self.forced.iter().any(|forced| forced.site == site),
+            };
+            let number = dependence.branches.len();
+            for call in &branch.calls {
+                match sites[site].kind {
+                    BranchKind::Condition if sites[site].is_loop => dependence.calls[*call].repeats = true,
+                    BranchKind::Loop => dependence.calls[*call].repeats = true,
+                    BranchKind::Condition | BranchKind::Switch | BranchKind::Catch => {
+                        dependence.calls[*call].conditional_on.push(number);
+                    }
+                }
+            }
+            dependence.branches.push(branch);
+        }
+    }
+
+    /// The calls of the base run that depend on a decision: they are in its part of the source, or missing in a run that
+    /// decided otherwise.
+    fn calls_on_side(&self, site: usize, taken: Option<bool>) -> Vec<usize> {
+        let kind = self.runner.sites()[site].kind;
+        let mut calls = BTreeSet::new();
+        for (index, call) in self.base.calls.iter().enumerate() {
+            let side = call.call.place.as_ref().and_then(|place| self.runner.side_of(site, place));
+            let is_there = match kind {
+                BranchKind::Condition => side.is_some() && (taken.is_none() || side == taken),
+                BranchKind::Switch | BranchKind::Loop | BranchKind::Catch => side.is_some(),
+            };
+            if is_there {
+                calls.insert(index);
+            }
+        }
+        for forced in self.forced.iter().filter(|forced| forced.site == site && !forced.record.is_impossible()) {
+            calls.extend(forced.differences.parts.iter().filter_map(|part| match part {
+                DependentPart::Call(call) if self.later_decision(forced, &self.base.calls[*call]).is_none() => {
+                    Some(*call)
+                }
+                DependentPart::Call(_)
+                | DependentPart::Argument(..)
+                | DependentPart::Count(_)
+                | DependentPart::Decision(_)
+                | DependentPart::Result => None,
+            }));
+        }
+        calls.into_iter().collect()
+    }
+
+    /// The innermost decision around a call that has another outcome in a forced run, other than the forced one: the call
+    /// depends on it, and only through it on the forced one.
+    fn later_decision(&self, forced: &ForcedRun, call: &SimulatedCall) -> Option<usize> {
+        let place = call.call.place.as_ref()?;
+        let is_later = |site: &usize| {
+            *site != forced.site
+                && self.runner.sites()[*site].kind == BranchKind::Condition
+                && self.sources.contains_key(&DependentPart::Decision(*site))
+                && has_other_outcome(&self.base.decisions[*site], &forced.record.decisions[*site])
+                && self.runner.side_of(*site, place).is_some()
+        };
+        (0..self.runner.sites().len()).rfind(is_later)
+    }
+
+    /// Adds the calls that only other runs make, with the decision that leads to them.
+    fn possible(&mut self, dependence: &mut Dependence) {
+        let branch_of = |site: usize| dependence.branches.iter().position(|branch| branch.site == site);
+        let mut possible: Vec<PossibleCall> = Vec::new();
+        for forced in &self.forced {
+            for call in forced.differences.added.iter().map(|index| &forced.record.calls[*index]) {
+                let only_if = match self.later_decision(forced, call) {
+                    Some(site) => branch_of(site).map(|branch| {
+                        let place = call.call.place.as_ref();
+                        BranchSide { branch, value: place.and_then(|place| self.runner.side_of(site, place)) }
+                    }),
+                    None => branch_of(forced.site).map(|branch| {
+                        let is_switch = self.runner.sites()[forced.site].kind == BranchKind::Switch;
+                        BranchSide { branch, value: (!is_switch).then_some(forced.choice == 1) }
+                    }),
+                };
+                possible.push(PossibleCall { call: call.clone(), only_if });
+            }
+        }
+        for call in std::mem::take(&mut self.added) {
+            let only_if = call.call.place.as_ref().and_then(|place| dependence.side_of(&*self.runner, place));
+            possible.push(PossibleCall { call, only_if });
+        }
+        // The last decision before a call is the one that leads to it.
+        possible.sort_by_key(|call| std::cmp::Reverse(call.only_if.map(|side| side.branch)));
+        for call in possible {
+            let place = call.call.call.key.site.without_callers();
+            if dependence.possible.iter().any(|other| other.call.call.key.site.without_callers() == place) {
+                continue;
+            }
+            if let Some(side) = call.only_if {
+                let names = &mut dependence.branches[side.branch].other_calls;
+                let name = call.call.name();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            dependence.possible.push(call);
+        }
+    }
+}
+
+impl Dependence {
+    /// The calls that the base run did not make: those of the source, each with the decision that leads to it, and those
+    /// that only other runs make.
+    pub(super) fn unreached(
+        &self,
+        found: Vec<StaticCheck>,
+        runner: &dyn PlanRunner,
+        servers: &Servers,
+    ) -> Vec<StaticCheck> {
+        let mut unreached = Vec::new();
+        for mut check in found {
+            let place = (check.call.place.line, check.call.place.column);
+            let is_same = |possible: &PossibleCall| {
+                possible.call.call.place.as_ref().is_some_and(|other| (other.line, other.column) == place)
+            };
+            if !self.possible.iter().any(is_same) {
+                if let Some(side) = self.side_of(runner, &check.call.place) {
+                    self.add_condition(&mut check, Some(side), runner);
+                }
+                unreached.push(check);
+            }
+        }
+        for PossibleCall { call, only_if } in &self.possible {
+            let Some(place) = call.call.place.clone() else { continue };
+            let known = KnownArguments { value: &call.call.arguments, unknown: &call.call.guessed, open: &[] };
+            let name = (call.call.server.as_str(), call.call.tool.as_str());
+            let mut check = StaticCheck::new(servers, name, place, &known, String::new());
+            self.add_condition(&mut check, *only_if, runner);
+            unreached.push(check);
+        }
+        unreached.sort_by_key(|check| (check.call.place.line, check.call.place.column));
+        unreached
+    }
+
+    fn add_condition(&self, check: &mut StaticCheck, side: Option<BranchSide>, runner: &dyn PlanRunner) {
+        let Some(BranchSide { branch, value }) = side else {
+            check.call.reason = "only with other values in place of invented answers".to_owned();
+            check.call.with_other_values = true;
+            return;
+        };
+        let place = &runner.sites()[self.branches[branch].site].place;
+        let column = place.column.map(|column| format!(":{column}")).unwrap_or_default();
+        let outcome = value.map_or("another case".to_owned(), |value| value.to_string());
+        check.call.reason = format!("only if {}{column} is {outcome}", place.line);
+        check.call.only_if = Some(OnlyIf { branch, value });
+    }
+
+    /// The innermost side of a branch that the base run did not take and that contains a place.
+    pub(super) fn side_of(&self, runner: &dyn PlanRunner, place: &PlanPlace) -> Option<BranchSide> {
+        let sides = self.branches.iter().enumerate().filter_map(|(index, branch)| {
+            let side = runner.side_of(branch.site, place)?;
+            let kind = runner.sites()[branch.site].kind;
+            let value = (kind != BranchKind::Switch).then_some(side);
+            let is_other = match kind {
+                BranchKind::Condition => branch.taken.is_some_and(|taken| taken != side),
+                BranchKind::Switch => true,
+                BranchKind::Loop | BranchKind::Catch => false,
+            };
+            is_other.then_some(BranchSide { branch: index, value })
+        });
+        sides.last()
+    }
+}
+
+/// The ways in which invented values are replaced, in the order of the runs, with their names for users.
+fn alternates(compared: usize) -> Vec<(Alternate, &'static str)> {
+    let mut alternates = vec![
+        (Alternate::Near, "other values"),
+        (Alternate::More, "longer lists and larger numbers"),
+        (Alternate::Less, "empty lists and texts"),
+    ];
+    let compared = (0..compared.min(MAX_COMPARED_RUNS)).map(Alternate::Compared);
+    alternates.extend(compared.map(|alternate| (alternate, "values that the plan compares with")));
+    alternates
+}
