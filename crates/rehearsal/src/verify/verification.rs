@@ -31,8 +31,8 @@ const VOLATILE: &str = "$.result.nextCursor";
 /// At most this many server requests of a session are kept that may arrive at any time.
 const MAX_PREVIEWED: usize = 1000;
 
-/// The number of added or removed server requests, which no update can store in a recording.
-pub fn changed_questions(report: &Report) -> usize {
+/// Counts the added and removed server requests of a report, which no update can store in a recording.
+pub fn count_changed_server_requests(report: &Report) -> usize {
     report.all_findings().filter(|finding| ServerRequestChecker::is_added_or_removed(finding)).count()
 }
 

@@ -439,7 +439,7 @@ fn a_server_request_that_the_client_refused_may_be_refused() {
     ----- stdout -----
             steps:
               - try_ask:
-                  question_1: { elicitation: { message: m, requested_schema: { type: object, properties: {} } } }
+                  input_1: { elicitation: { message: m, requested_schema: { type: object, properties: {} } } }
     ----- stderr -----
     wrote new.mock.yaml
     1 file checked, no problems
@@ -495,7 +495,7 @@ fn a_client_without_roots_can_call_a_tool_during_which_roots_were_requested() {
     rehearse!(fixture, "rehearse generate old.journal --as mock -o new.mock.yaml && grep -A1 steps new.mock.yaml", @"
     exit: 0
     ----- stdout -----
-            steps: [{ try_ask: { question_1: roots } }]
+            steps: [{ try_ask: { input_1: roots } }]
             text: done
     ----- stderr -----
     wrote new.mock.yaml
@@ -517,7 +517,7 @@ fn a_second_roots_request_belongs_to_the_call_in_flight() {
     rehearse!(fixture, "rehearse generate old.journal --as mock | grep steps", @"
     exit: 0
     ----- stdout -----
-            steps: [{ ask: { question_1: roots } }]
+            steps: [{ ask: { input_1: roots } }]
     ----- stderr -----
     left out: 1 server request
     ");

@@ -107,7 +107,7 @@ async fn an_input_request_without_params_is_replayed_without_params() {
     > {"id":2,"method":"tools/call","params":{"name":"look","requestState":"1","inputResponses":{"roots":{"roots":[]}},META}}
     < {"id":2,"result":{"resultType":"complete","content":[]}}
     "#;
-    for (recorded, name) in [(round, "roots"), (&SERVER_REQUEST.replace("ID", "0"), "question-1")] {
+    for (recorded, name) in [(round, "roots"), (&SERVER_REQUEST.replace("ID", "0"), "input-1")] {
         let replay = replay(&[session("a", recorded)], ReplayOptions::default());
         let mut peer = Peer::of(&replay);
         let capable = json!({"_meta": {
@@ -117,7 +117,7 @@ async fn an_input_request_without_params_is_replayed_without_params() {
         peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": capable})).await;
         let received: Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
         let mut expected = json!({"method": "roots/list"});
-        if name == "question-1" {
+        if name == "input-1" {
             expected["params"] = json!({});
         }
         assert_eq!(received["result"]["inputRequests"], json!({name: expected}));

@@ -334,7 +334,7 @@ impl Compiler<'_> {
         let method = call.request.message.method().cloned().unwrap_or(Method::PING);
         let params = call.request.message.params().and_then(|params| params.value().ok());
         let params = params.filter(Value::is_object).unwrap_or_default();
-        let name = format!("question-{}", self.request_count);
+        let name = format!("input-{}", self.request_count);
         if let Some(request) = call.request.message.as_request() {
             self.named.push((request.id.to_string(), name.clone()));
         }

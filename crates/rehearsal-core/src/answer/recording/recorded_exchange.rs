@@ -88,7 +88,7 @@ impl RecordedExchange {
         let data = error.data.as_ref()?.value().ok()?;
         let visit = |(at, params): (usize, &Value)| {
             let name = params.get("elicitationId").and_then(Value::as_str);
-            let name = name.map_or_else(|| format!("question-{}", at + 1), str::to_owned);
+            let name = name.map_or_else(|| format!("input-{}", at + 1), str::to_owned);
             InputRequest { name, method: Method::ELICITATION, params: params.clone() }
         };
         Some(data.get("elicitations")?.as_array()?.iter().enumerate().map(visit).collect())
