@@ -346,7 +346,7 @@ pub struct MatcherError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what it means")]
 pub enum MatcherProblem {
-    #[error("operator `{operator}` stands beside the ordinary key `{key}`")]
+    #[error("operator `{operator}` is mixed with the ordinary key `{key}`")]
     MixedKeys { operator: String, key: String },
     #[error("`{operator}` takes {wanted}, not {got}")]
     WrongOperand { operator: &'static str, wanted: &'static str, got: String },
@@ -514,11 +514,11 @@ mod tests {
     #[test]
     fn operators_beside_ordinary_keys_are_refused_with_advice() {
         let (message, hint) = error(json!({"box": {"length": 3, "wide": 4}}));
-        assert_eq!(message, "$.box: operator `length` stands beside the ordinary key `wide`");
+        assert_eq!(message, "$.box: operator `length` is mixed with the ordinary key `wide`");
         let advice = "if `length` is a key of the data, wrap the object: { subset: { length: …, wide: … } }";
         assert_eq!(hint.as_deref(), Some(advice));
         let (message, hint) = error(json!({"type": "string", "contians": "x"}));
-        assert_eq!(message, "$: operator `type` stands beside the ordinary key `contians`");
+        assert_eq!(message, "$: operator `type` is mixed with the ordinary key `contians`");
         assert_eq!(hint.as_deref(), Some("did you mean the operator `contains`?"));
     }
 
@@ -564,7 +564,7 @@ mod tests {
         for (written, message) in [
             (json!({"any_of": 5}), "$.any_of: `any_of` takes a list with at least one matcher, not 5"),
             (json!({"at": "10:00"}), "$.at: `at` takes an object of JSON paths, not \"10:00\""),
-            (json!({"any_of": [{"a": 1}], "city": "A"}), "$: operator `any_of` stands beside the ordinary key `city`"),
+            (json!({"any_of": [{"a": 1}], "city": "A"}), "$: operator `any_of` is mixed with the ordinary key `city`"),
         ] {
             let error = read(written, &[]).unwrap_err();
             assert_eq!(error.to_string(), message);

@@ -301,7 +301,7 @@ mod tests {
             ("{}", "no `\"jsonrpc\": \"2.0\"`"),
             (r#"{"jsonrpc":"1.0","method":"x"}"#, "`jsonrpc` is \"1.0\" instead of \"2.0\""),
             (r#"{"jsonrpc":"2.0","id":1}"#, "no `method`, no `result`, no `error`"),
-            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}"#, "`id` stands twice"),
+            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}"#, "`id` appears twice"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, "both `result` and `error`"),
             (r#"{"jsonrpc":"2.0","id":1,"method":"x","result":{}}"#, "both `method` and a result or error"),
             (r#"{"jsonrpc":"2.0","result":{}}"#, "a response without `id`"),

@@ -159,8 +159,8 @@ impl Signature {
         // typing error.
         let is_typing_error =
             closest(name, known.iter().map(String::as_str)).is_some_and(|close| is_misspelling(name, close));
-        let depends = (!is_typing_error)
-            .then(|| format!("some servers list a {owner} only to clients with --roots or --answer"));
+        let depends =
+            (!is_typing_error).then(|| format!("some servers list a {owner} only to clients with --roots or --answer"));
         let hint = suggestion(name, &known, &format!("{owner}s"));
         Err(Failure::bad_input(format_args!("the server has no {owner} `{name}`")).hint(hint).hints(depends))
     }

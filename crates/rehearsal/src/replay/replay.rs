@@ -70,7 +70,7 @@ pub enum ReplayError {
         cause: IndexError,
     },
     /// No session fits the options.
-    #[error("{input}: no session like that")]
+    #[error("{input}: no session matches the filters")]
     NoSession {
         /// Where.
         input: Input,

@@ -15,11 +15,11 @@ use rehearsal_core::trace::{CallComparison, RecordedCall, TimelineItem};
 use super::compare::{CheckResult, reply_of};
 use super::handshake::RecordedStart;
 use super::ignored_paths::IgnoredPaths;
-use super::plan::{
-    AGREED_ON_NOTHING, PlannedCheck, VerificationPlan, arguments_note, input_requests, params, reply, request_title,
-    unscheduled_requests,
-};
 use super::plan::{MetaSource, resend_params, unsupported_reason};
+use super::plan::{
+    NO_VERSION_NEGOTIATED, PlannedCheck, VerificationPlan, arguments_note, input_requests, params, reply,
+    request_title, unscheduled_requests,
+};
 use super::secrets::Secrets;
 use super::server_requests::{ExpectedRequest, ServerRequestChecker};
 use super::updates::Updates;
@@ -262,7 +262,7 @@ impl Verification {
             PlannedCheck::Handshake { call } => match self.introduction(&call, &client) {
                 Some(live) => Ok(self.compare_handshake(&call, live, &client)),
                 None => {
-                    self.report.cases.push(Case::skipped(name, AGREED_ON_NOTHING));
+                    self.report.cases.push(Case::skipped(name, NO_VERSION_NEGOTIATED));
                     return Ok(());
                 }
             },

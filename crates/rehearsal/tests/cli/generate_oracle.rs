@@ -241,7 +241,7 @@ fn a_tool_that_was_called_but_never_listed_is_hidden() {
     exit: 0
     ----- stdout -----
     # Answers like old.journal. Edit it: rules are tried in order, and the first that fits answers.
-    # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
+    # `rehearse check` reports its mistakes, `rehearse mock` serves it.
     server: { name: old, version: "1" }
     validate: "off"
     tools:

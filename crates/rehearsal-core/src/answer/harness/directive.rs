@@ -95,7 +95,7 @@ pub enum HarnessError {
         test_case: String,
     },
     /// The queue is empty.
-    #[error("no response is left for test case {test_case:?}: all {total} were given, and this is call {call}")]
+    #[error("no response is left for test case {test_case:?}: all {total} were used, and this is call {call}")]
     QueueEmpty {
         /// The test case.
         test_case: String,

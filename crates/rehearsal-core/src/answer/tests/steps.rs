@@ -237,8 +237,9 @@ tools:
 
 #[test]
 fn an_empty_round_has_only_request_state() {
-    let mut fixture =
-        Fixture::new("tools: [{ name: t, answers: [{ steps: [{ empty_round: {} }, { set: { a: 1 } }], text: done }] }]");
+    let mut fixture = Fixture::new(
+        "tools: [{ name: t, answers: [{ steps: [{ empty_round: {} }, { set: { a: 1 } }], text: done }] }]",
+    );
     let round = fixture.result("tools/call", json!({"name": "t"}));
     assert_eq!((round["resultType"].as_str(), round.get("inputRequests")), (Some("input_required"), None));
     let done = fixture.result("tools/call", json!({"name": "t", "requestState": round["requestState"]}));
