@@ -131,7 +131,8 @@ impl fmt::Display for GarbledReason {
             GarbledReason::Blank => f.write_str("a blank line"),
             GarbledReason::NotUtf8 { at } => write!(f, "not UTF-8 from byte {at} on"),
             GarbledReason::NotJson { detail } => write!(f, "not JSON: {detail}"),
-            GarbledReason::PartialLine => f.write_str("partial line: the stream ended in the middle of a message"),
+            // Traces contain this text.
+            GarbledReason::PartialLine => f.write_str("half a line: the stream ended in the middle of a message"),
             GarbledReason::TooLong { limit } => write!(f, "longer than the limit of {limit} bytes"),
             GarbledReason::NotAnObject { kind } => write!(f, "JSON, but {kind} instead of an object"),
             GarbledReason::EmptyBatch => f.write_str("an empty batch"),

@@ -153,7 +153,7 @@ mod tests {
         let found = cut(&[b"{\"a\":\"b", b"c\"", b"}\n{"], 1000, PartialPolicy::Raw);
         assert_eq!(found[..2], ["0+{\"a\":\"b", "7+c\""]);
         assert!(found[2].contains("{\"a\":\"bc\"}"), "{found:?}");
-        assert!(found[4].starts_with("garbled (partial line"), "{found:?}");
+        assert!(found[4].starts_with("garbled (half a line"), "{found:?}");
         let redacted = cut(&[b"{\"a\":1,\"b\":\"secr", b"et\""], 1000, PartialPolicy::Redacted);
         assert_eq!(redacted[0], r#"0+{"a":1}"#);
         assert!(redacted[1].starts_with("garbled"), "nothing more is whole: {redacted:?}");

@@ -70,7 +70,7 @@ async fn messages_are_posted_to_the_endpoint_and_arrive_on_the_stream() {
     > POST /messages/?session_id=1
       {"jsonrpc":"2.0","id":1,"method":"ping"}
     0 < 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}
-    0 < 200 garbled (partial line: the stream ended in the middle of a message): {"json
+    0 < 200 garbled (half a line: the stream ended in the middle of a message): {"json
     the server closed the connection
     the server closed the connection
     "#);

@@ -151,7 +151,7 @@ async fn an_incomplete_body_is_delivered_as_a_partial_message() {
     assert_snapshot!(fixture.transcript(), @r#"
     > POST /mcp
       {"jsonrpc":"2.0","id":1,"method":"ping"}
-    1 < 200 garbled (partial line: the stream ended in the middle of a message): {"jsonrpc"
+    1 < 200 garbled (half a line: the stream ended in the middle of a message): {"jsonrpc"
     1 ended: broken: error reading a body from connection: end of file before message length reached
     "#);
 }

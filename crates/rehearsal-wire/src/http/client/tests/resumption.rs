@@ -62,7 +62,7 @@ async fn a_stream_without_event_ids_is_not_resumed() {
       mcp-session-id: s1
       {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow"}}
     2 < 200 {"jsonrpc":"2.0","method":"notifications/progress"}
-    2 < 200 garbled (partial line: the stream ended in the middle of a message): {"js
+    2 < 200 garbled (half a line: the stream ended in the middle of a message): {"js
     2 ended: broken: the stream ended before the answer to 7
     "#);
 }
