@@ -331,7 +331,7 @@ fn refuse_depth(written: &Value, left: usize, path: &mut Path) -> Result<(), Mat
 /// ```text
 /// $.city.matches: not a regular expression: unclosed group
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct MatcherError {
     /// The path in the written matcher.
@@ -341,6 +341,8 @@ pub struct MatcherError {
     /// A correction, if there is a likely one.
     pub hint: Option<String>,
 }
+
+debug_as_display!(MatcherError);
 
 /// What can be wrong with a written matcher.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

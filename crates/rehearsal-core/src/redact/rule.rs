@@ -23,7 +23,7 @@ pub(super) enum RuleTarget {
 }
 
 /// Why a rule cannot be used.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum RuleError {
     /// The rule is empty.
     #[error("a rule is a path such as $.params.arguments.ssn or a regular expression")]
@@ -63,6 +63,8 @@ pub enum RuleError {
         pattern: String,
     },
 }
+
+debug_as_display!(RuleError);
 
 impl RedactionRule {
     /// Parses a rule: a text that begins with `$.`, `$[` or `$..` is a path, any other a regular expression.

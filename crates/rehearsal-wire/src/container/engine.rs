@@ -28,7 +28,7 @@ pub struct Engine {
 }
 
 /// Why a command of the container engine failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum EngineError {
     /// No container engine was found.
     #[error("there is no container engine: looked for {} in PATH", looked_for.join(", "))]
@@ -62,6 +62,8 @@ pub enum EngineError {
         within: Duration,
     },
 }
+
+debug_as_display!(EngineError);
 
 impl EngineError {
     /// Converts the error of an engine that was started like a server.

@@ -391,7 +391,7 @@ impl Verification {
 }
 
 /// Why a recording could not be sent again.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum VerifyError<E> {
     /// The client for the server could not be configured.
     #[error(transparent)]
@@ -404,6 +404,12 @@ pub enum VerifyError<E> {
         /// The error with its unredacted text.
         error: Box<ClientError>,
     },
+}
+
+impl<E: std::error::Error> std::fmt::Debug for VerifyError<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 /// Whether every request was answered in time.

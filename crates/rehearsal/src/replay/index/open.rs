@@ -22,7 +22,7 @@ use crate::store::Recording;
 const SAMPLE: u64 = 16 << 10;
 
 /// Why there is no index.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum IndexError {
     /// The trace is broken.
     #[error(transparent)]
@@ -31,6 +31,8 @@ pub enum IndexError {
     #[error("cannot index the trace: {0}")]
     Io(#[from] io::Error),
 }
+
+debug_as_display!(IndexError);
 
 /// What to do with an index that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
