@@ -85,7 +85,7 @@ impl Parser {
 
     fn matcher(&mut self, written: &Value) -> Result<Matcher, MatcherError> {
         match written {
-            Value::Object(fields) => match ObjectKind::of(fields).map_err(|error| self.placed(error))? {
+            Value::Object(fields) => match ObjectKind::from_fields(fields).map_err(|error| self.placed(error))? {
                 ObjectKind::Data => self.fields(fields),
                 ObjectKind::Operators => self.operators(fields),
             },

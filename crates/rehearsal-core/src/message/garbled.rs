@@ -192,7 +192,7 @@ impl Message {
             code,
             message: message.unwrap_or_default(),
             data: member("data"),
-            more: ExtraMembers::of(more.collect()),
+            more: ExtraMembers::from_members(more.collect()),
         }
     }
 

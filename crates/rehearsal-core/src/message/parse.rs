@@ -162,7 +162,7 @@ fn error_reply(raw: &Bytes, error: Option<&[u8]>) -> Result<ErrorReply, GarbledR
     let all: BTreeMap<String, &RawValue> = serde_json::from_slice(text).unwrap_or_default();
     let more = all.into_iter().filter(|(key, _)| !["code", "message", "data"].contains(&key.as_str()));
     let more = more.map(|(key, value)| (key, RawJson::slice(raw, value.get().as_bytes())));
-    let more = ExtraMembers::of(more.collect());
+    let more = ExtraMembers::from_members(more.collect());
     Ok(ErrorReply { code: fields.code, message: fields.message.into_owned(), data, more })
 }
 

@@ -52,7 +52,7 @@ impl LogLevel {
     }
 
     /// The level of a log message with these params.
-    pub fn of(params: &Value) -> Option<LogLevel> {
+    pub fn from_params(params: &Value) -> Option<LogLevel> {
         params.get("level").and_then(Value::as_str).and_then(LogLevel::named)
     }
 

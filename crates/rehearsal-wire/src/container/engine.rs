@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_of_the_engine_that_keeps_its_pipes_is_not_waited_for() {
+    fn an_engine_child_that_keeps_the_pipes_open_does_not_block() {
         let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
         assert_eq!(engine.run(["-c", "sleep 3 & echo done >&2"]).unwrap(), "");
     }

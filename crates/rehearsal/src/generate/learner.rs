@@ -249,7 +249,7 @@ impl Learner {
             return false;
         };
         let state = params.get("requestState").map(Value::to_string);
-        let key = RequestKey::of(&unify_secrets(&view));
+        let key = RequestKey::from_view(&unify_secrets(&view));
         let mut before = if params.get("inputResponses").is_some() || state.is_some() {
             self.rounds.get_mut(&(key, state)).and_then(VecDeque::pop_front).unwrap_or_default()
         } else {

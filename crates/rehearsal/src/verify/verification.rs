@@ -128,7 +128,7 @@ impl Verification {
 
     /// How secrets are redacted before a comparison; by default as in a recording.
     pub fn redaction(self, redaction: Redaction) -> Verification {
-        let secrets = Secrets::of(redaction);
+        let secrets = Secrets::new(redaction);
         Verification { server_requests: self.server_requests.without(secrets.clone()), secrets, ..self }
     }
 

@@ -488,7 +488,7 @@ fn roots_list(id: &str) -> [(&'static str, Value); 2] {
 }
 
 #[test]
-fn a_client_without_roots_can_call_a_tool_during_which_roots_were_requested() {
+fn a_client_without_roots_can_call_a_tool_that_requested_roots() {
     let ([request, response], [roots, answer]) = (call_of_a(1), roots_list("r"));
     let recorded = session_with_roots(vec![request, roots, answer, response]);
     let fixture = Fixture::new().file("old.journal", &recorded);
@@ -524,7 +524,7 @@ fn a_second_roots_request_belongs_to_the_call_in_flight() {
 }
 
 #[test]
-fn roots_that_a_server_requests_after_each_handshake_are_left_out_of_calls() {
+fn roots_requests_after_each_handshake_are_left_out_of_calls() {
     let ([request, response], [roots, answer]) = (call_of_a(1), roots_list("r"));
     let mut other = call_of_a(1).to_vec();
     other[1].1["result"] = text("other");
@@ -561,7 +561,7 @@ fn roots_that_arrive_after_the_result_of_a_call_are_left_out() {
 }
 
 #[test]
-fn a_prompt_that_was_never_listed_has_the_arguments_that_it_was_called_with() {
+fn a_prompt_that_was_never_listed_has_its_recorded_arguments() {
     let get = |arguments: Value| {
         let messages =
             json!({"messages": [{"role": "user", "content": {"type": "text", "text": arguments.to_string()}}]});

@@ -105,8 +105,9 @@ impl Harness {
     /// Answers a call of the tool with the next response of its test case.
     pub fn call(&self, arguments: &Value, now_ms: u64) -> Result<TakenResponse, HarnessError> {
         let Some(text) = arguments.get(ARGUMENT).and_then(Value::as_str) else {
-            let found =
-                arguments.get(ARGUMENT).map_or("missing".to_owned(), |it| format!("of type {}", JsonType::of(it)));
+            let found = arguments
+                .get(ARGUMENT)
+                .map_or("missing".to_owned(), |it| format!("of type {}", JsonType::from_value(it)));
             return Err(HarnessError::NoText { found });
         };
         let directives = Directives::read(text)?;

@@ -419,7 +419,7 @@ impl Compiler<'_> {
         let mut params = adapt_notification(method, params, from, context.revision)?;
         if *method == Method::PROGRESS {
             params[meta::PROGRESS_TOKEN] = self.token(params.get(meta::PROGRESS_TOKEN))?;
-        } else if *method == Method::LOG_MESSAGE && !context.logs.include(LogLevel::of(&params)) {
+        } else if *method == Method::LOG_MESSAGE && !context.logs.include(LogLevel::from_params(&params)) {
             return None;
         }
         self.has_notified = true;

@@ -62,7 +62,7 @@ impl ReplayEvent {
 impl RecordedExchange {
     /// Whether the response is `input_required` (2026-07-28).
     pub fn is_round(&self) -> bool {
-        CallStatus::of(&self.call) == CallStatus::InputRequired
+        CallStatus::from_call(&self.call) == CallStatus::InputRequired
     }
 
     /// The input requests of an `input_required` result; empty if it has only state.

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matcher_is_not_compared_with_a_schema_that_refers_or_is_not_enforced() {
+    fn a_schema_with_references_or_without_validation_is_not_compared() {
         let tool = |more: &str| {
             let schema =
                 "input_schema: { properties: { a: { $ref: '#/$defs/b' }, c: { type: string } }, $defs: { b: {} } }";
