@@ -346,26 +346,66 @@ debug_as_display!(MatcherError);
 
 /// What can be wrong with a written matcher.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what it means")]
 pub enum MatcherProblem {
+    /// An object has both operators and ordinary keys.
     #[error("operator `{operator}` is mixed with the ordinary key `{key}`")]
-    MixedKeys { operator: String, key: String },
+    MixedKeys {
+        /// The operator.
+        operator: String,
+        /// The ordinary key.
+        key: String,
+    },
+    /// The operand of an operator has the wrong type.
     #[error("`{operator}` takes {wanted}, not {got}")]
-    WrongOperand { operator: &'static str, wanted: &'static str, got: String },
+    WrongOperand {
+        /// The operator.
+        operator: &'static str,
+        /// The operands that it takes.
+        wanted: &'static str,
+        /// An excerpt of the written operand.
+        got: String,
+    },
+    /// A modifier has no operator that it belongs to.
     #[error("`{operator}` goes only with {partners}")]
-    NeedsPartner { operator: &'static str, partners: &'static str },
+    NeedsPartner {
+        /// The modifier, such as `ignore_case`.
+        operator: &'static str,
+        /// The operators that it belongs to.
+        partners: &'static str,
+    },
+    /// `type` names no JSON type.
     #[error("`{name}` is not a type")]
-    UnknownType { name: String },
+    UnknownType {
+        /// The written name.
+        name: String,
+    },
+    /// The regular expression of `matches` is invalid.
     #[error("not a regular expression: {reason}")]
-    BadPattern { reason: String },
+    BadPattern {
+        /// The error.
+        reason: String,
+    },
+    /// The JSON Schema of `schema` is invalid.
     #[error("not a JSON Schema: {reason}")]
-    BadSchema { reason: String },
+    BadSchema {
+        /// The error.
+        reason: String,
+    },
+    /// A key of `at` is no JSON path.
     #[error("not a JSON path: {0}")]
     BadPath(PathQueryError),
+    /// The bounds of a range exclude every number.
     #[error("no number is {range}")]
-    EmptyRange { range: String },
+    EmptyRange {
+        /// The range, such as `>= 10 and < 5`.
+        range: String,
+    },
+    /// The matcher has more levels than allowed.
     #[error("nested more than {limit} levels deep")]
-    TooDeep { limit: usize },
+    TooDeep {
+        /// The maximum number of levels.
+        limit: usize,
+    },
 }
 
 impl MatcherProblem {
