@@ -5,7 +5,7 @@
 //! | `Everywhere` | comments, strings and identifiers of Rust, templates, YAML, Markdown, Python, JavaScript |
 //! | `Code` | Rust without comments and strings, with upper and lower case |
 //! | `Path` | paths of files |
-//! | `Documents` | the prose of README.md, CHANGELOG.md, CONTRIBUTING.md and `docs/`, and every `--help` |
+//! | `Documents` | the prose of README.md, ARCHITECTURE.md, CHANGELOG.md, CONTRIBUTING.md and `docs/`, and every `--help` |
 //!
 //! Identifiers are split at `_` and between cases. JSON is data of other programs: inline code and `json` blocks of Markdown,
 //! and lines of raw strings. A line that ends with the marker `words: allow` in a comment is skipped.
@@ -302,7 +302,7 @@ fn documents_use_the_terms_of_the_glossary() {
     let words = Words::new(|scope| matches!(scope, Scope::Everywhere | Scope::Documents));
     let mut report = String::new();
     for (name, path) in sources() {
-        let is_document = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].contains(&name.as_str());
+        let is_document = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"].contains(&name.as_str());
         if !(is_document || name.starts_with("docs/")) || !name.ends_with(".md") {
             continue;
         }
