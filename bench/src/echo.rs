@@ -54,7 +54,7 @@ pub(crate) fn echo() -> io::Result<()> {
 
 /// What a request is answered with.
 pub(crate) fn result(request: &[u8]) -> &'static [u8] {
-    // The method stands early, and what a call has behind it may say anything.
+    // The method is at the start; the arguments of a call may contain any text.
     let head = &request[..request.len().min(64)];
     let is = |method: &[u8]| head.windows(method.len()).any(|window| window == method);
     HANDSHAKES.iter().find(|(method, _)| is(method)).map_or(ANSWER, |(_, result)| result)

@@ -113,7 +113,7 @@ enum Writes {
     One,
 }
 
-/// The same calls in a blocking loop, without a client library.
+/// A client without a library: a blocking loop that sends the calls.
 pub(crate) struct BareLoop {
     child: Child,
     stdin: File,

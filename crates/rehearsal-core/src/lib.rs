@@ -6,7 +6,7 @@
 //! ```
 //!
 //! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
-//! before it: json, duration, suggest, message, protocol, exchange, transport_fault, matcher, schema, trace, redact,
+//! before it: causes, json, duration, suggest, message, protocol, exchange, transport_fault, matcher, schema, trace, redact,
 //! report, shape, script, answer.
 //!
 //! # Features
@@ -20,8 +20,23 @@
     allow(dead_code, unused_imports, reason = "the modules of the features use what is private to the crate")
 )]
 
+/// Implements `Debug` like `Display`, with the causes that it leaves out, because `unwrap` and `expect` print `Debug`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_as_display {
+    ($($error:ty),+) => {$(
+        impl std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $crate::causes::write_with_causes(self, f)
+            }
+        }
+    )+};
+}
+
 #[cfg(feature = "mocks")]
 pub mod answer;
+#[doc(hidden)]
+pub mod causes;
 pub mod duration;
 pub mod exchange;
 pub mod json;

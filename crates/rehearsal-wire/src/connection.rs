@@ -252,7 +252,7 @@ pub enum StopOutcome {
 }
 
 /// Why a message could not be handed to the transport.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 pub enum SendError {
     /// The connection is closed.
     #[error("the connection is closed")]
@@ -281,3 +281,5 @@ pub enum SendError {
         why: String,
     },
 }
+
+debug_as_display!(SendError);

@@ -7,6 +7,9 @@
 //! Transports do not interpret messages. A transport delivers every message with its exact bytes and its
 //! [channel](rehearsal_core::exchange::Channel), and reports how the connection ended.
 
+#[macro_use(debug_as_display)]
+extern crate rehearsal_core as _;
+
 mod connection;
 pub mod container;
 #[cfg(feature = "http")]

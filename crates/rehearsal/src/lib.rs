@@ -70,30 +70,11 @@
 
 #![cfg_attr(
     not(feature = "mock"),
-    allow(
-        dead_code,
-        unused_imports,
-        unused_macros,
-        reason = "the modules of the features use what is private to the crate"
-    )
+    allow(dead_code, unused_imports, reason = "the modules of the features use what is private to the crate")
 )]
 
-/// Implements `Debug` like `Display`, with the causes, because `unwrap` and `expect` print `Debug`.
-macro_rules! debug_as_display {
-    ($($error:ty),+) => {$(
-        impl std::fmt::Debug for $error {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(f, "{self}")?;
-                let mut cause = std::error::Error::source(self);
-                while let Some(error) = cause {
-                    write!(f, ": {error}")?;
-                    cause = error.source();
-                }
-                Ok(())
-            }
-        }
-    )+};
-}
+#[macro_use(debug_as_display)]
+extern crate rehearsal_core as _;
 
 #[cfg(feature = "dry-run")]
 pub mod cache;

@@ -4,7 +4,7 @@
     fastmcp_client.py [--era auto] --stdio COMMAND ARGUMENT...
 
 The server is expected to have the tools, the resource and the prompt of `servers/fastmcp_server.py`.
-Status 0: everything was answered. Otherwise `error` says what failed, here and on stderr.
+Status 0: everything was answered. Otherwise `error` has the failure, here and on stderr.
 """
 
 import argparse

@@ -4,7 +4,7 @@
     python_client.py [--era ...] --stdio COMMAND ARGUMENT...
 
 The server is expected to have the tools, the resource and the prompt of `servers/fastmcp_server.py`.
-Status 0: everything was answered. Otherwise `error` says what failed, here and on stderr.
+Status 0: everything was answered. Otherwise `error` has the failure, here and on stderr.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from mcp.client.sse import sse_client
 # Sampling and roots are deprecated since 2026-07-28; that we use them anyway is the point.
 warnings.filterwarnings("ignore", message=".*SEP-2577.*")
 
-# How `Client(mode=...)` says which era it speaks. A version adopts it with no probe at all.
+# The `mode` of `Client` for each era. With a version, the client sends no probe.
 MODES = {"auto": "auto", "legacy": "legacy", "modern": "2026-07-28"}
 
 

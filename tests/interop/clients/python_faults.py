@@ -44,19 +44,19 @@ async def play(case) -> dict:
         server = case["http"]
     seen, begun = [], False
     try:
-        # Long enough for whatever ends a conversation that went wrong.
+        # Longer than every timeout that closes a broken connection.
         async with AT_ONCE, asyncio.timeout(60):
             async with Client(server, mode=MODES[case["era"]], read_timeout_seconds=50) as client:
-                # Whoever has seen the list checks what is structured.
+                # A client that has the list checks structured content.
                 await client.list_tools()
                 begun = True
                 seen.append(await call(client, case["patience"]))
                 seen.append(await call(client, case["patience"]))
     except BaseException as error:
         if not seen:
-            # The SDK ends the whole conversation with the call, whose own error nobody gets to see.
+            # The SDK closes the connection with the call, so the error of the call is not available.
             seen.append("the end" if begun else f"no conversation: {type(error).__name__}")
-        # Afterwards it does not matter how the conversation ends.
+        # How the connection closes after both calls is not part of the result.
     return {"name": case["name"], "seen": seen}
 
 

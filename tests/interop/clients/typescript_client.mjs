@@ -41,10 +41,10 @@ function v1() {
             return super.callTool(params, undefined, options);
         }
         async connect(transport, options) {
-            const tell = transport.setProtocolVersion?.bind(transport);
+            const setVersion = transport.setProtocolVersion?.bind(transport);
             transport.setProtocolVersion = version => {
                 this.version = version;
-                tell?.(version);
+                setVersion?.(version);
             };
             await super.connect(transport, options);
         }

@@ -44,11 +44,11 @@ async function call(client, patience) {
 async function play(testCase) {
     const seen = [];
     const client = new Client({ name: 'typescript-faults', version: '1.0' }, { versionNegotiation: { mode: MODES[testCase.era] } });
-    // What goes wrong outside of a call is no news here.
+    // Errors outside of a call are not part of the result.
     client.onerror = () => {};
     try {
         await client.connect(transportFor(testCase), { timeout: 60000 });
-        // Whoever has seen the list checks what is structured.
+        // A client that has the list checks structured content.
         await client.listTools();
         seen.push(await call(client, testCase.patience));
         seen.push(await call(client, testCase.patience));

@@ -58,13 +58,13 @@ function newServer() {
         return text('Done');
     });
 
-    // Asks once; what comes back is told.
-    const asking = (tool_name, schema, key, question, told) =>
+    // Requests input once; `describe` makes the text of the answer from it.
+    const asking = (tool_name, schema, key, question, describe) =>
         tool(tool_name, schema, async (...given) => {
             const context = given.at(-1);
             const answer = inputResponse(context.mcpReq.inputResponses, key);
             if (answer.kind === 'missing') return inputRequired({ inputRequests: { [key]: question(given[0]) }, requestState: 'asked' });
-            return text(told(answer));
+            return text(describe(answer));
         });
     const sample = prompt =>
         inputRequired.createMessage({ messages: [{ role: 'user', content: { type: 'text', text: prompt } }], maxTokens: 100 });

@@ -1,4 +1,4 @@
-//! A mock in front of a real server: one tool is scripted, the rest is live.
+//! A mock in front of a server of another project: the mock file answers one tool, the server the others.
 
 use std::path::{Path, PathBuf};
 

@@ -102,7 +102,7 @@ async fn the_server_runs_in_its_project_with_the_test_variable() {
     let cwd = Path::new(settings["cwd"].as_str().unwrap());
     assert_eq!(cwd.canonicalize().unwrap(), client.project().path().canonicalize().unwrap());
     assert_eq!(settings["test_mode"], "1");
-    let snapshot = Snapshot::of(&response).redact("$.structuredContent.cwd", "[cwd]");
+    let snapshot = Snapshot::from_response(&response).redact("$.structuredContent.cwd", "[cwd]");
     assert_eq!(snapshot.value()["structuredContent"]["cwd"], "[cwd]");
 }
 

@@ -2,7 +2,7 @@
 
     fastmcp_server.py [http|sse|stdio] [PORT]     # PORT 0, the default, picks a free one
 
-Over HTTP it says on stderr where it listens, once connections are accepted:
+Over HTTP it prints its address on stderr, once connections are accepted:
 
     listening on http://127.0.0.1:43121/mcp       # http
     listening on http://127.0.0.1:43121/sse       # sse
@@ -131,7 +131,7 @@ def greeting_for(who: str) -> str:
 
 @server.prompt
 def greet(who: str) -> str:
-    """Greet somebody."""
+    """Greet a person."""
     return f"Please greet {who}"
 
 
@@ -157,7 +157,7 @@ async def main() -> None:
         path=path,
         port=port,
         sockets=[listener],
-        # It would go to stdout, which nobody may be reading.
+        # It would be written to stdout, which may be a pipe without a reader.
         uvicorn_config={"access_log": False},
     )
 

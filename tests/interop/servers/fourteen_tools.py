@@ -98,7 +98,7 @@ def count_instructions() -> int:
 
 @server.tool
 def reload_instructions() -> str:
-    """Read the folder anew."""
+    """Reload the folder."""
     return f"{len(texts())} instructions"
 
 

@@ -1,7 +1,7 @@
-"""A well-behaved MCP server without any SDK: what the misbehaving ones are made from.
+"""A correct MCP server without any SDK: the servers with faults are made from it.
 
-It speaks the legacy era over stdio and has one tool, `echo`. `server/discover` is an unknown method to it.
-Run by itself it behaves.
+It serves the legacy era over stdio and has one tool, `echo`. `server/discover` is an unknown method to it.
+As a program of its own it has no faults.
 """
 
 import json

@@ -19,7 +19,7 @@ def beep() -> Audio:
 
 @server.tool(output_schema=None)
 async def talk(context: Context) -> str:
-    """Say how far it is, and what it does."""
+    """Report progress and log messages."""
     await context.info("tuning", logger_name="band")
     await context.report_progress(1, 2, "tuned")
     await context.warning("a string broke")

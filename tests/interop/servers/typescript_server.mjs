@@ -111,7 +111,7 @@ function newServer() {
 
     const names = ['Ada', 'Alan', 'Barbara'];
     const who = completable(z.string(), value => names.filter(name => name.startsWith(value)));
-    server.registerPrompt('greet', { description: 'Greet somebody.', argsSchema: z.object({ who }) }, async ({ who }) => ({
+    server.registerPrompt('greet', { description: 'Greet a person.', argsSchema: z.object({ who }) }, async ({ who }) => ({
         messages: [{ role: 'user', content: { type: 'text', text: `Please greet ${who}` } }]
     }));
 

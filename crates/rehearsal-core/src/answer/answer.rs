@@ -46,7 +46,7 @@ pub enum Provenance {
     },
     /// A live server answered just now.
     Live,
-    /// An example made up to fit a schema.
+    /// An example invented to fit a schema.
     Schema {
         /// What was requested.
         target: Arc<str>,

@@ -40,7 +40,7 @@ impl JsonType {
     ];
 
     /// The narrowest type of a value: [`JsonType::Integer`] rather than [`JsonType::Number`].
-    pub fn of(value: &Value) -> JsonType {
+    pub fn from_value(value: &Value) -> JsonType {
         match value {
             Value::Null => JsonType::Null,
             Value::Bool(_) => JsonType::Boolean,
@@ -56,7 +56,7 @@ impl JsonType {
 
     /// Whether a value is of this type; integers are numbers.
     pub fn includes(self, value: &Value) -> bool {
-        let kind = JsonType::of(value);
+        let kind = JsonType::from_value(value);
         kind == self || (self == JsonType::Number && kind == JsonType::Integer)
     }
 
@@ -116,7 +116,7 @@ mod tests {
             (json!([]), JsonType::Array),
             (json!({}), JsonType::Object),
         ] {
-            assert_eq!(JsonType::of(&value), kind, "{value}");
+            assert_eq!(JsonType::from_value(&value), kind, "{value}");
             assert!(kind.includes(&value), "{value}");
         }
     }

@@ -20,7 +20,7 @@ pub struct PathQuery {
 }
 
 /// A text that is not a JSONPath, or one that exceeds a limit.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}, at byte {position}")]
 pub struct PathQueryError {
     /// The reason.
@@ -28,6 +28,8 @@ pub struct PathQueryError {
     /// The position, in bytes from the beginning.
     pub position: usize,
 }
+
+debug_as_display!(PathQueryError);
 
 /// A part of a query that matches the same paths in every value.
 #[derive(Clone, Debug, PartialEq, Eq)]

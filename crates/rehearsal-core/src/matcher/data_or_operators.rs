@@ -19,7 +19,7 @@ pub(super) enum ObjectKind {
 
 impl ObjectKind {
     /// Classifies an object; the path of an error is relative to it.
-    pub(super) fn of(fields: &Map<String, Value>) -> Result<ObjectKind, MatcherError> {
+    pub(super) fn from_fields(fields: &Map<String, Value>) -> Result<ObjectKind, MatcherError> {
         let is_operator =
             |(key, value): &(&String, &Value)| parse::named(key).is_some() && (*key != "type" || names_types(value));
         let (operators, ordinary): (Vec<_>, Vec<_>) = fields.iter().partition(is_operator);
@@ -121,7 +121,7 @@ mod tests {
             (json!({"contains": "x", "city": "Oslo"}), None),
         ] {
             let fields = written.as_object().unwrap();
-            assert_eq!(ObjectKind::of(fields).ok(), meaning, "{written}");
+            assert_eq!(ObjectKind::from_fields(fields).ok(), meaning, "{written}");
         }
     }
 }

@@ -163,7 +163,7 @@ fn counted(before: usize, after: usize, added: usize) -> MismatchText {
 
 /// The JSON type; all numbers have one type.
 fn kind(value: &Value) -> JsonType {
-    match JsonType::of(value) {
+    match JsonType::from_value(value) {
         JsonType::Integer => JsonType::Number,
         other => other,
     }

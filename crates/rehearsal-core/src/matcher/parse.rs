@@ -85,7 +85,7 @@ impl Parser {
 
     fn matcher(&mut self, written: &Value) -> Result<Matcher, MatcherError> {
         match written {
-            Value::Object(fields) => match ObjectKind::of(fields).map_err(|error| self.placed(error))? {
+            Value::Object(fields) => match ObjectKind::from_fields(fields).map_err(|error| self.placed(error))? {
                 ObjectKind::Data => self.fields(fields),
                 ObjectKind::Operators => self.operators(fields),
             },
@@ -331,7 +331,7 @@ fn refuse_depth(written: &Value, left: usize, path: &mut Path) -> Result<(), Mat
 /// ```text
 /// $.city.matches: not a regular expression: unclosed group
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct MatcherError {
     /// The path in the written matcher.
@@ -342,28 +342,70 @@ pub struct MatcherError {
     pub hint: Option<String>,
 }
 
+debug_as_display!(MatcherError);
+
 /// What can be wrong with a written matcher.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what it means")]
 pub enum MatcherProblem {
-    #[error("operator `{operator}` stands beside the ordinary key `{key}`")]
-    MixedKeys { operator: String, key: String },
+    /// An object has both operators and ordinary keys.
+    #[error("operator `{operator}` is mixed with the ordinary key `{key}`")]
+    MixedKeys {
+        /// The operator.
+        operator: String,
+        /// The ordinary key.
+        key: String,
+    },
+    /// The operand of an operator has the wrong type.
     #[error("`{operator}` takes {wanted}, not {got}")]
-    WrongOperand { operator: &'static str, wanted: &'static str, got: String },
+    WrongOperand {
+        /// The operator.
+        operator: &'static str,
+        /// The operands that it takes.
+        wanted: &'static str,
+        /// An excerpt of the written operand.
+        got: String,
+    },
+    /// A modifier has no operator that it belongs to.
     #[error("`{operator}` goes only with {partners}")]
-    NeedsPartner { operator: &'static str, partners: &'static str },
+    NeedsPartner {
+        /// The modifier, such as `ignore_case`.
+        operator: &'static str,
+        /// The operators that it belongs to.
+        partners: &'static str,
+    },
+    /// `type` names no JSON type.
     #[error("`{name}` is not a type")]
-    UnknownType { name: String },
+    UnknownType {
+        /// The written name.
+        name: String,
+    },
+    /// The regular expression of `matches` is invalid.
     #[error("not a regular expression: {reason}")]
-    BadPattern { reason: String },
+    BadPattern {
+        /// The error.
+        reason: String,
+    },
+    /// The JSON Schema of `schema` is invalid.
     #[error("not a JSON Schema: {reason}")]
-    BadSchema { reason: String },
+    BadSchema {
+        /// The error.
+        reason: String,
+    },
+    /// A key of `at` is no JSON path.
     #[error("not a JSON path: {0}")]
     BadPath(PathQueryError),
+    /// The bounds of a range exclude every number.
     #[error("no number is {range}")]
-    EmptyRange { range: String },
+    EmptyRange {
+        /// The range, such as `>= 10 and < 5`.
+        range: String,
+    },
+    /// The matcher has more levels than allowed.
     #[error("nested more than {limit} levels deep")]
-    TooDeep { limit: usize },
+    TooDeep {
+        /// The maximum number of levels.
+        limit: usize,
+    },
 }
 
 impl MatcherProblem {
@@ -514,11 +556,11 @@ mod tests {
     #[test]
     fn operators_beside_ordinary_keys_are_refused_with_advice() {
         let (message, hint) = error(json!({"box": {"length": 3, "wide": 4}}));
-        assert_eq!(message, "$.box: operator `length` stands beside the ordinary key `wide`");
+        assert_eq!(message, "$.box: operator `length` is mixed with the ordinary key `wide`");
         let advice = "if `length` is a key of the data, wrap the object: { subset: { length: …, wide: … } }";
         assert_eq!(hint.as_deref(), Some(advice));
         let (message, hint) = error(json!({"type": "string", "contians": "x"}));
-        assert_eq!(message, "$: operator `type` stands beside the ordinary key `contians`");
+        assert_eq!(message, "$: operator `type` is mixed with the ordinary key `contians`");
         assert_eq!(hint.as_deref(), Some("did you mean the operator `contains`?"));
     }
 
@@ -564,7 +606,7 @@ mod tests {
         for (written, message) in [
             (json!({"any_of": 5}), "$.any_of: `any_of` takes a list with at least one matcher, not 5"),
             (json!({"at": "10:00"}), "$.at: `at` takes an object of JSON paths, not \"10:00\""),
-            (json!({"any_of": [{"a": 1}], "city": "A"}), "$: operator `any_of` stands beside the ordinary key `city`"),
+            (json!({"any_of": [{"a": 1}], "city": "A"}), "$: operator `any_of` is mixed with the ordinary key `city`"),
         ] {
             let error = read(written, &[]).unwrap_err();
             assert_eq!(error.to_string(), message);

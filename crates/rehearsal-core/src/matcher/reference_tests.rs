@@ -3,10 +3,10 @@
 //! ```text
 //! matcher: {"contains": "rain"}
 //! value:   "sun"
-//! says:    $: expected something containing "rain", got "sun"
+//! differs: $: expected something containing "rain", got "sun"
 //! ```
 //!
-//! A value without `says` matches; `error` and `hint` follow a matcher that is rejected.
+//! A value without `differs` matches; `error` and `hint` follow a matcher that is rejected.
 
 use super::matcher::Matcher;
 use super::mismatch_sink::Mismatch;
@@ -16,7 +16,7 @@ const REFERENCE: &str = include_str!("../../../../docs/reference/matchers.md");
 
 struct Example {
     value: String,
-    says: Vec<String>,
+    mismatches: Vec<String>,
 }
 
 fn blocks() -> impl Iterator<Item = &'static str> {
@@ -36,8 +36,8 @@ fn check_block(block: &str) {
                 Ok(read) => matcher = Some(read),
                 Err(refused) => error = Some(refused),
             },
-            "value" => examples.push(Example { value: rest.to_owned(), says: Vec::new() }),
-            "says" => examples.last_mut().unwrap().says.push(rest.to_owned()),
+            "value" => examples.push(Example { value: rest.to_owned(), mismatches: Vec::new() }),
+            "differs" => examples.last_mut().unwrap().mismatches.push(rest.to_owned()),
             "error" => assert_eq!(error.as_ref().expect(block).to_string(), rest),
             "hint" => assert_eq!(error.as_ref().unwrap().hint.as_deref(), Some(rest)),
             other => panic!("unknown label {other} in\n{block}"),
@@ -46,11 +46,11 @@ fn check_block(block: &str) {
     if error.is_some() {
         assert!(block.contains("error:"), "{error:?} in\n{block}");
     }
-    for Example { value, says } in examples {
+    for Example { value, mismatches } in examples {
         let value = serde_json::from_str(&value).expect(&value);
-        let mismatches = matcher.as_ref().unwrap().check(&value);
-        let found: Vec<_> = mismatches.iter().map(Mismatch::to_string).collect();
-        assert_eq!(found, says, "{value} in\n{block}");
+        let found = matcher.as_ref().unwrap().check(&value);
+        let found: Vec<_> = found.iter().map(Mismatch::to_string).collect();
+        assert_eq!(found, mismatches, "{value} in\n{block}");
     }
 }
 

@@ -133,7 +133,7 @@ fn violations(error: &ValidationError<'_>, schema: &Value, whole: &Value) -> Vec
 
 /// `number` for an integer, unless the schema expects an integer elsewhere.
 fn type_name(value: &Value, expected: &[String]) -> &'static str {
-    match crate::json::JsonType::of(value) {
+    match crate::json::JsonType::from_value(value) {
         crate::json::JsonType::Integer if !expected.iter().any(|name| name == "integer") => "number",
         kind => kind.name(),
     }

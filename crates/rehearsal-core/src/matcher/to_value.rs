@@ -24,7 +24,7 @@ impl Matcher {
             Matcher::Object(fields) => {
                 let fields = fields.iter();
                 let fields: Map<_, _> = fields.map(|(key, matcher)| (key.clone(), matcher.to_value())).collect();
-                if ObjectKind::of(&fields) == Ok(ObjectKind::Data) {
+                if ObjectKind::from_fields(&fields) == Ok(ObjectKind::Data) {
                     Value::Object(fields)
                 } else {
                     json!({"subset": fields})

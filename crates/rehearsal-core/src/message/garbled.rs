@@ -131,11 +131,12 @@ impl fmt::Display for GarbledReason {
             GarbledReason::Blank => f.write_str("a blank line"),
             GarbledReason::NotUtf8 { at } => write!(f, "not UTF-8 from byte {at} on"),
             GarbledReason::NotJson { detail } => write!(f, "not JSON: {detail}"),
+            // Traces contain this text.
             GarbledReason::PartialLine => f.write_str("half a line: the stream ended in the middle of a message"),
             GarbledReason::TooLong { limit } => write!(f, "longer than the limit of {limit} bytes"),
             GarbledReason::NotAnObject { kind } => write!(f, "JSON, but {kind} instead of an object"),
             GarbledReason::EmptyBatch => f.write_str("an empty batch"),
-            GarbledReason::DuplicateKey { key } => write!(f, "`{key}` stands twice"),
+            GarbledReason::DuplicateKey { key } => write!(f, "`{key}` appears twice"),
             GarbledReason::NotVersion2 { found: None } => f.write_str("no `\"jsonrpc\": \"2.0\"`"),
             GarbledReason::NotVersion2 { found: Some(found) } => write!(f, "`jsonrpc` is {found} instead of \"2.0\""),
             GarbledReason::BadId { found } => write!(f, "`id` is {found} instead of a string or a 64-bit integer"),
@@ -191,7 +192,7 @@ impl Message {
             code,
             message: message.unwrap_or_default(),
             data: member("data"),
-            more: ExtraMembers::of(more.collect()),
+            more: ExtraMembers::from_members(more.collect()),
         }
     }
 

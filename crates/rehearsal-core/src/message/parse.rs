@@ -162,7 +162,7 @@ fn error_reply(raw: &Bytes, error: Option<&[u8]>) -> Result<ErrorReply, GarbledR
     let all: BTreeMap<String, &RawValue> = serde_json::from_slice(text).unwrap_or_default();
     let more = all.into_iter().filter(|(key, _)| !["code", "message", "data"].contains(&key.as_str()));
     let more = more.map(|(key, value)| (key, RawJson::slice(raw, value.get().as_bytes())));
-    let more = ExtraMembers::of(more.collect());
+    let more = ExtraMembers::from_members(more.collect());
     Ok(ErrorReply { code: fields.code, message: fields.message.into_owned(), data, more })
 }
 
@@ -301,7 +301,7 @@ mod tests {
             ("{}", "no `\"jsonrpc\": \"2.0\"`"),
             (r#"{"jsonrpc":"1.0","method":"x"}"#, "`jsonrpc` is \"1.0\" instead of \"2.0\""),
             (r#"{"jsonrpc":"2.0","id":1}"#, "no `method`, no `result`, no `error`"),
-            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}"#, "`id` stands twice"),
+            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}"#, "`id` appears twice"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, "both `result` and `error`"),
             (r#"{"jsonrpc":"2.0","id":1,"method":"x","result":{}}"#, "both `method` and a result or error"),
             (r#"{"jsonrpc":"2.0","result":{}}"#, "a response without `id`"),

@@ -50,7 +50,7 @@ pub struct ExtraMembers(Vec<(String, RawJson)>);
 
 impl ExtraMembers {
     /// Wraps the members; `None` if there are none.
-    pub fn of(members: Vec<(String, RawJson)>) -> Option<Box<ExtraMembers>> {
+    pub fn from_members(members: Vec<(String, RawJson)>) -> Option<Box<ExtraMembers>> {
         if members.is_empty() { None } else { Some(Box::new(ExtraMembers(members))) }
     }
 }
@@ -93,7 +93,7 @@ impl ErrorReply {
                 _ => more.push((key, RawJson::from_value(&value))),
             }
         }
-        ErrorReply { more: ExtraMembers::of(more), ..error }
+        ErrorReply { more: ExtraMembers::from_members(more), ..error }
     }
 }
 

@@ -87,7 +87,7 @@ pub enum HeaderMismatch {
         body: String,
     },
     /// The header occurs more than once.
-    #[error("header {header} stands {times} times")]
+    #[error("header {header} appears {times} times")]
     Repeated {
         /// The header.
         header: String,
@@ -217,7 +217,7 @@ pub enum BadHeaderParam {
         name: String,
     },
     /// Two arguments have the same header.
-    #[error("x-mcp-header {name:?} stands twice")]
+    #[error("x-mcp-header {name:?} appears twice")]
     Repeated {
         /// The annotation.
         name: String,
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(with(2, "=?base64?!?="), r#"header Mcp-Param-Region cannot be decoded: "=?base64?!?=""#);
         assert_eq!(verdict(&good[..3]).unwrap_err(), r#"header Mcp-Param-Count is missing; the body has "7""#);
         let twice = [good[0], good[0]];
-        assert_eq!(verdict(&twice).unwrap_err(), "header Mcp-Method stands 2 times");
+        assert_eq!(verdict(&twice).unwrap_err(), "header Mcp-Method appears 2 times");
     }
 
     #[test]

@@ -3,19 +3,26 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The eight levels of syslog.
+/// The severity of a log message: the eight levels of syslog (RFC 5424).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[cfg_attr(feature = "mocks", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are those of syslog")]
 pub enum LogLevel {
+    /// Information for debugging.
     Debug,
+    /// General information.
     Info,
+    /// A normal but significant event.
     Notice,
+    /// A warning.
     Warning,
+    /// An error.
     Error,
+    /// A critical condition.
     Critical,
+    /// Action is required at once.
     Alert,
+    /// The system is unusable.
     Emergency,
 }
 
@@ -52,7 +59,7 @@ impl LogLevel {
     }
 
     /// The level of a log message with these params.
-    pub fn of(params: &Value) -> Option<LogLevel> {
+    pub fn from_params(params: &Value) -> Option<LogLevel> {
         params.get("level").and_then(Value::as_str).and_then(LogLevel::named)
     }
 

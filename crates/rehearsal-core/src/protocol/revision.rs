@@ -134,9 +134,11 @@ impl fmt::Display for Revision {
 }
 
 /// A version that no specification has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown protocol version {0:?}; known are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28")]
 pub struct UnknownRevision(pub String);
+
+debug_as_display!(UnknownRevision);
 
 impl FromStr for Revision {
     type Err = UnknownRevision;

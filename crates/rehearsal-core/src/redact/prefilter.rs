@@ -31,7 +31,7 @@ pub(super) enum Signal {
     Command,
 }
 
-/// Parts of names, in lower case and without separators; each of the `ENDINGS` in `key` contains one.
+/// Parts of names, in lower case and without separators; each of the `SECRET_SUFFIXES` in `secret_key` contains one.
 const NAMES: &[&str] = &[
     "pass",
     "passw",

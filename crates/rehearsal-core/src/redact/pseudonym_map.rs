@@ -28,7 +28,7 @@ enum ScalarSecret<'a> {
 }
 
 impl<'a> ScalarSecret<'a> {
-    fn of(value: &'a Value) -> Option<ScalarSecret<'a>> {
+    fn from_value(value: &'a Value) -> Option<ScalarSecret<'a>> {
         match value {
             Value::Number(number) => Some(ScalarSecret::Number(number.to_string())),
             Value::String(text) => Some(ScalarSecret::Text(text)),
@@ -56,8 +56,8 @@ pub enum RedactedValue<'a> {
 
 impl<'a> RedactedValue<'a> {
     /// Parses a recorded value; `None` if it was not redacted.
-    pub fn of(recorded: &'a Value) -> Option<RedactedValue<'a>> {
-        match ScalarSecret::of(recorded)? {
+    pub fn from_recorded(recorded: &'a Value) -> Option<RedactedValue<'a>> {
+        match ScalarSecret::from_value(recorded)? {
             ScalarSecret::Number(digits) => is_number(&digits).then_some(RedactedValue::Number),
             ScalarSecret::Text(text) => {
                 let (mut parts, mut end) = (Vec::new(), 0);
@@ -74,7 +74,7 @@ impl<'a> RedactedValue<'a> {
 
 impl PseudonymMap {
     /// Collects the pseudonyms of a recorded value.
-    pub fn of(recorded: &Value) -> PseudonymMap {
+    pub fn from_recorded(recorded: &Value) -> PseudonymMap {
         let mut found = PseudonymMap::default();
         found.find(recorded);
         found
@@ -89,7 +89,7 @@ impl PseudonymMap {
         match value {
             Value::Array(elements) => elements.iter().for_each(|element| self.find(element)),
             Value::Object(fields) => fields.values().for_each(|field| self.find(field)),
-            scalar => match ScalarSecret::of(scalar).filter(ScalarSecret::is_pseudonym) {
+            scalar => match ScalarSecret::from_value(scalar).filter(ScalarSecret::is_pseudonym) {
                 Some(ScalarSecret::Text(text)) => drop(self.texts.insert(text.to_owned())),
                 Some(ScalarSecret::Number(digits)) => drop(self.numbers.insert(digits)),
                 None => {}
@@ -103,7 +103,7 @@ impl PseudonymMap {
             Value::Array(elements) => elements.iter_mut().for_each(|element| self.redact(element)),
             Value::Object(fields) => fields.values_mut().for_each(|field| self.redact(field)),
             scalar => {
-                let known = match ScalarSecret::of(scalar) {
+                let known = match ScalarSecret::from_value(scalar) {
                     Some(ScalarSecret::Text(text)) => {
                         Some(pseudonym(text)).filter(|it| self.texts.contains(it)).map(Value::from)
                     }
@@ -134,8 +134,8 @@ impl PseudonymMap {
                 }
             }
             (recorded, live) => {
-                let was_redacted = ScalarSecret::of(recorded).is_some_and(|secret| secret.is_pseudonym());
-                let secret = ScalarSecret::of(live).filter(|secret| was_redacted && !secret.is_pseudonym());
+                let was_redacted = ScalarSecret::from_value(recorded).is_some_and(|secret| secret.is_pseudonym());
+                let secret = ScalarSecret::from_value(live).filter(|secret| was_redacted && !secret.is_pseudonym());
                 let pseudonym = match secret {
                     Some(ScalarSecret::Text(text)) => Some(Value::from(pseudonym(text))),
                     Some(ScalarSecret::Number(digits)) => read(&number(&digits)),
@@ -174,7 +174,7 @@ mod tests {
         let live = json!({"hidden": [{"a": 4711, "b": "x", "c": true, "d": null, "e": -0.5}], "shown": 4711});
         let recorded = recorded(&live);
         assert_eq!(recorded["hidden"][0]["c"], true);
-        let pseudonyms = PseudonymMap::of(&recorded);
+        let pseudonyms = PseudonymMap::from_recorded(&recorded);
         assert!(!pseudonyms.is_empty());
         let mut redacted = live.clone();
         pseudonyms.redact(&mut redacted);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_redacted_text_has_the_parts_around_its_secrets() {
-        let parts = |value: Value| match RedactedValue::of(&value) {
+        let parts = |value: Value| match RedactedValue::from_recorded(&value) {
             Some(RedactedValue::Text(parts)) => Some(parts.join("·")),
             Some(RedactedValue::Number) | None => None,
         };
@@ -194,8 +194,8 @@ mod tests {
         assert_eq!(parts(secret.clone().into()).as_deref(), Some("·"));
         assert_eq!(parts(format!("a://{secret}@b?c={secret}").into()).as_deref(), Some("a://·@b?c=·"));
         assert_eq!(parts("[redacted:none]".into()), None);
-        assert_eq!(RedactedValue::of(&read(&number("4711")).unwrap()), Some(RedactedValue::Number));
-        assert_eq!(RedactedValue::of(&json!(4711)), None);
+        assert_eq!(RedactedValue::from_recorded(&read(&number("4711")).unwrap()), Some(RedactedValue::Number));
+        assert_eq!(RedactedValue::from_recorded(&json!(4711)), None);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) enum RuleTarget {
 }
 
 /// Why a rule cannot be used.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum RuleError {
     /// The rule is empty.
     #[error("a rule is a path such as $.params.arguments.ssn or a regular expression")]
@@ -37,7 +37,7 @@ pub enum RuleError {
         source: PathQueryError,
     },
     /// A path that a single message cannot decide, because it has filters or slices.
-    #[error("`{path}` has more than names, indexes, `*` and `..`; a secret is found by those alone")]
+    #[error("`{path}` may contain only names, indexes, `*` and `..`")]
     NotPlain {
         /// The path.
         path: String,
@@ -57,12 +57,14 @@ pub enum RuleError {
         why: String,
     },
     /// A pattern that matches the empty text, and so matches everywhere.
-    #[error("the regular expression `{pattern}` matches nothing at all, everywhere; did you mean `+` instead of `*`?")]
+    #[error("the regular expression `{pattern}` matches the empty text; did you mean `+` instead of `*`?")]
     MatchesNothing {
         /// The pattern.
         pattern: String,
     },
 }
+
+debug_as_display!(RuleError);
 
 impl RedactionRule {
     /// Parses a rule: a text that begins with `$.`, `$[` or `$..` is a path, any other a regular expression.
@@ -122,14 +124,11 @@ mod tests {
             ("", "a rule is a path such as $.params.arguments.ssn or a regular expression"),
             ("$.a..", "cannot read the path `$.a..`: must start with lowercase alpha or '_', at byte 5"),
             ("$[x]", "cannot read the path `$[x]`: unexpected text, at byte 1"),
-            ("$.a[?@.b]", "`$.a[?@.b]` has more than names, indexes, `*` and `..`; a secret is found by those alone"),
+            ("$.a[?@.b]", "`$.a[?@.b]` may contain only names, indexes, `*` and `..`"),
             ("$.id", "`$.id` belongs to the protocol; a trace without it cannot be replayed"),
             ("$", "`$` belongs to the protocol; a trace without it cannot be replayed"),
             ("a(b", "cannot read the regular expression `a(b`: unclosed group"),
-            (
-                r"\d*",
-                r"the regular expression `\d*` matches nothing at all, everywhere; did you mean `+` instead of `*`?",
-            ),
+            (r"\d*", r"the regular expression `\d*` matches the empty text; did you mean `+` instead of `*`?"),
         ] {
             assert_eq!(RedactionRule::parse(text).unwrap_err().to_string(), expected);
         }

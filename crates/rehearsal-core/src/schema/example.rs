@@ -12,7 +12,7 @@ const MAX_QUICK_STEPS: usize = 20_000;
 const MAX_CHECKED_STEPS: usize = 50_000;
 
 /// Why a schema has no example.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoExample {
     /// The value is not a JSON Schema.
     #[error("{reason}")]
@@ -45,6 +45,8 @@ pub enum NoExample {
         steps: usize,
     },
 }
+
+debug_as_display!(NoExample);
 
 /// Returns a value that the schema accepts, or `None`: [`example_or_reason`] without the reason.
 pub fn example(schema: &Value) -> Option<Value> {

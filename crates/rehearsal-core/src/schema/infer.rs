@@ -23,7 +23,7 @@ pub fn infer(values: &[Value]) -> Value {
 
 fn infer_all(values: &[&Value]) -> Value {
     let mut types: Vec<JsonType> = Vec::new();
-    for kind in values.iter().map(|value| JsonType::of(value)) {
+    for kind in values.iter().map(|value| JsonType::from_value(value)) {
         if !types.contains(&kind) {
             types.push(kind);
         }

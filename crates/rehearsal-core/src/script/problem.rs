@@ -60,13 +60,15 @@ impl ScriptProblem {
 }
 
 /// The problems of a file that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ScriptError {
     /// The file as the user named it.
     pub file: String,
     /// The problems, in the order of the file.
     pub problems: Vec<ScriptProblem>,
 }
+
+debug_as_display!(ScriptError);
 
 impl fmt::Display for ScriptError {
     /// `weather.mock.yaml:4:11: unknown key `nam`; did you mean `name`?`, a line each

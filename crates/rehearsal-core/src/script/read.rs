@@ -280,8 +280,8 @@ mod tests {
             ),
             ("tools:\n  - name: a\n    answers: [{ steps: [wait] }]", "3:25: `wait` needs a value; write `wait: …`"),
             (
-                "tools:\n  - name: a\n    answers: [{ steps: [{ wait: 1s, again: {} }] }]",
-                "3:25: `wait` and `again` exclude each other here; in a list, write one item for each",
+                "tools:\n  - name: a\n    answers: [{ steps: [{ wait: 1s, empty_round: {} }] }]",
+                "3:25: `wait` and `empty_round` exclude each other here; in a list, write one item for each",
             ),
             (
                 "tools:\n  - name: a\n    answers: [{ steps: [{ wiat: 1s }] }]",

@@ -165,8 +165,8 @@ impl ShapeCheck {
             || ShapeTable::known(body, self.revision).filter(|field| !field.required).map(|field| field.name);
         let elsewhere: Vec<_> = body.fields.iter().filter(|field| field.name == key).collect();
         let (severity, expected, hint) = if let Some(first) = elsewhere.first() {
-            let hint = format!("`{key}` is of {}", first.versions);
-            (Severity::Note, format!("nothing that {} does not know", self.revision), hint)
+            let hint = format!("`{key}` exists in {}", first.versions);
+            (Severity::Note, format!("no such key in {}", self.revision), hint)
         } else if let Some(meant) = same_word(key, optional()).filter(|meant| !object.contains_key(*meant)) {
             (Severity::Warning, format!("`{meant}`"), format!("`{key}` is written `{meant}`"))
         } else {

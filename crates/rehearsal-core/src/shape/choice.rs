@@ -88,7 +88,7 @@ impl ShapeCheck {
             !versions.contain(self.revision) && their.any(|tag| got.is_some() && tag.fits(value))
         });
         let hint = match (later, got.and_then(Value::as_str)) {
-            (Some((_, versions)), Some(word)) => Some(format!("{word:?} is of {versions}")),
+            (Some((_, versions)), Some(word)) => Some(format!("{word:?} exists in {versions}")),
             (None, Some(word)) => closest(word, words.iter().copied()).map(|word| format!("did you mean {word:?}?")),
             (_, None) if got.is_none() => Some(format!("`{name}` names the kind of the object")),
             (_, None) => None,

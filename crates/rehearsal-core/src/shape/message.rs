@@ -115,7 +115,7 @@ fn no_such(method: &str, wants: Expects, from: Side, revision: Revision) -> Find
     }
     if let Some(elsewhere) = all.first() {
         let finding = Finding::error(format!("{revision} has no {} {method}", kind(wants)));
-        return finding.hint(format!("`{method}` is of {}", elsewhere.versions));
+        return finding.hint(format!("`{method}` exists in {}", elsewhere.versions));
     }
     let finding = Finding::warning(format!("no version of the protocol has the {} {method}", kind(wants)));
     let known = TABLE.methods.iter().filter(|it| it.wants == wants && it.versions.contain(revision));
@@ -145,7 +145,7 @@ fn findings(misfits: Vec<ShapeMismatch>, member: &str, method: &str, revision: R
         let message = match severity {
             Severity::Error => format!("wrong {member} {of} {method} in {revision}"),
             Severity::Warning => format!("odd {member} {of} {method} in {revision}"),
-            Severity::Note => format!("{member} {of} {method} with more than {revision} knows"),
+            Severity::Note => format!("{member} {of} {method} with a key that {revision} does not define"),
         };
         let finding = Finding { severity, ..Finding::error(message) }.because([mismatch]);
         match hint {
@@ -157,7 +157,7 @@ fn findings(misfits: Vec<ShapeMismatch>, member: &str, method: &str, revision: R
     let worst = misfits.iter().skip(MAX_FINDINGS).map(|misfit| misfit.severity).max();
     let mut findings: Vec<Finding> = misfits.into_iter().take(MAX_FINDINGS).map(finding).collect();
     if let Some(severity) = worst {
-        let message = format!("{hidden} more places of the {member} {of} {method} are not as {revision} has them");
+        let message = format!("{hidden} more mismatches in the {member} {of} {method} in {revision}");
         findings.push(Finding { severity, ..Finding::error(message) });
     }
     findings
@@ -181,14 +181,14 @@ fn wrong_error(error: &ErrorReply, method: &str, revision: Revision) -> Vec<Find
     }
     let finding = match (rows().next(), revision.era()) {
         (Some(row), Era::Modern) => Finding::error(format!("wrong code {code} for {method} in {revision}"))
-            .hint(format!("{code} is of {}{}", row.versions, replacement_hint(code))),
+            .hint(format!("{code} exists in {}{}", row.versions, replacement_hint(code))),
         (None, Era::Modern) if (-32099..=-32020).contains(&code) => {
             Finding::warning(format!("odd code {code} for {method} in {revision}"))
-                .hint("the protocol keeps -32020 to -32099 to itself")
+                .hint("the protocol reserves -32020 to -32099")
         }
         (None, _) if (-32768..=-32100).contains(&code) && !JSON_RPC.contains(&code) => {
             Finding::warning(format!("odd code {code} for {method} in {revision}"))
-                .hint("JSON-RPC keeps -32768 to -32000 to itself, but for -32000 to -32099")
+                .hint("JSON-RPC reserves -32768 to -32000, except -32000 to -32099")
         }
         (Some(_) | None, _) => return Vec::new(),
     };

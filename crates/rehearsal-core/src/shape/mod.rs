@@ -1,8 +1,8 @@
 //! The shapes of each version's messages, and checks against them.
 //!
 //! ```text
-//! table.txt ──► Table ──► message, its sender, version ──► Finding, Finding, …
-//! Moment, Moment, … ──► Conversation (finds the version) ──┘
+//! table.txt ──► ShapeTable ──► message, its sender, version ──► Finding, Finding, …
+//! TimelineItem, … ──► SessionCheck (finds the version) ──────┘
 //! ```
 //!
 //! One table describes all versions: each type, field and method has its first and its last version. Keys that the

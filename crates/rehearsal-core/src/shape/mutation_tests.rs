@@ -244,7 +244,7 @@ fn findings_beyond_the_limit_are_counted() {
     assert_eq!(findings.len(), super::MAX_FINDINGS + 1);
     assert_eq!(
         findings.last().unwrap().to_string(),
-        "error: 30 more places of the result of tools/call are not as 2025-11-25 has them"
+        "error: 30 more mismatches in the result of tools/call in 2025-11-25"
     );
 }
 

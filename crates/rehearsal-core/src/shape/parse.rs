@@ -39,7 +39,7 @@ fn close(open: Option<(&'static str, Versions, ObjectShape)>, table: &mut ShapeT
     if let Some((name, versions, body)) = open
         && table.named.insert(name, NamedShape::Type { versions, body }).is_some()
     {
-        table.problems.push(format!("{name} stands twice"));
+        table.problems.push(format!("{name} appears twice"));
     }
 }
 

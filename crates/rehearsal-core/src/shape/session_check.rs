@@ -124,8 +124,8 @@ impl SessionCheck {
                 if error && (response.id.is_none() || response.id == self.garbled) {
                     Vec::new()
                 } else {
-                    let finding = Finding::warning(format!("an answer to {id}, which is no open request"));
-                    vec![finding.hint("an answer has the id of its request, and comes once")]
+                    let finding = Finding::warning(format!("a response with id {id}, but no such request is pending"));
+                    vec![finding.hint("a response has the id of its request, and a request has one response")]
                 }
             }
             Body::Batch(all) => {
@@ -169,7 +169,7 @@ impl SessionCheck {
     /// Stores the version that `initialize` negotiated.
     fn agree(&mut self, version: Option<&str>) -> Vec<Finding> {
         let wrong = |version: &str, why: String| {
-            let finding = Finding::error(format!("initialize agrees on version {version:?}"));
+            let finding = Finding::error(format!("initialize negotiates version {version:?}"));
             vec![finding.hint(why)]
         };
         match version.map(|version| (version, version.parse::<Revision>())) {
@@ -219,7 +219,7 @@ fn garbled(message: &Message) -> Finding {
     match message.body() {
         Body::Garbled(garbled) => Finding::error(format!("not a message: {garbled}")),
         Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Batch(_) => {
-            Finding::error("not an answer, though it stands as one")
+            Finding::error("not a response, but recorded as one")
         }
     }
 }
@@ -304,9 +304,9 @@ mod tests {
     #[test]
     fn a_handshake_that_negotiates_an_unsupported_version_is_reported() {
         let newer = findings_of(&[(Client, INITIALIZE), (Server, NEWER)]);
-        assert_eq!(newer, ["1 2025-11-25: initialize agrees on version \"2026-07-28\""]);
+        assert_eq!(newer, ["1 2025-11-25: initialize negotiates version \"2026-07-28\""]);
         let unknown = findings_of(&[(Client, INITIALIZE), (Server, UNKNOWN)]);
-        assert_eq!(unknown, ["1 2025-11-25: initialize agrees on version \"2024-10-07\""]);
+        assert_eq!(unknown, ["1 2025-11-25: initialize negotiates version \"2024-10-07\""]);
     }
 
     #[test]
@@ -324,7 +324,7 @@ mod tests {
             findings_of(&sent),
             [
                 "2 2024-11-05: not a message: not JSON: expected value at line 1 column 1",
-                "3 2024-11-05: an answer to 99, which is no open request",
+                "3 2024-11-05: a response with id 99, but no such request is pending",
                 "5 2024-11-05: 2024-11-05 has no batches",
             ]
         );

@@ -109,7 +109,7 @@ enum LinkKind {
 struct TextHash(NonZeroU64);
 
 impl TextHash {
-    fn of(text: &str) -> TextHash {
+    fn from_text(text: &str) -> TextHash {
         let mut hasher = DefaultHasher::new();
         hasher.write(text.as_bytes());
         TextHash(NonZeroU64::new(hasher.finish()).unwrap_or(NonZeroU64::MAX))
@@ -136,7 +136,7 @@ impl EventLink {
         let (kind, task) = match asker {
             Side::Client => {
                 let kind = LinkKind::Request {
-                    id: message.as_request().map(|request| TextHash::of(&request.id.to_string())),
+                    id: message.as_request().map(|request| TextHash::from_text(&request.id.to_string())),
                     token: param(message, &["_meta", meta::PROGRESS_TOKEN]),
                     listens: message.method() == Some(&Method::SUBSCRIPTIONS_LISTEN),
                     logs: param(message, &["_meta", meta::PROTOCOL_VERSION]).is_none()
@@ -260,7 +260,7 @@ fn kind(from: Side, message: &Message) -> LinkKind {
 
 /// The hash of a param.
 fn param(message: &Message, path: &[&str]) -> Option<TextHash> {
-    Some(TextHash::of(message.params()?.at(path)?.as_str()))
+    Some(TextHash::from_text(message.params()?.at(path)?.as_str()))
 }
 
 /// The position of an event: its sequence number, its number in the batch, and a number that makes it unique.

@@ -35,7 +35,7 @@ pub enum CallStatus {
 
 impl CallStatus {
     /// The outcome of this call.
-    pub fn of(call: &RecordedCall) -> CallStatus {
+    pub fn from_call(call: &RecordedCall) -> CallStatus {
         let Some(response) = &call.response else { return CallStatus::Unanswered };
         match response.message.body() {
             Body::Response(response) => match &response.reply {
@@ -131,7 +131,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn every_answer_has_its_fate() {
+    fn every_answer_has_its_status() {
         let table = [
             (r#"{"jsonrpc":"2.0","id":1,"result":{"a":"\"isError\""}}"#, "ok"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{"isError":false}}"#, "ok"),
@@ -153,9 +153,9 @@ mod tests {
         };
         for (text, expected) in table {
             let response = PlacedMessage::new(1, Duration::ZERO, Message::parse(text));
-            assert_eq!(CallStatus::of(&call(Some(response))).to_string(), expected, "{text}");
+            assert_eq!(CallStatus::from_call(&call(Some(response))).to_string(), expected, "{text}");
         }
-        assert_eq!(CallStatus::of(&call(None)), CallStatus::Unanswered);
+        assert_eq!(CallStatus::from_call(&call(None)), CallStatus::Unanswered);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io;
 
 /// Why a recording cannot be read, and where.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ReadError {
     /// A line does not have the expected contents.
     #[error("line {line}, column {column}: expected {expected}")]
@@ -49,6 +49,8 @@ pub enum ReadError {
     #[error("{0}")]
     Io(#[from] io::Error),
 }
+
+debug_as_display!(ReadError);
 
 /// The expectation that fails if the lines of a file were indented.
 pub(super) const KEY_ON_ANOTHER_LINE: &str = "a key instead of the end of the line";

@@ -87,7 +87,7 @@ impl RequestIdentity {
         let is_handshake = *method == Method::INITIALIZE || *method == Method::DISCOVER;
         let object = params.and_then(Value::as_object).filter(|params| !is_handshake && !params.contains_key("task"));
         let Some(params) = object.filter(|_| self.ignored.is_empty()) else {
-            return RequestKey::of(&self.view(method, params));
+            return RequestKey::from_view(&self.view(method, params));
         };
         let mut text = String::with_capacity(256);
         text.push_str("{\"method\":");
@@ -115,13 +115,13 @@ impl RequestIdentity {
 
     /// A hash of the settings, for callers that store keys.
     pub fn fingerprint(&self) -> RequestKey {
-        RequestKey::of(&Value::from_iter(self.ignored.written()))
+        RequestKey::from_view(&Value::from_iter(self.ignored.written()))
     }
 }
 
 impl RequestKey {
     /// The key of a [view](RequestIdentity::view).
-    pub fn of(view: &Value) -> RequestKey {
+    pub fn from_view(view: &Value) -> RequestKey {
         let mut text = String::with_capacity(256);
         canonical(view, &mut text);
         RequestKey::of_text(&text)
@@ -200,7 +200,7 @@ mod tests {
             json!([1]),
         ] {
             for method in [Method::TOOLS_CALL, Method::INITIALIZE] {
-                let key = RequestKey::of(&identity.view(&method, Some(&params)));
+                let key = RequestKey::from_view(&identity.view(&method, Some(&params)));
                 assert_eq!(identity.key(&method, Some(&params)), key, "{method} {params}");
             }
         }

@@ -92,7 +92,7 @@ impl Stats {
             Part::Call(call) => {
                 let answer = call.response.as_ref().map_or(0, |answer| answer.message.raw().len());
                 let bytes = (call.request.message.raw().len() + answer) as u64;
-                let (failed, took) = (CallStatus::of(call).is_failure(), call.took());
+                let (failed, took) = (CallStatus::from_call(call).is_failure(), call.took());
                 let counts = self.group(StatKind::Call, call.asker, &call.request.message);
                 counts.failed += u64::from(failed);
                 counts.bytes += bytes;

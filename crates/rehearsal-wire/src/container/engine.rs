@@ -28,7 +28,7 @@ pub struct Engine {
 }
 
 /// Why a command of the container engine failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum EngineError {
     /// No container engine was found.
     #[error("there is no container engine: looked for {} in PATH", looked_for.join(", "))]
@@ -62,6 +62,8 @@ pub enum EngineError {
         within: Duration,
     },
 }
+
+debug_as_display!(EngineError);
 
 impl EngineError {
     /// Converts the error of an engine that was started like a server.
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_of_the_engine_that_keeps_its_pipes_is_not_waited_for() {
+    fn an_engine_child_that_keeps_the_pipes_open_does_not_block() {
         let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
         assert_eq!(engine.run(["-c", "sleep 3 & echo done >&2"]).unwrap(), "");
     }

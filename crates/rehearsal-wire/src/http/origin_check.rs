@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_listed_a_loopback_address_or_the_address_of_the_host() {
+    fn listed_loopback_and_same_host_origins_are_accepted() {
         let origins = AllowedHosts::Named(vec!["https://app.example".to_owned(), "box.example".to_owned()]);
         let accepted = [
             "http://localhost:5173",

@@ -104,7 +104,7 @@ impl fmt::Debug for ServerCommand {
 }
 
 /// Why a server could not be started.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum SpawnError {
     /// The program does not exist.
     #[error("there is no program {program:?}{}", if program.contains('/') { "" } else { " in PATH" })]
@@ -140,6 +140,8 @@ pub enum SpawnError {
         cause: io::Error,
     },
 }
+
+debug_as_display!(SpawnError);
 
 /// Starts a server and connects to its stdin and stdout.
 ///

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_limit_is_reported_once_and_the_next_one_is_read() {
+    fn a_line_over_the_limit_is_reported_once_and_reading_continues() {
         for chunk in [1, 7, 10_000] {
             let bytes = [vec![b'x'; 5000], b"\nok\n".to_vec()].concat();
             let found = lines(bytes.chunks(chunk).map(<[u8]>::to_vec).collect(), 100);

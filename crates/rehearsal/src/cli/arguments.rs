@@ -9,7 +9,7 @@ use std::fmt;
 
 use rehearsal::core::json::{DEFAULT_EXCERPT, JsonType, excerpt};
 use rehearsal::core::protocol::{Prompt, Tool};
-use rehearsal::core::suggest::closest;
+use rehearsal::core::suggest::{closest, is_misspelling};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -155,9 +155,12 @@ impl Signature {
             }
             known.push(signature.name);
         }
-        // The lists of a server may depend on the client's capabilities.
-        let is_close = closest(name, known.iter().map(String::as_str)).is_some();
-        let depends = (!is_close).then_some("some servers list a tool only to clients with --roots or --answer");
+        // The lists of a server may depend on the client's capabilities. A name that differs in a few characters is a
+        // typing error.
+        let is_typing_error =
+            closest(name, known.iter().map(String::as_str)).is_some_and(|close| is_misspelling(name, close));
+        let depends =
+            (!is_typing_error).then(|| format!("some servers list a {owner} only to clients with --roots or --answer"));
         let hint = suggestion(name, &known, &format!("{owner}s"));
         Err(Failure::bad_input(format_args!("the server has no {owner} `{name}`")).hint(hint).hints(depends))
     }
@@ -172,7 +175,7 @@ impl Signature {
                 let (key, known) = (assignment.key, known.into_iter().map(|parameter| parameter.name));
                 return Err(Failure::bad_input(format_args!("`{name}` has no argument `{key}`"))
                     .hint(suggestion(&key, &known.collect::<Vec<_>>(), "arguments"))
-                    .hint("--args JSON is sent unchecked"));
+                    .hint("`--args JSON` is sent unchecked"));
             }
             let value = match assignment.value {
                 Verbatim::Json(value) => value,

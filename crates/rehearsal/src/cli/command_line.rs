@@ -29,7 +29,7 @@ use super::usage_error::usage_failure;
 use super::verify::VerifyArgs;
 use super::wrap::{UnwrapArgs, WrapArgs};
 
-/// Test everything that speaks MCP: drive, record, replay, mock and verify servers, and rehearse plans
+/// Test programs that use MCP: drive, record, replay, mock and verify servers, and dry-run plans
 #[derive(Debug, Parser)]
 #[command(
     name = "rehearse",

@@ -7,7 +7,7 @@ use rehearsal::core::redact::{Redaction, RedactionRule};
 use rehearsal::core::report::{Report, Verdict};
 use rehearsal::core::trace::{Format, Part};
 use rehearsal::store::{BadLines, Input, Recording};
-use rehearsal::verify::{AnswerStatus, Updates, Verification, VerifyError, changed_questions};
+use rehearsal::verify::{AnswerStatus, Updates, Verification, VerifyError, count_changed_server_requests};
 
 use super::context::Context;
 use super::exit::{Exit, Failure};
@@ -211,7 +211,7 @@ impl VerifyArgs {
             self.write(path, updates, recording)?;
             context.stderr.note(format_args!("{} has the live answers now", path.display()));
         }
-        match changed_questions(report) {
+        match count_changed_server_requests(report) {
             0 => Ok(Exit::Ok),
             count => {
                 let s = if count == 1 { "" } else { "s" };

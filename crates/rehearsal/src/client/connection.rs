@@ -344,7 +344,7 @@ impl ClientConnection {
                 let body = self.shown(&String::from_utf8_lossy(body));
                 push(
                     &mut self.state().noise,
-                    format!("HTTP status {status} for something that wants no answer: {body}"),
+                    format!("HTTP status {status} for a message that needs no response: {body}"),
                 );
             }
             return;

@@ -145,7 +145,7 @@ pub enum ClientError {
         what: String,
     },
     /// The server and this client have no version in common.
-    #[error("the server supports {theirs:?}; this client was set to {}", ours.map_or("any version it knows", Revision::as_str))]
+    #[error("the server supports {theirs:?}; this client was set to {}", ours.map_or("any version", Revision::as_str))]
     NoCommonVersion {
         /// The versions that the server supports.
         theirs: Vec<String>,

@@ -27,7 +27,7 @@ pub struct Listing<T> {
 }
 
 /// An element of a list that cannot be used.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[error("{method}{}: {at}: {why}", page_shown(*.page))]
 pub struct UnusableItem {
     /// The list.
@@ -39,6 +39,8 @@ pub struct UnusableItem {
     /// What is wrong with it.
     pub why: UnusableReason,
 }
+
+debug_as_display!(UnusableItem);
 
 /// What is wrong with an element of a list.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -26,7 +26,7 @@ use super::response::{LogMessage, ProgressUpdate, ServerResponse};
 enum MetaFields<'a> {
     /// The `_meta` of every request of this client.
     Standard,
-    /// The same members and more.
+    /// The `_meta` of every request with further members.
     Extended(Vec<MetaField<'a>>),
 }
 
@@ -35,7 +35,7 @@ const MAX_INPUT_ROUNDS: usize = 16;
 
 /// One request; `.await` sends it and waits for the answer.
 ///
-/// Dropping the future while it waits cancels the request, in the way of the negotiated version.
+/// Dropping the future while it waits cancels the request, as the negotiated version requires.
 #[must_use = "nothing is sent before `.await` or `start`"]
 pub struct RequestBuilder {
     client: Client,

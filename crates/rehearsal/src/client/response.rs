@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_too_deep_for_a_value_is_an_error_and_keeps_its_bytes() {
+    fn a_result_that_is_too_deep_is_an_error_with_its_bytes() {
         let mut pairing = Pairing::<()>::default();
         let request = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
         pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, request);

@@ -25,9 +25,11 @@ use super::server_model::{DistinctRequest, ModelAnswer, PrecedingEvent, Recorded
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// The recording is too large for a file that users edit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the answers of the recording are larger than {} MB together", MAX_ANSWER_BYTES >> 20)]
 pub struct TooLarge;
+
+debug_as_display!(TooLarge);
 
 /// Builds a model from recordings in the order in which they happened; all sessions go into one model.
 #[derive(Debug, Default)]
@@ -247,7 +249,7 @@ impl Learner {
             return false;
         };
         let state = params.get("requestState").map(Value::to_string);
-        let key = RequestKey::of(&unify_secrets(&view));
+        let key = RequestKey::from_view(&unify_secrets(&view));
         let mut before = if params.get("inputResponses").is_some() || state.is_some() {
             self.rounds.get_mut(&(key, state)).and_then(VecDeque::pop_front).unwrap_or_default()
         } else {

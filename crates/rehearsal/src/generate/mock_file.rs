@@ -32,7 +32,7 @@ pub fn generate_mock(model: &ServerModel, source: &str) -> Generated {
     let source = source.replace(char::is_control, "?");
     let comment = format!(
         "Answers like {source}. Edit it: rules are tried in order, and the first that fits answers.\n\
-         `rehearse check` says what is wrong with it, `rehearse mock` serves it.\n"
+         `rehearse check` reports its mistakes, `rehearse mock` serves it.\n"
     );
     let mut left_out = model.left_out;
     let mut draft = MockFileWriter { model, requests }.draft(comment);

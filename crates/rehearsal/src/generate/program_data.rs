@@ -14,9 +14,11 @@ use super::server_model::{
 };
 
 /// A built-in template could not be rendered.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("a template could not be filled in: {0}")]
 pub struct TemplateError(#[from] minijinja::Error);
+
+debug_as_display!(TemplateError);
 
 /// The data of a program that answers like a recording.
 pub(super) struct ProgramData {

@@ -124,14 +124,14 @@ fn stable(params: Option<&RawJson>) -> Option<Value> {
     Some(params)
 }
 
-/// Names the requests of servers before 2026-07-28, which have no names: `question_1` and so on.
+/// Names the requests of servers before 2026-07-28, which have no names: `input_1` and so on.
 pub(super) fn name_requests(before: &mut [PrecedingEvent]) {
     let requests = before.iter_mut().filter_map(|event| match event {
         PrecedingEvent::InputRequests(requests) => Some(requests),
         PrecedingEvent::Notification { .. } | PrecedingEvent::EmptyRound => None,
     });
     let unnamed = requests.flatten().filter(|request| request.name.is_empty());
-    (1..).zip(unnamed).for_each(|(number, request)| request.name = format!("question_{number}"));
+    (1..).zip(unnamed).for_each(|(number, request)| request.name = format!("input_{number}"));
 }
 
 #[cfg(test)]
@@ -165,6 +165,6 @@ mod tests {
         };
         let mut before = [round(&["confirm", ""]), round(&["confirm"]), round(&["", "confirm"])];
         name_requests(&mut before);
-        assert_eq!(before, [round(&["confirm", "question_1"]), round(&["confirm"]), round(&["question_2", "confirm"])]);
+        assert_eq!(before, [round(&["confirm", "input_1"]), round(&["confirm"]), round(&["input_2", "confirm"])]);
     }
 }

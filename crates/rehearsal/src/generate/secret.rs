@@ -8,7 +8,7 @@ pub(super) fn has_secret(value: &Value) -> bool {
     match value {
         Value::Array(elements) => elements.iter().any(has_secret),
         Value::Object(fields) => fields.values().any(has_secret),
-        scalar => RedactedValue::of(scalar).is_some(),
+        scalar => RedactedValue::from_recorded(scalar).is_some(),
     }
 }
 
@@ -17,7 +17,7 @@ pub(super) fn unify_secrets(value: &Value) -> Value {
     match value {
         Value::Array(elements) => elements.iter().map(unify_secrets).collect(),
         Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), unify_secrets(value))).collect(),
-        scalar => match RedactedValue::of(scalar) {
+        scalar => match RedactedValue::from_recorded(scalar) {
             Some(RedactedValue::Text(parts)) => parts.join(&pseudonym("")).into(),
             Some(RedactedValue::Number) => {
                 let mut number = json!(0);
@@ -43,7 +43,7 @@ fn of_part(value: &Value) -> Value {
         Value::Array(elements) if has_secret(value) => elements.iter().map(of_part).collect(),
         Value::Object(fields) => matcher(fields),
         Value::Array(_) => json!({"exact": value}),
-        scalar => match RedactedValue::of(scalar) {
+        scalar => match RedactedValue::from_recorded(scalar) {
             Some(RedactedValue::Text(parts)) if parts == [""; 2] => json!({"type": "string"}),
             Some(RedactedValue::Text(parts)) => {
                 let parts: Vec<_> = parts.into_iter().map(regex::escape).collect();
@@ -63,7 +63,7 @@ fn of_part(value: &Value) -> Value {
 /// ```
 pub(super) fn uri_pattern(uri: &str) -> Option<String> {
     let value = Value::from(uri);
-    let Some(RedactedValue::Text(parts)) = RedactedValue::of(&value) else { return None };
+    let Some(RedactedValue::Text(parts)) = RedactedValue::from_recorded(&value) else { return None };
     let mut pattern = String::new();
     for (at, part) in parts.iter().enumerate() {
         match at {

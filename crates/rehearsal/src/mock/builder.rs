@@ -63,7 +63,7 @@ pub struct MockBuilder {
     instructions: Option<String>,
     items: Vec<Item>,
     expectations: Vec<Expectation>,
-    /// The first call that makes no sense where it is.
+    /// The first builder call that is not allowed in its position.
     problem: Option<String>,
 }
 

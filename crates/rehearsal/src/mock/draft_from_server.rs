@@ -1,7 +1,7 @@
 //! A mock of a live server, as a file to begin with.
 //!
 //! The mock lists what the server lists. Resources and prompts are requested, because that changes nothing. Tools
-//! are never called: their answers are made up.
+//! are never called: their answers are invented.
 
 use rehearsal_core::answer::keep_listed_forms;
 use rehearsal_core::protocol::list_item::PromptArgument;
@@ -98,7 +98,7 @@ fn tool(tool: Tool) -> DraftItem {
         Some(None) => {
             let mut failure = text(format!("{} has no answer yet", escape_template(&tool.name)));
             failure["isError"] = true.into();
-            (failure, "Nothing could be made up that fits the output schema")
+            (failure, "No value could be invented that fits the output schema")
         }
         None => (text(format!("{} was called with {{{{ arguments | tojson }}}}", escape_template(&tool.name))), ""),
     };
@@ -151,7 +151,7 @@ impl ServerReader<'_> {
             Ok(result) => DraftItem::new(resource.raw, vec![DraftAnswer::new(DraftBody::Result(result))]),
             Err(why) => {
                 let uri = &resource.uri;
-                self.remarks.push(format!("the contents of {uri} are made up: {}", one_line(&why)));
+                self.remarks.push(format!("the contents of {uri} are invented: {}", one_line(&why)));
                 let mut contents = json!({"uri": uri, "text": format!("the contents of {uri}")});
                 if let Some(mime_type) = resource.raw.get("mimeType") {
                     contents["mimeType"] = mime_type.clone();
@@ -191,7 +191,7 @@ impl ServerReader<'_> {
                 DraftItem::new(prompt.raw, vec![DraftAnswer::new(body)])
             }
             Err(why) => {
-                self.remarks.push(format!("the messages of {} are made up: {}", prompt.name, one_line(&why)));
+                self.remarks.push(format!("the messages of {} are invented: {}", prompt.name, one_line(&why)));
                 let text = format!("{}: {{{{ arguments | tojson }}}}", escape_template(&prompt.name));
                 let mut result = json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]});
                 if let Some(description) = prompt.raw.get("description") {

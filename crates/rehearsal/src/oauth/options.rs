@@ -113,7 +113,7 @@ impl fmt::Debug for OAuth {
 }
 
 /// Why the login failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum OAuthError {
     /// Discovery, registration or the exchange of a token failed.
     #[error("{}", join_causes(.0))]
@@ -148,6 +148,8 @@ pub enum OAuthError {
     #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+debug_as_display!(OAuthError);
 
 fn because(description: &Option<String>) -> String {
     description.as_ref().map(|text| format!(": {text}")).unwrap_or_default()

@@ -74,7 +74,7 @@ impl Login {
 }
 
 /// Why tokens cannot be stored or read.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be read or written.
     #[error("cannot {what} {}: {cause}", path.display())]
@@ -108,6 +108,8 @@ pub enum StoreError {
         path: PathBuf,
     },
 }
+
+debug_as_display!(StoreError);
 
 impl TokenStore {
     /// Stores tokens in this folder, which is created with the first token.

@@ -177,8 +177,8 @@ fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<JsonType> {
     let mut found: Vec<JsonType> = match (schema.get("type"), schema.get("const"), schema.get("enum")) {
         (Some(Value::String(name)), ..) => JsonType::named(name).into_iter().collect(),
         (Some(Value::Array(names)), ..) => names.iter().filter_map(|name| JsonType::named(name.as_str()?)).collect(),
-        (_, Some(only), _) => vec![JsonType::of(only)],
-        (_, None, Some(Value::Array(values))) => values.iter().map(JsonType::of).collect(),
+        (_, Some(only), _) => vec![JsonType::from_value(only)],
+        (_, None, Some(Value::Array(values))) => values.iter().map(JsonType::from_value).collect(),
         _ => {
             let branches = |key| schema.get(key).and_then(Value::as_array).map(Vec::as_slice);
             if let Some(branches) = branches("anyOf").or_else(|| branches("oneOf")) {

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_cut_and_the_next_one_is_whole() {
+    fn an_overlong_line_is_truncated_and_the_next_one_is_complete() {
         for size in [1, 7, 1000] {
             let bytes = [&[b'x'; 500][..], b"\n", PING, b"\n"].concat();
             let chunks: Vec<&[u8]> = bytes.chunks(size).collect();

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_key_ends_at_its_end_line_or_after_the_maximum_of_lines() {
+    fn a_private_key_ends_at_its_end_line_or_the_line_limit() {
         let end = ["-----BEGIN PRIVATE KEY-----", "MIIE", "-----END PRIVATE KEY-----", "after"];
         let shown = kept(&end);
         assert!(!shown.contains("MIIE") && shown.ends_with("|after"), "{shown}");

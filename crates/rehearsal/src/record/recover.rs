@@ -21,7 +21,7 @@ pub struct Recovered {
     /// Its journal.
     pub journal: PathBuf,
     /// What was done with the journal.
-    pub fate: RecoveryOutcome,
+    pub outcome: RecoveryOutcome,
 }
 
 /// What was done with a journal.
@@ -52,9 +52,9 @@ pub fn recover(trace: &Path) -> io::Result<Vec<Recovered>> {
     let mut found: Vec<Recovered> = journals(trace)?
         .into_iter()
         .filter_map(|(session_id, journal)| {
-            let fate = one(trace, &session_id, &journal)
+            let outcome = one(trace, &session_id, &journal)
                 .unwrap_or_else(|error| Some(RecoveryOutcome::Failed { why: error.to_string() }));
-            Some(Recovered { session_id, journal, fate: fate? })
+            Some(Recovered { session_id, journal, outcome: outcome? })
         })
         .collect();
     found.sort_by(|one, other| one.session_id.cmp(&other.session_id));
@@ -100,7 +100,7 @@ fn one(trace: &Path, session_id: &str, journal: &Path) -> io::Result<Option<Reco
     if file.metadata()?.nlink() == 0 {
         return Ok(None);
     }
-    let fate = if !is_begun(&mut file)? {
+    let outcome = if !is_begun(&mut file)? {
         RecoveryOutcome::Empty
     } else if trace.exists() && contains(trace, session_id)? {
         RecoveryOutcome::AlreadyInTrace
@@ -108,7 +108,7 @@ fn one(trace: &Path, session_id: &str, journal: &Path) -> io::Result<Option<Reco
         RecoveryOutcome::Folded { entries: fold(&mut file, trace, SessionEnd::Recovered)?.entries }
     };
     std::fs::remove_file(journal)?;
-    Ok(Some(fate))
+    Ok(Some(outcome))
 }
 
 /// Whether bytes may have been forwarded: nothing is forwarded before the first line of the journal is whole.
@@ -165,7 +165,7 @@ fn recover_leftovers(trace: &Path, listener: &NoticeListener) {
     match recover(trace) {
         Ok(found) => {
             for one in found {
-                match one.fate {
+                match one.outcome {
                     RecoveryOutcome::Folded { entries } => {
                         listener(&Notice::Recovered { session_id: one.session_id, entries });
                     }

@@ -209,7 +209,7 @@ impl ReplayState {
         if next.is_none() {
             redacted = self.redacted(request);
             if let Some(redacted) = &redacted {
-                next = self.take(RequestKey::of(redacted), context, repeat)?;
+                next = self.take(RequestKey::from_view(redacted), context, repeat)?;
             }
         }
         if next.is_none()

@@ -70,7 +70,7 @@ pub enum ReplayError {
         cause: IndexError,
     },
     /// No session fits the options.
-    #[error("{input}: no session like that")]
+    #[error("{input}: no session matches the filters")]
     NoSession {
         /// Where.
         input: Input,
@@ -118,13 +118,13 @@ impl Replay {
             Input::File(path) => Some(path.as_path()).filter(|path| path.is_file()),
             Input::Stdin => None,
         };
-        Replay::of(&recording, path, options, upstream).map_err(|unserved| match unserved {
+        Replay::from_recording(&recording, path, options, upstream).map_err(|unserved| match unserved {
             OpenFailure::Index(cause) => ReplayError::Index { input: input.clone(), cause },
             OpenFailure::NoSession { known } => ReplayError::NoSession { input: input.clone(), known },
         })
     }
 
-    fn of(
+    fn from_recording(
         recording: &Recording,
         path: Option<&Path>,
         options: ReplayOptions,

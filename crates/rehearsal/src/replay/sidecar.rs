@@ -121,7 +121,7 @@ pub(super) fn converted(
     let Some(new) = create_temporary(&kept) else { return convert() };
     let file = match write_trace(recording, new.as_file().try_clone()?) {
         Ok(file) => file,
-        // Where there is no room for it.
+        // The disk is full.
         Err(IndexError::Io(_) | IndexError::Trace(ReadError::Io(_))) => return convert(),
         Err(error @ IndexError::Trace(_)) => return Err(error),
     };

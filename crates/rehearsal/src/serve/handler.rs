@@ -41,7 +41,7 @@ impl RequestHandle<'_> {
     pub async fn notify(&self, method: Method, params: &Value) {
         let context = &self.0.request.context;
         if method == Method::LOG_MESSAGE {
-            if !context.logs.include(LogLevel::of(params)) {
+            if !context.logs.include(LogLevel::from_params(params)) {
                 return;
             }
         } else if context.era() == Era::Modern && method != Method::PROGRESS {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! path or stdin ──► Recording ──► Part, Part, …      in the order of the file, whatever its format
-//!                             ──► Moment, Moment, …  in the order in which it happened
+//!                             ──► TimelineItem, …     in the order in which it happened
 //! ```
 
 mod read_at;

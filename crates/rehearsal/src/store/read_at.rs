@@ -1,5 +1,5 @@
-//! Reads one file at several places at once, and its sessions in the order in which they began. In a trace they are in
-//! the order in which they ended, and a session of 2026-07-28 over HTTP ends with its recorder.
+//! Several readers of one file, and the order of its sessions by their start. A trace has its sessions in the order of
+//! their end, and a session of 2026-07-28 over HTTP ends with its recorder.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rehearsal_core::trace::{Part, ReadError, TraceReader};
 
-/// A reader with a place of its own in a file that others read too.
+/// A reader with its own position in a shared file.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadAt {
     file: Arc<File>,
     position: u64,
-    /// Where it ends for this reader, if not before.
+    /// The offset at which this reader ends, if the file is longer.
     end: u64,
-    /// Its lines in another order.
+    /// The order in which the lines are read, if it differs from the order of the file.
     order: Option<Arc<SessionOrder>>,
 }
 
@@ -25,12 +25,12 @@ impl ReadAt {
         ReadAt { file, position: 0, end: u64::MAX, order: None }
     }
 
-    /// As if the file were no longer than this.
+    /// Reads at most this many bytes of the file.
     pub(super) fn up_to(self, end: u64) -> ReadAt {
         ReadAt { end, ..self }
     }
 
-    /// As if its lines were in this order.
+    /// Reads the lines in this order.
     pub(super) fn ordered(self, order: Option<Arc<SessionOrder>>) -> ReadAt {
         ReadAt { order, ..self }
     }
@@ -67,35 +67,35 @@ impl Seek for ReadAt {
     }
 }
 
-/// How much of a line is looked at for when its session began.
+/// Maximum number of bytes of a line that are searched for the start of its session.
 const HEAD: usize = 64 << 10;
-/// How much is read at once.
+/// Number of bytes that are read at once.
 const CHUNK: usize = 256 << 10;
 
-/// Lines of a file in another order.
+/// The lines of a file by the start of their sessions.
 #[derive(Debug, Default)]
 pub(super) struct SessionOrder {
     lines: Vec<Line>,
-    /// The place of each line in this order, from 1, in the order of the file.
+    /// The position of each line in this order, from 1, by its number in the file.
     places: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    /// Its place in this order.
+    /// The offset of the line in this order.
     at: u64,
-    /// Where in the file, and how long it is with its end.
+    /// The offset in the file, and the length with the line end.
     from: u64,
     length: u64,
-    /// Its number in the file, from 1.
+    /// The number of the line in the file, from 1.
     number: usize,
     started: Timestamp,
 }
 
 impl SessionOrder {
-    /// The order of the lines of a trace up to this offset. `None` if the lines are in order already, or if it is
+    /// Reads the order of the lines of a trace up to an offset. `None` if the file has this order already, or if a start is
     /// unknown.
-    pub(super) fn of(file: &Arc<File>, end: u64) -> io::Result<Option<SessionOrder>> {
+    pub(super) fn read_from(file: &Arc<File>, end: u64) -> io::Result<Option<SessionOrder>> {
         let mut lines = Vec::new();
         let (mut head, mut from, mut at) = (Vec::new(), 0, 0);
         let mut input = ReadAt::new(Arc::clone(file)).up_to(end);
@@ -130,19 +130,19 @@ impl SessionOrder {
         Ok(Some(SessionOrder { lines, places }))
     }
 
-    /// Where in the file a place is, and how much of its line follows.
+    /// The offset in the file of an offset in this order, and the number of bytes that follow in its line.
     pub(super) fn find(&self, place: u64) -> Option<(u64, u64)> {
         let line = self.lines[..self.lines.partition_point(|line| line.at <= place)].last()?;
         let within = place - line.at;
         (within < line.length).then(|| (line.from + within, line.length - within))
     }
 
-    /// How long all of them are.
+    /// The length of all lines together.
     pub(super) fn length(&self) -> u64 {
         self.lines.last().map_or(0, |line| line.at + line.length)
     }
 
-    /// The place, from 1, of a line that has this number in the file.
+    /// The position in this order, from 1, of the line with this number in the file.
     pub(super) fn place_of(&self, number: usize) -> Option<usize> {
         self.places.get(number.checked_sub(1)?).copied()
     }
@@ -152,7 +152,7 @@ impl SessionOrder {
         self.lines.iter().map(|line| line.number).collect()
     }
 
-    /// An error with the number that its line has in the file.
+    /// Converts the line number of an error to that of the file.
     pub(super) fn placed(&self, error: ReadError) -> ReadError {
         let number =
             |line: u64| self.lines.get(usize::try_from(line).ok()?.checked_sub(1)?).map(|line| line.number as u64);
@@ -160,7 +160,7 @@ impl SessionOrder {
     }
 }
 
-/// When the session of a line began, read from the beginning of the line.
+/// The start of the session of a line, read from the beginning of the line.
 fn started(head: &[u8]) -> Option<Timestamp> {
     match TraceReader::new(Cursor::new(head)).next()?.ok()? {
         Part::Start(start) => start.started_at,
@@ -183,7 +183,7 @@ mod tests {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(text.as_bytes()).unwrap();
             let file = Arc::new(file);
-            let order = SessionOrder::of(&file, u64::MAX).unwrap()?;
+            let order = SessionOrder::read_from(&file, u64::MAX).unwrap()?;
             let mut read = String::new();
             ReadAt::new(file).ordered(Some(Arc::new(order))).read_to_string(&mut read).unwrap();
             Some(read)
@@ -191,7 +191,7 @@ mod tests {
         let [a, b, c] = [line("a", 1), line("b", 2), line("c", 3)];
         assert_eq!(ordered(&[&*c, &a, &b].concat()), Some([&*a, &b, &c].concat()));
         assert_eq!(ordered(&[&*a, &b, &c].concat()), None);
-        // With a torn line, or with a line without a time, the order of the file is kept.
+        // With a partial line, or with a line without a time, the order of the file is kept.
         assert_eq!(ordered(&[&*c, &a, b.trim_end()].concat()), None);
         assert_eq!(ordered(&[&*c, "nonsense\n", &a].concat()), None);
         assert_eq!(ordered(""), None);

@@ -16,12 +16,12 @@ use rehearsal_core::trace::{
 use super::read_at::{ReadAt, SessionOrder};
 use crate::record::{UnrecoveredSessions, last_line};
 
-/// Where a recording is.
+/// The source of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// In a file.
+    /// A file.
     File(PathBuf),
-    /// On stdin: `-` on the command line.
+    /// stdin: `-` on the command line.
     Stdin,
 }
 
@@ -51,13 +51,13 @@ impl fmt::Display for Input {
     }
 }
 
-/// How much of a file is read at once.
+/// Number of bytes of a file that are read at once.
 const BUFFER: usize = 256 << 10;
 
-/// What is done about a line that cannot be read.
+/// How a line that cannot be read is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadLines {
-    /// It ends the reading.
+    /// The line is an error that ends the reading.
     Refuse,
     /// The bad line is reported, and the next one is read.
     Skip,
@@ -73,32 +73,32 @@ pub type RecordingTimeline = Timeline<Parts, Parts>;
 #[derive(Clone, Debug)]
 pub struct Recording {
     file: Arc<File>,
-    /// How much of it is read.
+    /// The number of bytes that are read, from the beginning of the file.
     length: u64,
     format: Format,
     /// Journals of killed recorders, whose sessions could not be appended to the file.
     journals: Vec<Arc<File>>,
-    /// The order in which its sessions are read, if it differs from that of the file.
+    /// The order in which the sessions are read, if it differs from the order of the file.
     order: Option<Arc<SessionOrder>>,
 }
 
 /// Why a recording cannot be opened.
 #[derive(thiserror::Error)]
 pub enum OpenError {
-    /// There is no such file, or it may not be read.
+    /// The file does not exist, or cannot be read.
     #[error("cannot read {input}: {cause}")]
     Unreadable {
-        /// Which.
+        /// The source.
         input: Input,
-        /// Why not.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// It has none of the formats that can be read.
+    /// The file has none of the formats that can be read.
     #[error("{input}: not a recording: it begins with {first:?}")]
     Unknown {
-        /// Which.
+        /// The source.
         input: Input,
-        /// Its first characters.
+        /// The first characters of the file.
         first: String,
     },
 }
@@ -106,8 +106,8 @@ pub enum OpenError {
 debug_as_display!(OpenError);
 
 impl Recording {
-    /// Opens a recording and finds out its format. What cannot be read twice, such as a pipe, is copied to a temporary
-    /// file first.
+    /// Opens a recording and detects its format. A source that cannot be read twice, such as a pipe, is first copied to a
+    /// temporary file.
     pub fn open(input: &Input) -> Result<Recording, OpenError> {
         let file = opened(input).map_err(unreadable(input))?;
         let mut first = Vec::new();
@@ -121,7 +121,7 @@ impl Recording {
         }
     }
 
-    /// Opens a recording of a known format. A format that is only written has no parts.
+    /// Opens a recording of a known format. A format that can only be written has no parts.
     pub fn open_as(input: &Input, format: Format) -> Result<Recording, OpenError> {
         let file = opened(input).map_err(unreadable(input))?;
         Recording::snapshot(file, format).map_err(unreadable(input))
@@ -131,7 +131,7 @@ impl Recording {
     /// trace: then the last line is unfinished and is not read.
     fn snapshot(file: Arc<File>, format: Format) -> io::Result<Recording> {
         if format != Format::Trace {
-            return Ok(Recording::of(file, format));
+            return Ok(Recording::from_file(file, format));
         }
         let locked = file.try_lock_shared();
         let length = file.metadata()?.len();
@@ -141,19 +141,20 @@ impl Recording {
             // This file system has no locks.
             Err(TryLockError::Error(_)) => length,
         };
-        Ok(Recording { length, ..Recording::of(file, format) })
+        Ok(Recording { length, ..Recording::from_file(file, format) })
     }
 
-    fn of(file: Arc<File>, format: Format) -> Recording {
+    fn from_file(file: Arc<File>, format: Format) -> Recording {
         Recording { file, length: u64::MAX, format, journals: Vec::new(), order: None }
     }
 
-    /// Opens a trace together with what could not be put into it: what is left of a line that its journal has is not read,
-    /// and the sessions of the journals come last. Where there is no such trace, they are all there is.
+    /// Opens a trace with the journals of killed recorders that could not be added to it. The sessions of the journals are
+    /// read after those of the trace. An unfinished last line of the trace is skipped if a journal has its session. If the
+    /// trace does not exist, only the journals are read.
     pub fn open_with(input: &Input, unrecovered: &UnrecoveredSessions) -> Result<Recording, OpenError> {
         let only_journals = matches!(input, Input::File(path) if !path.exists()) && !unrecovered.journals.is_empty();
         let recording = match only_journals {
-            true => Recording::of(Arc::new(tempfile::tempfile().map_err(unreadable(input))?), Format::Trace),
+            true => Recording::from_file(Arc::new(tempfile::tempfile().map_err(unreadable(input))?), Format::Trace),
             false => Recording::open(input)?,
         };
         let journals = unrecovered.journals.iter().map(|path| {
@@ -165,10 +166,10 @@ impl Recording {
         Ok(Recording { length, journals, ..recording })
     }
 
-    /// The recording with its sessions in the order in which they began, if that is known. Those of journals come last.
+    /// The recording with its sessions in the order of their start, if it is known. Sessions of journals are last.
     pub fn in_order(self) -> io::Result<Recording> {
         let order = match self.format {
-            Format::Trace => SessionOrder::of(&self.file, self.length)?.map(Arc::new),
+            Format::Trace => SessionOrder::read_from(&self.file, self.length)?.map(Arc::new),
             _ => None,
         };
         Ok(Recording { order, ..self })
@@ -180,18 +181,18 @@ impl Recording {
         Recording { order: None, ..self.clone() }
     }
 
-    /// The place, from 1, at which the session is read that has this place in the file.
+    /// The position, from 1, at which a session is read, by its position in the file.
     pub fn place_of(&self, session: usize) -> usize {
         self.order.as_ref().and_then(|order| order.place_of(session)).unwrap_or(session)
     }
 
-    /// The number in the file, from 1, of each session in the order in which the sessions are read. Empty if that is the
-    /// order of the file.
+    /// The position in the file, from 1, of each session, in the order in which the sessions are read. Empty if both orders
+    /// are equal.
     pub fn session_numbers(&self) -> Vec<usize> {
         self.order.as_ref().map(|order| order.numbers()).unwrap_or_default()
     }
 
-    /// The format that it was found to have.
+    /// The detected format.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -209,15 +210,15 @@ impl Recording {
 
     /// A recording of a temporary trace without a name.
     pub(crate) fn in_file(file: Arc<File>) -> Recording {
-        Recording::of(file, Format::Trace)
+        Recording::from_file(file, Format::Trace)
     }
 
-    /// Its parts, in the order of the file.
+    /// The parts of the recording, in the order of the file.
     pub fn parts(&self, bad: BadLines) -> Parts {
         self.read(bad, PartFilter::All)
     }
 
-    /// Everything in the order in which it happened.
+    /// The events of the recording, in the order in which they happened.
     pub fn timeline(&self, bad: BadLines) -> RecordingTimeline {
         Timeline::new(self.read(bad, PartFilter::Calls), self.read(bad, PartFilter::Entries))
     }
@@ -296,7 +297,7 @@ fn opened(input: &Input) -> io::Result<Arc<File>> {
     }
 }
 
-/// A temporary file, without a name, with everything that `from` has.
+/// Copies `from` to a temporary file without a name.
 fn copied(from: &mut dyn Read) -> io::Result<Arc<File>> {
     let mut file = tempfile::tempfile()?;
     io::copy(from, &mut file)?;
@@ -304,7 +305,7 @@ fn copied(from: &mut dyn Read) -> io::Result<Arc<File>> {
     Ok(Arc::new(file))
 }
 
-/// Enough of a file to recognise it by.
+/// The first characters of a file, for an error.
 fn beginning(first: &[u8]) -> String {
     let text = String::from_utf8_lossy(&first[..first.len().min(200)]).into_owned();
     let line = text.trim_start().lines().next().unwrap_or_default();
@@ -319,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_that_is_being_appended_is_not_read_until_it_is_whole() {
+    fn a_session_that_is_being_appended_is_skipped_until_complete() {
         let line = |id: &str| format!("{{\"format\":1,\"session_id\":\"{id}\",\"calls\":[]}}\n");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.jsonl");

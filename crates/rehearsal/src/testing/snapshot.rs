@@ -14,7 +14,7 @@ use crate::client::ServerResponse;
 /// JSON.
 ///
 /// ```ignore
-/// let snapshot = Snapshot::of(&response).redact("$.structuredContent.id", "[id]").replace(r"\d\d:\d\d", "[time]");
+/// let snapshot = Snapshot::from_response(&response).redact("$.structuredContent.id", "[id]").replace(r"\d\d:\d\d", "[time]");
 /// insta::assert_json_snapshot!(snapshot);
 /// insta::assert_snapshot!(snapshot, @r#"…"#);
 /// ```
@@ -25,7 +25,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Takes a snapshot of a response. `_meta` is left out, because it describes the connection.
-    pub fn of(response: &ServerResponse) -> Snapshot {
+    pub fn from_response(response: &ServerResponse) -> Snapshot {
         let value = match response.error() {
             Some(error) => {
                 let data = error.data.as_ref().and_then(|data| data.value().ok());

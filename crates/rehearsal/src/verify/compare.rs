@@ -27,7 +27,10 @@ pub(super) struct CheckResult {
 
 impl CheckResult {
     /// Builds the outcome of one comparison. Without findings, the recorded answer is kept.
-    pub(super) fn of(findings: Vec<Finding>, replies: impl FnOnce() -> Vec<(RecordedCall, Reply)>) -> CheckResult {
+    pub(super) fn from_findings(
+        findings: Vec<Finding>,
+        replies: impl FnOnce() -> Vec<(RecordedCall, Reply)>,
+    ) -> CheckResult {
         let replies = if findings.is_empty() { Vec::new() } else { replies() };
         CheckResult { findings, replies, server_requests: Vec::new() }
     }
@@ -50,7 +53,7 @@ impl Verification {
         let recorded = Some(recorded);
         let live = versions.to_recorded_version(live, recorded.as_ref(), &method, client.server_info());
         let live = self.secrets.redact_live(recorded.as_ref(), live);
-        CheckResult::of(findings, || {
+        CheckResult::from_findings(findings, || {
             vec![(answered.clone(), self.ignored_paths.keep_recorded(recorded.as_ref(), live))]
         })
     }
@@ -87,7 +90,7 @@ impl Verification {
         let (mut before, mut after) = (view(before), view(after));
         self.secrets.redact_both(&mut before, &mut after);
         let differences = self.ignored_paths.differences(&before, &after);
-        findings_of(&ReportedDifference::of(differences, &before, &after), None, Some(&place(sent)))
+        findings_of(&ReportedDifference::from_differences(differences, &before, &after), None, Some(&place(sent)))
     }
 
     /// The recorded and the live version. With [`Protocol::Auto`] nothing is left out of the comparison: a version that

@@ -45,7 +45,11 @@ pub(super) struct ReportedDifference {
 
 impl ReportedDifference {
     /// Adds the recorded and the live value to each difference.
-    pub(super) fn of(differences: Vec<Difference>, before: &Value, after: &Value) -> Vec<ReportedDifference> {
+    pub(super) fn from_differences(
+        differences: Vec<Difference>,
+        before: &Value,
+        after: &Value,
+    ) -> Vec<ReportedDifference> {
         let whole = |path: &Option<Path>, value: &Value| {
             let found = path.as_ref().and_then(|path| path.lookup(value)).map(RawJson::from_value);
             found.filter(|json| json.as_str().len() <= MAX_VALUE_BYTES)
@@ -114,11 +118,14 @@ mod tests {
     fn each_kind_of_difference_is_a_finding() {
         let before = json!({"gone": 1, "kind": 1, "same": [1.0], "value": "a"});
         let after = json!({"new": true, "kind": "1", "same": [1], "value": "b"});
-        let shown: Vec<_> =
-            findings_of(&ReportedDifference::of(differences(&before, &after), &before, &after), None, None)
-                .iter()
-                .map(ToString::to_string)
-                .collect();
+        let shown: Vec<_> = findings_of(
+            &ReportedDifference::from_differences(differences(&before, &after), &before, &after),
+            None,
+            None,
+        )
+        .iter()
+        .map(ToString::to_string)
+        .collect();
         assert_eq!(
             shown,
             [

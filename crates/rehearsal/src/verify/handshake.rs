@@ -146,7 +146,9 @@ impl Verification {
         }
         let recorded = reply(call);
         let updated = self.secrets.redact_live(recorded.as_ref(), updated);
-        CheckResult::of(findings, || vec![(call.clone(), self.ignored_paths.keep_recorded(recorded.as_ref(), updated))])
+        CheckResult::from_findings(findings, || {
+            vec![(call.clone(), self.ignored_paths.keep_recorded(recorded.as_ref(), updated))]
+        })
     }
 
     /// The part of a handshake that is compared. `_meta` is not, so the server info becomes a separate member.

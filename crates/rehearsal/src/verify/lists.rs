@@ -26,7 +26,7 @@ pub(super) struct ListFormat {
 
 impl ListFormat {
     /// The list that a method returns.
-    pub(super) fn of(method: &Method) -> Option<ListFormat> {
+    pub(super) fn from_method(method: &Method) -> Option<ListFormat> {
         let listing = |what, list, key| Some(ListFormat { what, list, key });
         match method.as_str() {
             "tools/list" => listing("tool", "tools", "name"),
@@ -185,7 +185,7 @@ impl Verification {
         pages: &[RecordedCall],
         client: &Client,
     ) -> Result<CheckResult, ClientError> {
-        let (Some(listing), Some(first)) = (ListFormat::of(method), pages.first()) else {
+        let (Some(listing), Some(first)) = (ListFormat::from_method(method), pages.first()) else {
             return Ok(CheckResult::default());
         };
         let live = match self.pages(method, client).await? {
@@ -217,7 +217,8 @@ impl Verification {
         let page = |items: Value| json!({"result": {listing.list: items}});
         let (mut known, mut now) = (page(json!(known)), page(json!(whole.1)));
         self.secrets.redact_both(&mut known, &mut now);
-        let mismatches = ReportedDifference::of(self.ignored_paths.mismatches(&known, &now), &known, &now);
+        let mismatches =
+            ReportedDifference::from_differences(self.ignored_paths.mismatches(&known, &now), &known, &now);
         findings.extend(findings_of(&listing.within(&mismatches, None), None, Some(&place(first))));
         let drift = |before: &Value, after: &Value| {
             let at = listing.position(&whole.1, after);
@@ -227,7 +228,7 @@ impl Verification {
             let mut found = differences(&before, &after);
             found.retain(|it| !only_ignored_left(it, (whole.0, &before), (whole.1, &after)));
             let mismatches = at.map(|at| listing.within(&mismatches, Some(at))).unwrap_or_default();
-            ReportedDifference::of(found, &before, &after).into_iter().chain(mismatches).collect()
+            ReportedDifference::from_differences(found, &before, &after).into_iter().chain(mismatches).collect()
         };
         let (before, after) = (viewed(&self.compare, &was), viewed(&self.compare, &is));
         findings.extend(listing.differences(&before, &after, drift, &place(first)));
@@ -247,7 +248,7 @@ impl Verification {
             let was = listing.with_recorded_items(&was, &page);
             self.ignored_paths.keep_recorded(Some(&was), self.secrets.redact_live(Some(&was), page))
         };
-        Ok(CheckResult::of(findings, || {
+        Ok(CheckResult::from_findings(findings, || {
             pages.iter().enumerate().map(|(at, page)| (page.clone(), page_of(at))).collect()
         }))
     }
@@ -304,14 +305,14 @@ mod tests {
     use serde_json::json;
 
     fn drift(before: &Value, after: &Value) -> Vec<ReportedDifference> {
-        ReportedDifference::of(differences(before, after), before, after)
+        ReportedDifference::from_differences(differences(before, after), before, after)
     }
 
     #[test]
     fn the_order_of_a_list_is_ignored_and_its_items_are_compared() {
         let before = [json!({"name": "a", "description": "x"}), json!({"name": "b"}), json!({"name": "c"})];
         let after = [json!({"name": "c"}), json!({"name": "a", "description": "y"}), json!({"name": "d"})];
-        let listing = ListFormat::of(&Method::TOOLS_LIST).unwrap();
+        let listing = ListFormat::from_method(&Method::TOOLS_LIST).unwrap();
         let found = listing.differences(&before, &after, drift, &Location::Message { sequence: 3 });
         let shown: Vec<_> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -327,7 +328,7 @@ mod tests {
     #[test]
     fn a_duplicate_item_is_reported_unless_it_wwith_recorded_items() {
         let (once, twice) = ([json!({"name": "a"})], [json!({"name": "a"}), json!({"name": "a", "title": "A"})]);
-        let listing = ListFormat::of(&Method::TOOLS_LIST).unwrap();
+        let listing = ListFormat::from_method(&Method::TOOLS_LIST).unwrap();
         let messages = |before: &[Value], after: &[Value]| -> Vec<String> {
             let found = listing.differences(before, after, drift, &Location::Message { sequence: 3 });
             found.into_iter().map(|finding| finding.message).collect()

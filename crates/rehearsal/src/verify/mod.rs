@@ -23,4 +23,4 @@ mod updates;
 mod verification;
 
 pub use updates::Updates;
-pub use verification::{AnswerStatus, Verification, VerifyError, changed_questions};
+pub use verification::{AnswerStatus, Verification, VerifyError, count_changed_server_requests};

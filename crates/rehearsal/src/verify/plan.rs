@@ -121,7 +121,9 @@ impl VerificationPlan {
             return skipped(call, why);
         };
         match kind(&method) {
-            CheckKind::Handshake if !is_handshake_result(&method, &reply) => return skipped(call, AGREED_ON_NOTHING),
+            CheckKind::Handshake if !is_handshake_result(&method, &reply) => {
+                return skipped(call, NO_VERSION_NEGOTIATED);
+            }
             CheckKind::Handshake => return Some(PlannedCheck::Handshake { call: Box::new(call) }),
             CheckKind::List => return self.page(method, call, &reply),
             CheckKind::Skipped(reason) => return skipped(call, reason),
@@ -328,7 +330,7 @@ fn is_redacted_reply(reply: &Reply) -> bool {
 }
 
 /// Why a `server/discover` or `initialize` is not sent again.
-pub(super) const AGREED_ON_NOTHING: &str = "it agreed on no version";
+pub(super) const NO_VERSION_NEGOTIATED: &str = "it negotiated no version";
 
 /// Whether the answer to a handshake or a discovery describes the server.
 fn is_handshake_result(method: &Method, reply: &Reply) -> bool {
@@ -338,7 +340,7 @@ fn is_handshake_result(method: &Method, reply: &Reply) -> bool {
     }
 }
 
-const TASK_REASON: &str = "a task has another name every time";
+const TASK_REASON: &str = "the id of a task differs in every run";
 
 fn kind(method: &Method) -> CheckKind {
     match method.as_str() {
@@ -389,7 +391,9 @@ pub(super) fn unsupported_reason(
     let method = sent.request.message.method()?;
     let is_open = reply(answered).is_some_and(|reply| input_requests(&reply).is_some());
     match revision.era() {
-        Era::Modern => gone.contains(&method.as_str()).then_some("2026-07-28 knows no such request"),
-        Era::Legacy => is_open.then_some("its client never came back, which only 2026-07-28 knows"),
+        Era::Modern => gone.contains(&method.as_str()).then_some("2026-07-28 has no such request"),
+        Era::Legacy => {
+            is_open.then_some("the recorded client abandoned this input round, and only 2026-07-28 has input rounds")
+        }
     }
 }

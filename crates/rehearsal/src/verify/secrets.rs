@@ -18,7 +18,7 @@ pub(super) struct Secrets {
 
 impl Secrets {
     /// Redacts with these rules.
-    pub(super) fn of(redaction: Redaction) -> Secrets {
+    pub(super) fn new(redaction: Redaction) -> Secrets {
         Secrets { redaction }
     }
 
@@ -88,6 +88,6 @@ impl Secrets {
     /// The pseudonyms in a recorded value. Without redaction there are none, because the recording was not redacted
     /// either.
     fn pseudonyms(&self, recorded: &Value) -> PseudonymMap {
-        if self.redaction.is_none() { PseudonymMap::default() } else { PseudonymMap::of(recorded) }
+        if self.redaction.is_none() { PseudonymMap::default() } else { PseudonymMap::from_recorded(recorded) }
     }
 }

@@ -15,11 +15,11 @@ use rehearsal_core::trace::{CallComparison, RecordedCall, TimelineItem};
 use super::compare::{CheckResult, reply_of};
 use super::handshake::RecordedStart;
 use super::ignored_paths::IgnoredPaths;
-use super::plan::{
-    AGREED_ON_NOTHING, PlannedCheck, VerificationPlan, arguments_note, input_requests, params, reply, request_title,
-    unscheduled_requests,
-};
 use super::plan::{MetaSource, resend_params, unsupported_reason};
+use super::plan::{
+    NO_VERSION_NEGOTIATED, PlannedCheck, VerificationPlan, arguments_note, input_requests, params, reply,
+    request_title, unscheduled_requests,
+};
 use super::secrets::Secrets;
 use super::server_requests::{ExpectedRequest, ServerRequestChecker};
 use super::updates::Updates;
@@ -31,8 +31,8 @@ const VOLATILE: &str = "$.result.nextCursor";
 /// At most this many server requests of a session are kept that may arrive at any time.
 const MAX_PREVIEWED: usize = 1000;
 
-/// The number of added or removed server requests, which no update can store in a recording.
-pub fn changed_questions(report: &Report) -> usize {
+/// Counts the added and removed server requests of a report, which no update can store in a recording.
+pub fn count_changed_server_requests(report: &Report) -> usize {
     report.all_findings().filter(|finding| ServerRequestChecker::is_added_or_removed(finding)).count()
 }
 
@@ -128,7 +128,7 @@ impl Verification {
 
     /// How secrets are redacted before a comparison; by default as in a recording.
     pub fn redaction(self, redaction: Redaction) -> Verification {
-        let secrets = Secrets::of(redaction);
+        let secrets = Secrets::new(redaction);
         Verification { server_requests: self.server_requests.without(secrets.clone()), secrets, ..self }
     }
 
@@ -262,7 +262,7 @@ impl Verification {
             PlannedCheck::Handshake { call } => match self.introduction(&call, &client) {
                 Some(live) => Ok(self.compare_handshake(&call, live, &client)),
                 None => {
-                    self.report.cases.push(Case::skipped(name, AGREED_ON_NOTHING));
+                    self.report.cases.push(Case::skipped(name, NO_VERSION_NEGOTIATED));
                     return Ok(());
                 }
             },
@@ -391,7 +391,7 @@ impl Verification {
 }
 
 /// Why a recording could not be sent again.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum VerifyError<E> {
     /// The client for the server could not be configured.
     #[error(transparent)]
@@ -404,6 +404,12 @@ pub enum VerifyError<E> {
         /// The error with its unredacted text.
         error: Box<ClientError>,
     },
+}
+
+impl<E: std::error::Error> std::fmt::Debug for VerifyError<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 /// Whether every request was answered in time.

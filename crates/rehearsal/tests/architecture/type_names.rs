@@ -1,4 +1,4 @@
-//! A public type has a name that no other public type of the workspace has.
+//! Public types: their names are unique, and errors print themselves as text.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,4 +43,26 @@ fn public_types_have_unique_names() {
     declared.retain(|_, files| files.len() > 1);
     let report: String = declared.iter().map(|(name, files)| format!("{name}: {}\n", files.join(", "))).collect();
     assert!(report.is_empty(), "{report}{} names are used for several public types", declared.len());
+}
+
+#[test]
+fn public_errors_print_their_text_as_debug() {
+    let error = Regex::new(
+        r"#\[derive\(([^)]*thiserror::Error[^)]*)\)\]\s*(?:#\[[^\n]*\]\s*)*pub(?:\([a-z_: ]+\))? (?:struct|enum) (\w*Error)\b",
+    )
+    .unwrap();
+    let (mut found, mut report) = (0, String::new());
+    for name in ["rehearsal", "rehearsal-core", "rehearsal-wire"] {
+        for file in sources(&root().join("crates").join(name)) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            for captures in error.captures_iter(&text) {
+                found += 1;
+                if captures[1].contains("Debug") {
+                    report += &format!("{}: {}\n", file.strip_prefix(root()).unwrap().display(), &captures[2]);
+                }
+            }
+        }
+    }
+    assert!(found > 20, "{found}");
+    assert!(report.is_empty(), "{report}`unwrap` prints Debug: use `debug_as_display!` in place of the derive");
 }

@@ -2,10 +2,10 @@
 //!
 //! | scope | text |
 //! |---|---|
-//! | `Everywhere` | comments, strings and identifiers of Rust, templates, YAML, Markdown |
+//! | `Everywhere` | comments, strings and identifiers of Rust, templates, YAML, Markdown, Python, JavaScript |
 //! | `Code` | Rust without comments and strings, with upper and lower case |
 //! | `Path` | paths of files |
-//! | `Documents` | the prose of README.md, CHANGELOG.md, CONTRIBUTING.md and `docs/` |
+//! | `Documents` | the prose of README.md, ARCHITECTURE.md, CHANGELOG.md, CONTRIBUTING.md and `docs/`, and every `--help` |
 //!
 //! Identifiers are split at `_` and between cases. JSON is data of other programs: inline code and `json` blocks of Markdown,
 //! and lines of raw strings. A line that ends with the marker `words: allow` in a comment is skipped.
@@ -237,6 +237,7 @@ fn without_spans(text: &str, pattern: &str) -> String {
 }
 
 const JSON_OF_MARKDOWN: &str = r"(?ms)^ *```json.*?^ *```$|`[\[{][^`\n]*`";
+const INLINE_CODE_OF_MARKDOWN: &str = r"``[^\n]+?``|`[^`\n]*`|\]\([^)\n]*\)";
 const CODE_OF_MARKDOWN: &str = r"(?ms)^ *```.*?^ *```$|``[^\n]+?``|`[^`\n]*`|\]\([^)\n]*\)";
 
 /// The text files of the workspace, by their paths in it.
@@ -254,7 +255,9 @@ fn sources() -> Vec<(String, PathBuf)> {
                 if !last.starts_with('.') && !skipped.contains(&name.as_str()) && last != "target" {
                     folders.push(path);
                 }
-            } else if has_extension(&["rs", "md", "jinja", "yaml"]) || name.ends_with("src/shape/table.txt") {
+            } else if has_extension(&["rs", "md", "jinja", "yaml", "py", "mjs"])
+                || name.ends_with("src/shape/table.txt")
+            {
                 sources.push((name, path));
             }
         }
@@ -299,13 +302,14 @@ fn documents_use_the_terms_of_the_glossary() {
     let words = Words::new(|scope| matches!(scope, Scope::Everywhere | Scope::Documents));
     let mut report = String::new();
     for (name, path) in sources() {
-        let is_document = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].contains(&name.as_str());
-        // `matchers.md` repeats the output of the program; another test compares it with that.
-        if !(is_document || name.starts_with("docs/")) || !name.ends_with(".md") || name.ends_with("/matchers.md") {
+        let is_document = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"].contains(&name.as_str());
+        if !(is_document || name.starts_with("docs/")) || !name.ends_with(".md") {
             continue;
         }
         let text = without_allowed_lines(&std::fs::read_to_string(Path::new(&path)).unwrap());
-        words.check(&name, &without_spans(&text, CODE_OF_MARKDOWN), &mut report);
+        // The blocks of this page are the `--help` of each verb, and are searched like prose.
+        let code = if name == "docs/reference/cli.md" { INLINE_CODE_OF_MARKDOWN } else { CODE_OF_MARKDOWN };
+        words.check(&name, &without_spans(&text, code), &mut report);
     }
     assert!(report.is_empty(), "{report}the glossary (docs/concepts/glossary.md) has the terms to use");
 }

@@ -61,13 +61,24 @@ hint: did you mean `echo`?
 }
 
 #[test]
+fn a_tool_that_may_depend_on_client_capabilities_gets_both_hints() {
+    rehearse!(Fixture::new(), "rehearse call picture-with-sampling -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: the server has no tool `picture-with-sampling`
+hint: did you mean `picture`?
+hint: some servers list a tool only to clients with --roots or --answer
+");
+}
+
+#[test]
 fn an_argument_that_is_misspelled_gets_a_suggestion() {
     rehearse!(Fixture::new(), "rehearse call echo mesage=hello -- tiny-server", @r"
 exit: 2
 ----- stderr -----
 error: `echo` has no argument `mesage`
 hint: did you mean `message`?
-hint: --args JSON is sent unchecked
+hint: `--args JSON` is sent unchecked
 ");
 }
 

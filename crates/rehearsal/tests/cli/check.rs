@@ -38,7 +38,7 @@ fn a_file_without_mistakes_is_only_counted() {
     rehearse!(fixture, "rehearse check --json one.mock.yaml two.mock.yaml", @r#"
     exit: 2
     ----- stdout -----
-    {"file":"two.mock.yaml","line":1,"column":17,"message":"the tool `x` has no answer","hint":"add `answers: [{ text: … }]`, or have answers made up with --schema-fill"}
+    {"file":"two.mock.yaml","line":1,"column":17,"message":"the tool `x` has no answer","hint":"add `answers: [{ text: … }]`, or have answers invented with --schema-fill"}
     ----- stderr -----
     2 files checked, 1 problem found
     "#);

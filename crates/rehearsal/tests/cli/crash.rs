@@ -213,7 +213,7 @@ fn no_forwarded_message_is_lost_after_a_kill() {
         writer.join().unwrap();
         let context = format!("run {run_number} of seed {seed}: {victim:?}, redacted: {redacted}, status {status:?}");
         folded +=
-            recover(&trace).unwrap().iter().filter(|one| matches!(one.fate, RecoveryOutcome::Folded { .. })).count();
+            recover(&trace).unwrap().iter().filter(|one| matches!(one.outcome, RecoveryOutcome::Folded { .. })).count();
         let (server_received, client_received) =
             (read_received(&folder.join("server-received")), read_received(&folder.join("client-received")));
         bytes += server_received.len() + client_received.len();
@@ -255,9 +255,9 @@ fn a_trace_with_a_partial_last_line_is_repaired() {
     for length in [1, 9, 30, 80, line.len() / 2, line.len() - 1] {
         std::fs::write(&trace, format!("{text}{}", &line[..length])).unwrap();
         std::fs::write(journal, &kept).unwrap();
-        let fates: Vec<RecoveryOutcome> =
-            recover(&trace).unwrap().into_iter().map(|recovered| recovered.fate).collect();
-        assert!(matches!(fates[..], [RecoveryOutcome::Folded { .. }]), "{length}: {fates:?}");
+        let outcomes: Vec<RecoveryOutcome> =
+            recover(&trace).unwrap().into_iter().map(|recovered| recovered.outcome).collect();
+        assert!(matches!(outcomes[..], [RecoveryOutcome::Folded { .. }]), "{length}: {outcomes:?}");
         let all = sessions(&trace);
         assert_eq!(all.len(), 2, "partial after {length} bytes");
         assert_eq!(all[1].stream(Side::Client), b"two\n");
@@ -265,7 +265,7 @@ fn a_trace_with_a_partial_last_line_is_repaired() {
     }
     // A recorder that was killed after it had written the trace and before it removed the journal.
     std::fs::write(journal, &kept).unwrap();
-    assert_eq!(recover(&trace).unwrap()[0].fate, RecoveryOutcome::AlreadyInTrace);
+    assert_eq!(recover(&trace).unwrap()[0].outcome, RecoveryOutcome::AlreadyInTrace);
     assert_eq!(sessions(&trace).len(), 2);
 }
 
@@ -278,7 +278,7 @@ fn recovery_skips_a_running_session() {
     stdin.write_all(b"hello\n").unwrap();
     let mut echo = [0; 6];
     child.stdout.take().unwrap().read_exact(&mut echo).unwrap();
-    assert_eq!(recover(&trace).unwrap()[0].fate, RecoveryOutcome::Running);
+    assert_eq!(recover(&trace).unwrap()[0].outcome, RecoveryOutcome::Running);
     drop(stdin);
     assert!(child.wait().unwrap().success());
     assert!(recover(&trace).unwrap().is_empty());

@@ -30,7 +30,7 @@ fn a_file_size_limit_stops_the_recording_but_not_the_session() {
     let trace = fixture.path().join("full/trace.jsonl");
     let recovered = recover(&trace).unwrap();
     assert!(
-        matches!(recovered[..], [ref one] if matches!(one.fate, RecoveryOutcome::Folded { .. })),
+        matches!(recovered[..], [ref one] if matches!(one.outcome, RecoveryOutcome::Folded { .. })),
         "{recovered:?}\n{shown}"
     );
     let kept = sessions(&trace)[0].stream(Side::Client);

@@ -42,7 +42,7 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
     exit: 0
     ----- stdout -----
     # Answers like trace.jsonl. Edit it: rules are tried in order, and the first that fits answers.
-    # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
+    # `rehearse check` reports its mistakes, `rehearse mock` serves it.
     server: { name: weather, version: "1.0" }
     validate: "off"
     tools:

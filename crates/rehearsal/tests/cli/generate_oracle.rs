@@ -241,7 +241,7 @@ fn a_tool_that_was_called_but_never_listed_is_hidden() {
     exit: 0
     ----- stdout -----
     # Answers like old.journal. Edit it: rules are tried in order, and the first that fits answers.
-    # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
+    # `rehearse check` reports its mistakes, `rehearse mock` serves it.
     server: { name: old, version: "1" }
     validate: "off"
     tools:
@@ -439,7 +439,7 @@ fn a_server_request_that_the_client_refused_may_be_refused() {
     ----- stdout -----
             steps:
               - try_ask:
-                  question_1: { elicitation: { message: m, requested_schema: { type: object, properties: {} } } }
+                  input_1: { elicitation: { message: m, requested_schema: { type: object, properties: {} } } }
     ----- stderr -----
     wrote new.mock.yaml
     1 file checked, no problems
@@ -488,14 +488,14 @@ fn roots_list(id: &str) -> [(&'static str, Value); 2] {
 }
 
 #[test]
-fn a_client_without_roots_can_call_a_tool_during_which_roots_were_requested() {
+fn a_client_without_roots_can_call_a_tool_that_requested_roots() {
     let ([request, response], [roots, answer]) = (call_of_a(1), roots_list("r"));
     let recorded = session_with_roots(vec![request, roots, answer, response]);
     let fixture = Fixture::new().file("old.journal", &recorded);
     rehearse!(fixture, "rehearse generate old.journal --as mock -o new.mock.yaml && grep -A1 steps new.mock.yaml", @"
     exit: 0
     ----- stdout -----
-            steps: [{ try_ask: { question_1: roots } }]
+            steps: [{ try_ask: { input_1: roots } }]
             text: done
     ----- stderr -----
     wrote new.mock.yaml
@@ -517,14 +517,14 @@ fn a_second_roots_request_belongs_to_the_call_in_flight() {
     rehearse!(fixture, "rehearse generate old.journal --as mock | grep steps", @"
     exit: 0
     ----- stdout -----
-            steps: [{ ask: { question_1: roots } }]
+            steps: [{ ask: { input_1: roots } }]
     ----- stderr -----
     left out: 1 server request
     ");
 }
 
 #[test]
-fn roots_that_a_server_requests_after_each_handshake_are_left_out_of_calls() {
+fn roots_requests_after_each_handshake_are_left_out_of_calls() {
     let ([request, response], [roots, answer]) = (call_of_a(1), roots_list("r"));
     let mut other = call_of_a(1).to_vec();
     other[1].1["result"] = text("other");
@@ -561,7 +561,7 @@ fn roots_that_arrive_after_the_result_of_a_call_are_left_out() {
 }
 
 #[test]
-fn a_prompt_that_was_never_listed_has_the_arguments_that_it_was_called_with() {
+fn a_prompt_that_was_never_listed_has_its_recorded_arguments() {
     let get = |arguments: Value| {
         let messages =
             json!({"messages": [{"role": "user", "content": {"type": "text", "text": arguments.to_string()}}]});

@@ -173,7 +173,7 @@ fn secrets_reach_neither_the_trace_nor_the_log_nor_the_journal() {
     assert_eq!(files, 2, "the log and the journal");
     let trace = fixture.path().join("trace.jsonl");
     let recovered = recover(&trace).unwrap();
-    assert!(matches!(recovered[0].fate, RecoveryOutcome::Folded { .. }), "{recovered:?}");
+    assert!(matches!(recovered[0].outcome, RecoveryOutcome::Folded { .. }), "{recovered:?}");
     let session = &sessions(&trace)[0];
     assert_eq!(session.end, Some(SessionEnd::Recovered));
     let sent = String::from_utf8(session.stream(Side::Client)).unwrap();

@@ -95,9 +95,9 @@ fn repeated_requests_get_the_recorded_answers_in_order() {
     rehearse!(fixture, "rehearse replay trace.jsonl --repeat error -q < requests | sed -n 3p", @r#"
     exit: 0
     ----- stdout -----
-    {"jsonrpc":"2.0","id":"b","error":{"code":-32603,"message":"all 1 recorded answers of tools/call rain were given","data":{"recorded":1}}}
+    {"jsonrpc":"2.0","id":"b","error":{"code":-32603,"message":"all 1 recorded answers of tools/call rain were used","data":{"recorded":1}}}
     ----- stderr -----
-    all 1 recorded answers of tools/call rain were given
+    all 1 recorded answers of tools/call rain were used
     no recording of tools/call rain; closest is session session-0, call 3: $.params.arguments.city: expected "Oslo", got "Rome"
     no recording of prompts/list, nor of anything like it
     "#);
@@ -339,7 +339,7 @@ fn sessions_are_selected_by_name_and_metadata() {
     rehearse!(fixture, "rehearse replay trace.jsonl --session unknown < /dev/null 2>&1 | sed 's/`[^`]*`/`SESSION`/g'", @"
     exit: 0
     ----- stdout -----
-    error: trace.jsonl: no session like that
+    error: trace.jsonl: no session matches the filters
     hint: it has `SESSION`, `SESSION`
     ");
 }

@@ -162,13 +162,13 @@ fn errors_in_flags_or_recordings_have_a_hint() {
     rehearse!(fixture, "rehearse replay trace.jsonl --session mnday", @"
     exit: 2
     ----- stderr -----
-    error: trace.jsonl: no session like that
+    error: trace.jsonl: no session matches the filters
     hint: did you mean `monday`?
     ");
     rehearse!(fixture, "rehearse replay trace.jsonl --metadata day=monday", @r"
     exit: 2
     ----- stderr -----
-    error: trace.jsonl: no session like that
+    error: trace.jsonl: no session matches the filters
     hint: `rehearse trace show` prints the metadata of each session
     ");
     rehearse!(fixture, "rehearse replay trace.jsonl --ignore now", @"
@@ -227,7 +227,7 @@ fn a_session_with_other_metadata_is_not_suggested() {
     rehearse!(fixture, "rehearse replay trace.jsonl --session sa --metadata env=dev < /dev/null", @r"
     exit: 2
     ----- stderr -----
-    error: trace.jsonl: no session like that
+    error: trace.jsonl: no session matches the filters
     hint: session sa has other metadata; `rehearse trace show` prints it
     ");
 }

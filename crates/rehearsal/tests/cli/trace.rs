@@ -82,9 +82,9 @@ fn a_timeline_is_json_for_programs() {
     exit: 0
     ----- stdout -----
     {"type":"start","session":1,"session_id":"weather-1","server_info":{"command":"node","arguments":["server.js"],"name":"weather","version":"1.2"},"started_at":"2026-07-28T12:00:00Z","metadata":{"client":"desktop"}}
-    {"type":"call","session":1,"session_id":"weather-1","call":2,"seq":3,"response_seq":9,"at_ms":20.0,"from":"client","id":1,"method":"tools/call","subject":"get_forecast","duration_ms":1280.0,"fate":"ok"}
+    {"type":"call","session":1,"session_id":"weather-1","call":2,"seq":3,"response_seq":9,"at_ms":20.0,"from":"client","id":1,"method":"tools/call","subject":"get_forecast","duration_ms":1280.0,"status":"ok"}
     {"type":"notification","session":1,"session_id":"weather-1","seq":5,"at_ms":200.0,"inside":3,"from":"server","method":"notifications/progress","text":"40 % (2 of 5) reading"}
-    {"type":"call","session":1,"session_id":"weather-1","seq":6,"response_seq":7,"at_ms":300.0,"inside":3,"from":"server","id":0,"method":"sampling/createMessage","duration_ms":301.0,"fate":"ok"}
+    {"type":"call","session":1,"session_id":"weather-1","seq":6,"response_seq":7,"at_ms":300.0,"inside":3,"from":"server","id":0,"method":"sampling/createMessage","duration_ms":301.0,"status":"ok"}
     {"type":"finish","session":1,"session_id":"weather-1","ended_at":"2026-07-28T12:00:05Z","end":"the client closed it, and the server exited with 0","calls":6,"failed":3,"other_messages":4}
     "#);
 }
@@ -268,7 +268,7 @@ fn calls_and_messages_are_found_by_their_text() {
     exit: 0
     ----- stdout -----
     {"type":"start","session":1,"session_id":"weather-1","server_info":{"command":"node","arguments":["server.js"],"name":"weather","version":"1.2"},"started_at":"2026-07-28T12:00:00Z","metadata":{"client":"desktop"}}
-    {"type":"call","session":1,"session_id":"weather-1","seq":6,"response_seq":7,"at_ms":300.0,"from":"server","id":0,"method":"sampling/createMessage","duration_ms":301.0,"fate":"ok"}
+    {"type":"call","session":1,"session_id":"weather-1","seq":6,"response_seq":7,"at_ms":300.0,"from":"server","id":0,"method":"sampling/createMessage","duration_ms":301.0,"status":"ok"}
     "#);
     rehearse!(fixture(), "rehearse trace grep oslo", @"exit: 1");
     rehearse!(fixture(), "rehearse trace grep oslo -i | wc -l", @r"
@@ -501,7 +501,7 @@ fn long_shows_the_arguments_of_each_call() {
     rehearse!(fixture(), "rehearse trace show --long --json | sed -n '4p'", @r#"
     exit: 0
     ----- stdout -----
-    {"type":"call","session":1,"session_id":"weather-1","call":2,"seq":3,"response_seq":9,"at_ms":20.0,"from":"client","id":1,"method":"tools/call","subject":"get_forecast","duration_ms":1280.0,"fate":"ok","arguments":{"city":"Oslo"}}
+    {"type":"call","session":1,"session_id":"weather-1","call":2,"seq":3,"response_seq":9,"at_ms":20.0,"from":"client","id":1,"method":"tools/call","subject":"get_forecast","duration_ms":1280.0,"status":"ok","arguments":{"city":"Oslo"}}
     "#);
 }
 

@@ -36,7 +36,7 @@ fn each_finding_names_its_message_path_and_expectation() {
     session 1  handshake  weather 1.2
       error: wrong result of tools/call in 2024-11-05 (message 8)
         $.result.content[0].type: expected "text", "image" or "resource", got "audio"
-        hint: "audio" is of 2025-03-26 and later
+        hint: "audio" exists in 2025-03-26 and later
       error: not a message: not JSON: expected value at line 1 column 1 (message 6)
       error: wrong params of notifications/progress in 2024-11-05 (message 7)
         $.params.progressToken: missing, expected a string or an integer
@@ -57,7 +57,7 @@ fn each_finding_names_its_message_path_and_expectation() {
         $.result.resultType: missing, expected "complete"
         hint: `resultType` is required in 2026-07-28
       error: 2026-07-28 has no request ping (message 5)
-        hint: `ping` is of versions up to 2025-11-25
+        hint: `ping` exists in versions up to 2025-11-25
       error: wrong headers of ping in 2026-07-28: header MCP-Protocol-Version is missing (message 4)
         hint: every POST has the header `MCP-Protocol-Version: 2026-07-28`
       error: wrong status 200 for error -32601 of ping in 2026-07-28 (message 6)
@@ -74,9 +74,9 @@ fn findings_are_filtered_by_side_and_include_notes_on_demand() {
     exit: 0
     ----- stdout -----
     session 1  handshake  weather 1.2
-      note: result of tools/list with more than 2024-11-05 knows (message 4)
-        $.result.tools[0].title: expected nothing that 2024-11-05 does not know, got "Forecast"
-        hint: `title` is of 2025-06-18 and later
+      note: result of tools/list with a key that 2024-11-05 does not define (message 4)
+        $.result.tools[0].title: expected no such key in 2024-11-05, got "Forecast"
+        hint: `title` exists in 2025-06-18 and later
     ----- stderr -----
     2 sessions, 13 messages: 8 errors, no warnings, 1 note
     "#);
@@ -87,7 +87,7 @@ fn findings_are_json_for_programs() {
     rehearse!(fixture(), "rehearse trace check --json - < trace.jsonl | sed -n '1p;3p'", @r#"
     exit: 0
     ----- stdout -----
-    {"file":"stdin","session":1,"session_id":"handshake","sequence":8,"from":"server","method":"tools/call","version":"2024-11-05","severity":"error","message":"wrong result of tools/call in 2024-11-05","path":"$.result.content[0].type","expected":"\"text\", \"image\" or \"resource\"","got":"\"audio\"","hint":"\"audio\" is of 2025-03-26 and later"}
+    {"file":"stdin","session":1,"session_id":"handshake","sequence":8,"from":"server","method":"tools/call","version":"2024-11-05","severity":"error","message":"wrong result of tools/call in 2024-11-05","path":"$.result.content[0].type","expected":"\"text\", \"image\" or \"resource\"","got":"\"audio\"","hint":"\"audio\" exists in 2025-03-26 and later"}
     {"file":"stdin","session":1,"session_id":"handshake","sequence":7,"from":"server","method":"notifications/progress","version":"2024-11-05","severity":"error","message":"wrong params of notifications/progress in 2024-11-05","path":"$.params.progressToken","expected":"a string or an integer","got":null,"hint":"`progress_token` is written `progressToken`"}
     ----- stderr -----
     2 sessions, 13 messages: 11 errors, no warnings, 1 note
@@ -138,7 +138,7 @@ fn an_invalid_file_and_a_malformed_line_are_reported() {
       error: wrong headers of tools/list in 2026-07-28: header Mcp-Method is "tools/call", the body has "tools/list" (message 0)
         hint: headers repeat values of the body; servers reject a request whose headers differ
       error: 2026-07-28 has no request ping (message 5)
-        hint: `ping` is of versions up to 2025-11-25
+        hint: `ping` exists in versions up to 2025-11-25
       error: wrong headers of ping in 2026-07-28: header MCP-Protocol-Version is missing (message 4)
         hint: every POST has the header `MCP-Protocol-Version: 2026-07-28`
     ----- stderr -----

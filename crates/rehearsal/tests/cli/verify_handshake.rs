@@ -29,7 +29,7 @@ fn a_session_with_a_refused_discover_starts_with_the_handshake() {
     rehearse!(fixture, &format!("rehearse verify trace.jsonl -- sh server.sh {REFUSES}"), @"
     exit: 0
     ----- stdout -----
-    . server/discover: skipped, it agreed on no version
+    . server/discover: skipped, it negotiated no version
     ----- stderr -----
     2 as recorded, 0 different, 1 skipped
     ");
@@ -37,7 +37,7 @@ fn a_session_with_a_refused_discover_starts_with_the_handshake() {
     rehearse!(fixture, &format!("rehearse verify stateless.jsonl -- sh server.sh {REFUSES}"), @"
     exit: 0
     ----- stdout -----
-    . server/discover: skipped, it agreed on no version
+    . server/discover: skipped, it negotiated no version
     ----- stderr -----
     1 as recorded, 0 different, 1 skipped
     ");

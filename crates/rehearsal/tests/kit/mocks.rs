@@ -172,7 +172,7 @@ async fn a_mock_without_answers_may_generate_them() {
     let output = "{ type: object, properties: { sum: { type: integer, minimum: 7 } }, required: [sum] }";
     std::fs::write(&path, format!("tools: [{{ name: add, output_schema: {output} }}]")).unwrap();
     let refused = MockServer::start(&path).unwrap_err().to_string();
-    assert!(refused.ends_with("1:17: the tool `add` has no answer; add `answers: [{ text: … }]`, or have answers made up with --schema-fill"), "{refused}");
+    assert!(refused.ends_with("1:17: the tool `add` has no answer; add `answers: [{ text: … }]`, or have answers invented with --schema-fill"), "{refused}");
     let mock = MockServer::start_files(MockFiles::new([&path]).schema_fill()).unwrap();
     let client = Client::url(mock.url()).connect().await.unwrap();
     let response = client.call_tool("add", json!({})).await.unwrap();

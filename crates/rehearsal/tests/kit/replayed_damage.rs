@@ -52,7 +52,7 @@ fn trace() -> String {
 async fn messages(replay: &Replay) -> Vec<Value> {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}, "progressToken": 1});
-    let mut peer = Peer::of(replay);
+    let mut peer = Peer::new(replay);
     let mut received = Vec::new();
     let mut requests: Vec<Value> = Vec::new();
     for name in ["one", "two", "three", "ask"] {

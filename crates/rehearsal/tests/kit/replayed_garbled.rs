@@ -41,7 +41,7 @@ async fn request(peer: &mut Peer, id: &str, method: &str, params: Value) -> Stri
 #[tokio::test]
 async fn an_invalid_recorded_response_is_replayed_verbatim() {
     let replay = recorded();
-    let mut peer = Peer::of(&replay);
+    let mut peer = Peer::new(&replay);
     request(&mut peer, "a", "initialize", json!({"protocolVersion": "2025-06-18", "capabilities": {}})).await;
     for (name, text) in ANSWERS {
         let response = request(&mut peer, name, "tools/call", json!({"name": name})).await;
@@ -54,7 +54,7 @@ async fn an_invalid_recorded_response_is_replayed_verbatim() {
 #[tokio::test]
 async fn an_invalid_recorded_response_is_normalized_in_another_version() {
     let replay = recorded();
-    let mut peer = Peer::of(&replay);
+    let mut peer = Peer::new(&replay);
     request(&mut peer, "a", "initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}})).await;
     let mut normalized = Vec::new();
     for (name, _) in ANSWERS {

@@ -27,7 +27,7 @@ async fn assert_replayed(recorded: &[&str], transcript: &[&str]) {
     let replay = replay(&[session("a", &recorded.concat())], ReplayOptions::default());
     // Each client gets the recording from the start.
     for _ in 0..2 {
-        Peer::of(&replay).play(&transcript.concat()).await;
+        Peer::new(&replay).play(&transcript.concat()).await;
     }
 }
 
@@ -84,7 +84,7 @@ async fn a_client_that_requests_the_recorded_version_gets_the_negotiated_one() {
 #[tokio::test]
 async fn messages_that_cannot_be_replayed_are_counted() {
     let replay = replay(&[session("a", NOTIFICATIONS)], ReplayOptions::default());
-    Peer::of(&replay)
+    Peer::new(&replay)
         .play(
             r#"> {"id":1,"method":"ping"}
 < {"id":1,"result":{}}"#,

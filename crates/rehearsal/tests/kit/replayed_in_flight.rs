@@ -16,7 +16,7 @@ async fn messages_during_a_call_and_a_ping_belong_to_the_call() {
     for first in [[ping, call], [call, ping]] {
         let whole = [HANDSHAKE, &first.join("\n"), log, pong, answer].join("\n");
         let replay = replay(&[session("a", &whole)], ReplayOptions::default());
-        Peer::of(&replay).play(&[HANDSHAKE, call, log, answer].join("\n")).await;
+        Peer::new(&replay).play(&[HANDSHAKE, call, log, answer].join("\n")).await;
     }
 }
 
@@ -42,7 +42,7 @@ async fn a_server_request_that_names_a_task_belongs_to_it() {
     < {"id":1,"method":"roots/list","params":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
     "#;
     let replay = replay(&[session("a", &[&handshake, recorded].concat())], ReplayOptions::default());
-    Peer::of(&replay).play(&[&handshake, replayed].concat()).await;
+    Peer::new(&replay).play(&[&handshake, replayed].concat()).await;
 }
 
 /// Over stdio a log message names no call, but a call without a log level gets none.
@@ -61,7 +61,7 @@ async fn a_log_message_belongs_to_a_call_that_requested_logs() {
     let three = [without_logs, &logging("b"), &logging("c"), log, &answer("a"), &answer("c"), &answer("b")].join("\n");
     for (recorded, logs, other) in [(two, "b", "b"), (three, "c", "b")] {
         let replay = replay(&[session("a", &recorded)], ReplayOptions::default());
-        let mut peer = Peer::of(&replay);
+        let mut peer = Peer::new(&replay);
         peer.play(&[without_logs, &answer("a"), &logging(logs), log, &answer(logs)].join("\n")).await;
         if other != logs {
             peer.play(&[logging(other), answer(other)].join("\n")).await;
@@ -83,7 +83,7 @@ async fn progress_with_equal_tokens_belongs_to_the_call_of_its_stream() {
 "#,
     );
     let replay = replay(&[recorded], ReplayOptions::default());
-    let mut peer = Peer::of(&replay);
+    let mut peer = Peer::new(&replay);
     for what in ["iron", "gold"] {
         let talk = r#"
 > {"id":1,"method":"tools/call","params":{"name":"dig","arguments":{"what":"WHAT"},META}}
@@ -177,6 +177,6 @@ async fn calls_in_flight_are_answered_when_ready_or_at_their_recorded_times() {
     let recorded: String = delayed.collect();
     for (pace, answers) in [(ReplayPace::None, [&slow, &quick]), (ReplayPace::Times(1.0), [&quick, &slow])] {
         let replay = replay(std::slice::from_ref(&recorded), ReplayOptions { pace, ..ReplayOptions::default() });
-        Peer::of(&replay).play(&[HANDSHAKE, calls, answers[0], answers[1]].concat()).await;
+        Peer::new(&replay).play(&[HANDSHAKE, calls, answers[0], answers[1]].concat()).await;
     }
 }

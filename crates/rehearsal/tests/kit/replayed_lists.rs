@@ -44,7 +44,7 @@ fn recorded(words: &str) -> String {
 
 /// Sends the requests of these words; returns the received tools, and `!` for each change notice.
 async fn responses(replay: &Replay, words: &str) -> String {
-    let mut peer = Peer::of(replay);
+    let mut peer = Peer::new(replay);
     peer.play(HANDSHAKE).await;
     let mut responses = Vec::new();
     for (at, word) in (1..).zip(words.split_whitespace()) {

@@ -21,7 +21,7 @@ fn unmatched(ledger: &Ledger) -> Vec<String> {
 #[tokio::test]
 async fn a_request_that_the_protocol_refuses_is_unmatched() {
     let replay = replay(&[session("a", &[HANDSHAKE, CALL].concat())], ReplayOptions::default());
-    let mut peer = Peer::of(&replay);
+    let mut peer = Peer::new(&replay);
     let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
     for (params, code) in [
         (json!({"name": "early"}), -32600),
@@ -51,7 +51,7 @@ async fn the_closest_recording_is_found_among_many() {
     };
     let calls: String = (1..=200).map(call).collect();
     let replay = replay(&[session("a", &[HANDSHAKE, CALL, &calls].concat())], ReplayOptions::default());
-    let mut peer = Peer::of(&replay);
+    let mut peer = Peer::new(&replay);
     peer.play(HANDSHAKE).await;
     for (name, differs) in
         [("dig", vec!["$.params.arguments.y"]), ("Dig", vec!["$.params.name", "$.params.arguments.y"])]
@@ -139,7 +139,7 @@ async fn a_garbled_recorded_response_does_not_answer() {
     let call = CALL.lines().nth(1).unwrap();
     let refusal =
         r#"< {"id":1,"error":{"code":-32603,"message":"session a, call 1: the recorded answer cannot be understood"}}"#;
-    Peer::of(&replay).play(&format!("{opening}\n{call}\n{refusal}")).await;
+    Peer::new(&replay).play(&format!("{opening}\n{call}\n{refusal}")).await;
     let ledger = replay.ledger().unwrap();
     assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (0, 1, 0));
 }
@@ -152,12 +152,12 @@ async fn a_version_refused_in_a_legacy_call_is_refused_in_replay() {
     "#;
     let transcript = [HANDSHAKE, refused].concat();
     let replay = replay(&[session("a", &transcript)], ReplayOptions::default());
-    Peer::of(&replay).play(&transcript).await;
+    Peer::new(&replay).play(&transcript).await;
     let ledger = replay.ledger().unwrap();
     assert!(ledger.is_complete() && ledger.matched == 1, "{ledger}");
     // A client of another version would read it as a refusal of its own version.
     let modern = refused.replace(r#""name":"dig""#, r#""name":"dig",META"#).replace("-32022", "-32603");
-    Peer::of(&replay).play(&modern).await;
+    Peer::new(&replay).play(&modern).await;
 }
 
 /// A server without 2026-07-28 refuses a client that uses it.
@@ -169,12 +169,12 @@ const TOO_NEW: &str = r#"
 #[tokio::test]
 async fn a_version_refused_in_a_modern_call_is_refused_in_replay() {
     let alone = replay(&[session("a", TOO_NEW)], ReplayOptions::default());
-    Peer::of(&alone).play(TOO_NEW).await;
+    Peer::new(&alone).play(TOO_NEW).await;
     let ledger = alone.ledger().unwrap();
     assert!(ledger.is_complete() && ledger.matched == 1, "{ledger}");
     // Older versions do not have this error code.
     let older = TOO_NEW.replace(",META", "").replace("-32022", "-32603");
-    Peer::of(&alone).play(&[unnamed(), older].concat()).await;
+    Peer::new(&alone).play(&[unnamed(), older].concat()).await;
 }
 
 #[tokio::test]
@@ -184,10 +184,10 @@ async fn a_subscription_with_a_refused_version_is_refused_in_replay() {
     < {"id":0,"error":{"code":-32022,"message":"not here","data":{"supported":[],"requested":"2026-07-28"}}}
     "#;
     let alone = replay(&[session("a", refused)], ReplayOptions::default());
-    Peer::of(&alone).play(refused).await;
+    Peer::new(&alone).play(refused).await;
     // With an accepted handshake in the recording, every client is accepted.
     let replay = replay(&[session("a", &[refused, HANDSHAKE, CALL].concat())], ReplayOptions::default());
-    let mut peer = Peer::of(&replay);
+    let mut peer = Peer::new(&replay);
     peer.play(refused.lines().nth(1).unwrap()).await;
     let response: serde_json::Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
     assert_eq!(response["result"]["capabilities"], json!({"tools": {}}), "{response}");

@@ -96,7 +96,7 @@ const SERVER_REQUEST: &str = r#"
 #[tokio::test]
 async fn a_replayed_server_request_has_a_token_of_this_session() {
     let replay = replay(&[session("a", &SERVER_REQUEST.replace("ID", "0"))], ReplayOptions::default());
-    Peer::of(&replay).play(&SERVER_REQUEST.replace("ID", "1")).await;
+    Peer::new(&replay).play(&SERVER_REQUEST.replace("ID", "1")).await;
 }
 
 #[tokio::test]
@@ -107,9 +107,9 @@ async fn an_input_request_without_params_is_replayed_without_params() {
     > {"id":2,"method":"tools/call","params":{"name":"look","requestState":"1","inputResponses":{"roots":{"roots":[]}},META}}
     < {"id":2,"result":{"resultType":"complete","content":[]}}
     "#;
-    for (recorded, name) in [(round, "roots"), (&SERVER_REQUEST.replace("ID", "0"), "question-1")] {
+    for (recorded, name) in [(round, "roots"), (&SERVER_REQUEST.replace("ID", "0"), "input-1")] {
         let replay = replay(&[session("a", recorded)], ReplayOptions::default());
-        let mut peer = Peer::of(&replay);
+        let mut peer = Peer::new(&replay);
         let capable = json!({"_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
@@ -117,7 +117,7 @@ async fn an_input_request_without_params_is_replayed_without_params() {
         peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": capable})).await;
         let received: Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
         let mut expected = json!({"method": "roots/list"});
-        if name == "question-1" {
+        if name == "input-1" {
             expected["params"] = json!({});
         }
         assert_eq!(received["result"]["inputRequests"], json!({name: expected}));
@@ -204,7 +204,7 @@ async fn a_replayed_input_required_result_equals_the_recorded_one() {
         );
         let recorded = format!("> {call}\n< {{\"id\":1,\"result\":{result}}}");
         let replay = replay(&[session("a", &recorded)], ReplayOptions::default());
-        let mut peer = Peer::of(&replay);
+        let mut peer = Peer::new(&replay);
         peer.play(&format!("> {call}")).await;
         let mut received: Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
         let mut expected: Value = serde_json::from_str(&result).unwrap();
@@ -220,7 +220,7 @@ async fn a_replayed_input_required_result_equals_the_recorded_one() {
 async fn a_replayed_input_required_result_always_has_a_request_state() {
     let recorded = [('>', ROOTS[0], 1), ('<', ROOTS[1], 1), ('>', BACK[0], 3), ('<', BACK[1], 3)];
     let replay = replay(&[session("a", &transcript(&recorded, ""))], ReplayOptions::default());
-    let mut peer = Peer::of(&replay);
+    let mut peer = Peer::new(&replay);
     peer.play(&format!("> {}", ROOTS[0].replace("ID", "7"))).await;
     let received: Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
     let state = format!(r#""requestState":{},"#, received["result"]["requestState"]);

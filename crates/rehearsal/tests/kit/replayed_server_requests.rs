@@ -27,7 +27,7 @@ async fn start_call() -> Peer {
 }
 
 async fn start_call_of(transcript: &str) -> Peer {
-    let mut peer = Peer::of(&replay(&[session("a", transcript)], ReplayOptions::default()));
+    let mut peer = Peer::new(&replay(&[session("a", transcript)], ReplayOptions::default()));
     let capabilities = json!({"sampling": {}, "roots": {}});
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"}});
     peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})).await;

@@ -49,7 +49,7 @@ async fn assert_replayed(recorded: &str, transcript: &str) {
     let replay = replay(&[session("a", &whole(recorded))], ReplayOptions::default());
     // Each client gets the recording from the start.
     for _ in 0..2 {
-        Peer::of(&replay).play(&whole(transcript)).await;
+        Peer::new(&replay).play(&whole(transcript)).await;
     }
 }
 
@@ -112,21 +112,21 @@ async fn a_recorded_acknowledgement_alone_declares_its_capabilities() {
     > {"id":2,"method":"tools/list","params":{META}}
     < {"id":2,"result":{"tools":[],"resultType":"complete","ttlMs":0,"cacheScope":"private",INFO}}
     "#;
-    Peer::of(&replay).play(&[discovered, ALONE, listed].concat().replace("INFO", info)).await;
+    Peer::new(&replay).play(&[discovered, ALONE, listed].concat().replace("INFO", info)).await;
     let older = r#"
     > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
     < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"serverInfo":{"name":"recorded","version":"0"}}}
     > {"id":1,"method":"resources/subscribe","params":{"uri":"a:b"}}
     < {"id":1,"result":{}}
     "#;
-    Peer::of(&replay).play(older).await;
+    Peer::new(&replay).play(older).await;
 }
 
 #[tokio::test]
 async fn a_subscription_without_acknowledgement_declares_the_requested_capabilities() {
     let (request, _) = ALONE.split_at(ALONE.find("< {").unwrap());
     let replay = replay(&[session("a", request)], ReplayOptions::default());
-    let mut peer = Peer::of(&replay);
+    let mut peer = Peer::new(&replay);
     peer.play(request).await;
     let acknowledged: serde_json::Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
     let expected =
@@ -149,7 +149,7 @@ async fn a_subscription_is_acknowledged_with_the_recorded_filter() {
     "#;
     let whole = [DISCOVERED, listened].concat();
     let replay = replay(&[session("a", &whole)], ReplayOptions::default());
-    Peer::of(&replay).play(&whole).await;
+    Peer::new(&replay).play(&whole).await;
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn a_recorded_refusal_of_a_subscription_is_replayed() {
     "#;
     let replay = replay(&[session("a", &[DISCOVERED, refused].concat())], ReplayOptions::default());
     let otherwise = refused.replace("toolsListChanged", "promptsListChanged");
-    Peer::of(&replay).play(&[DISCOVERED, refused, &otherwise].concat()).await;
+    Peer::new(&replay).play(&[DISCOVERED, refused, &otherwise].concat()).await;
     let ledger = replay.ledger().unwrap();
     assert_eq!((ledger.unmatched, ledger.unused), (0, 0));
 }
@@ -182,6 +182,6 @@ const CLOSED: &str = r#"
 async fn a_subscription_that_ended_with_an_error_is_still_acknowledged_in_replay() {
     let replay = replay(&[session("a", &[DISCOVERED, ACKNOWLEDGED, CLOSED].concat())], ReplayOptions::default());
     for _ in 0..2 {
-        Peer::of(&replay).play(&[DISCOVERED, ACKNOWLEDGED].concat()).await;
+        Peer::new(&replay).play(&[DISCOVERED, ACKNOWLEDGED].concat()).await;
     }
 }

@@ -52,7 +52,7 @@ async fn a_client_of_the_recorded_era_gets_the_task_as_recorded() {
     for transcript in [IN_2025, IN_2026] {
         let replay = recorded(transcript);
         for _ in 0..2 {
-            Peer::of(&replay).play(&whole(transcript)).await;
+            Peer::new(&replay).play(&whole(transcript)).await;
         }
         assert!(replay.ledger().unwrap().is_complete());
     }

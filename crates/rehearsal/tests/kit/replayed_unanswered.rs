@@ -19,7 +19,7 @@ const RECORDED: &str = r#"
 #[tokio::test]
 async fn a_call_without_a_recorded_answer_is_refused_at_once() {
     let replay = replay(&[session("a", &[HANDSHAKE, RECORDED].concat())], ReplayOptions::default());
-    let mut peer = Peer::of(&replay);
+    let mut peer = Peer::new(&replay);
     peer.play(
         &r#"
     HANDSHAKE
@@ -45,7 +45,7 @@ async fn a_call_that_was_cancelled_and_answered_is_answered_again() {
     > {"id":1,"method":"tools/call","params":{"name":"slow"}}
     < {"id":1,"result":{"content":[{"type":"text","text":"late"}]}}
     "#;
-    Peer::of(&replay).play(&[HANDSHAKE, transcript].concat()).await;
+    Peer::new(&replay).play(&[HANDSHAKE, transcript].concat()).await;
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn a_cancelled_server_request_has_its_recorded_reason() {
 < {"id":1,"result":{"content":[]}}
 "#;
     let replay = replay(&[session("a", recorded)], ReplayOptions::default());
-    let mut peer = Peer::of(&replay);
+    let mut peer = Peer::new(&replay);
     peer.play(recorded.split("< {\"id\":\"q\"").next().unwrap()).await;
     let request: Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();
     let cancelled: Value = serde_json::from_slice(peer.receive().await.raw()).unwrap();

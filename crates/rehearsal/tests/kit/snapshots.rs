@@ -9,7 +9,8 @@ use crate::mock_client;
 async fn a_snapshot_shows_the_response_without_volatile_values() {
     let client = mock_client().connect().await.unwrap();
     let response = client.call_tool("add", json!({"a": 2, "b": 40})).await.unwrap();
-    let snapshot = Snapshot::of(&response).redact("$.structuredContent.sum", "[sum]").replace(r"4(\d)", "[forty-$1]");
+    let snapshot =
+        Snapshot::from_response(&response).redact("$.structuredContent.sum", "[sum]").replace(r"4(\d)", "[forty-$1]");
     insta::assert_snapshot!(snapshot, @r#"
     {
       "content": [
@@ -30,7 +31,7 @@ async fn a_snapshot_shows_the_response_without_volatile_values() {
 async fn an_error_is_a_snapshot_too() {
     let client = mock_client().connect().await.unwrap();
     let response = client.call_tool("no_such_tool", json!({})).await.unwrap();
-    let snapshot = Snapshot::of(&response).redact("$.error.message", "[message]");
+    let snapshot = Snapshot::from_response(&response).redact("$.error.message", "[message]");
     assert_eq!(snapshot.value()["error"]["code"], -32602);
     assert_eq!(snapshot.value()["error"]["message"], "[message]");
 }
@@ -40,5 +41,5 @@ async fn an_error_is_a_snapshot_too() {
 async fn a_redaction_that_matches_nothing_is_an_error() {
     let client = mock_client().connect().await.unwrap();
     let response = client.call_tool("add", json!({"a": 2, "b": 40})).await.unwrap();
-    let _ = Snapshot::of(&response).redact("$.structuredContent.time", "[time]");
+    let _ = Snapshot::from_response(&response).redact("$.structuredContent.time", "[time]");
 }

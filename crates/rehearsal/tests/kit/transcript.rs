@@ -117,7 +117,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn of(replay: &Replay) -> Peer {
+    pub(crate) fn new(replay: &Replay) -> Peer {
         Peer::with(&replay.server())
     }
 

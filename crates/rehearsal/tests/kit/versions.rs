@@ -108,7 +108,7 @@ const IN_2026: &str = r#"
 async fn transcript_of(trace: &Path, revision: Revision) -> String {
     let input = Input::File(trace.to_owned());
     let replay = Replay::open(&input, ReplayOptions::default()).unwrap();
-    let mut client = CheckingClient { peer: Peer::of(&replay), revision, transcript: String::new(), id: 100 };
+    let mut client = CheckingClient { peer: Peer::new(&replay), revision, transcript: String::new(), id: 100 };
     client.begin().await;
     for moment in Recording::open(&input).unwrap().timeline(BadLines::Refuse) {
         let TimelineItem::Call { call, .. } = moment.unwrap() else { continue };

@@ -14,7 +14,7 @@ const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIEN
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
 /// Why a call has no response.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HarnessError {
     /// The argument is missing or not a string.
     #[error("the argument `task_description` must be text with [test_case_id=ID] in it, and it is {found}")]
@@ -95,7 +95,7 @@ pub enum HarnessError {
         test_case: String,
     },
     /// The queue is empty.
-    #[error("no response is left for test case {test_case:?}: all {total} were given, and this is call {call}")]
+    #[error("no response is left for test case {test_case:?}: all {total} were used, and this is call {call}")]
     QueueEmpty {
         /// The test case.
         test_case: String,
@@ -111,6 +111,8 @@ pub enum HarnessError {
         what: String,
     },
 }
+
+debug_as_display!(HarnessError);
 
 /// The directives in a task description.
 #[derive(Clone, Debug, PartialEq, Eq)]

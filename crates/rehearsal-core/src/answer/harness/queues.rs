@@ -105,8 +105,9 @@ impl Harness {
     /// Answers a call of the tool with the next response of its test case.
     pub fn call(&self, arguments: &Value, now_ms: u64) -> Result<TakenResponse, HarnessError> {
         let Some(text) = arguments.get(ARGUMENT).and_then(Value::as_str) else {
-            let found =
-                arguments.get(ARGUMENT).map_or("missing".to_owned(), |it| format!("of type {}", JsonType::of(it)));
+            let found = arguments
+                .get(ARGUMENT)
+                .map_or("missing".to_owned(), |it| format!("of type {}", JsonType::from_value(it)));
             return Err(HarnessError::NoText { found });
         };
         let directives = Directives::read(text)?;
@@ -339,7 +340,7 @@ mod tests {
         assert_eq!(text(&harness.call(&task, 0).unwrap()), "one");
         assert_eq!(text(&harness.call(&task, 1).unwrap()), "two");
         let error = harness.call(&task, 2).unwrap_err().to_string();
-        assert_eq!(error, "no response is left for test case \"a\": all 2 were given, and this is call 3");
+        assert_eq!(error, "no response is left for test case \"a\": all 2 were used, and this is call 3");
         let later = json!({ARGUMENT: "and now? [test_case_id=a]"});
         assert!(harness.call(&later, 3).unwrap_err().to_string().contains("this is call 4"));
         let view = harness.view("a").unwrap();
@@ -380,7 +381,7 @@ mod tests {
             ),
             (json!({ARGUMENT: "[test_case_id=b] [mcp_responses_json=!!]"}), "is not base64"),
             (json!({ARGUMENT: "[test_case_id=b] [mcp_responses_json=bm8=]"}), "are not JSON"),
-            (json!({ARGUMENT: "[test_case_id=weather_1]"}), "all 0 were given"),
+            (json!({ARGUMENT: "[test_case_id=weather_1]"}), "all 0 were used"),
         ];
         for (arguments, expected) in table {
             let error = harness.call(&arguments, 0).unwrap_err().to_string();

@@ -334,7 +334,7 @@ impl Compiler<'_> {
         let method = call.request.message.method().cloned().unwrap_or(Method::PING);
         let params = call.request.message.params().and_then(|params| params.value().ok());
         let params = params.filter(Value::is_object).unwrap_or_default();
-        let name = format!("question-{}", self.request_count);
+        let name = format!("input-{}", self.request_count);
         if let Some(request) = call.request.message.as_request() {
             self.named.push((request.id.to_string(), name.clone()));
         }
@@ -419,7 +419,7 @@ impl Compiler<'_> {
         let mut params = adapt_notification(method, params, from, context.revision)?;
         if *method == Method::PROGRESS {
             params[meta::PROGRESS_TOKEN] = self.token(params.get(meta::PROGRESS_TOKEN))?;
-        } else if *method == Method::LOG_MESSAGE && !context.logs.include(LogLevel::of(&params)) {
+        } else if *method == Method::LOG_MESSAGE && !context.logs.include(LogLevel::from_params(&params)) {
             return None;
         }
         self.has_notified = true;

@@ -62,7 +62,7 @@ impl ReplayEvent {
 impl RecordedExchange {
     /// Whether the response is `input_required` (2026-07-28).
     pub fn is_round(&self) -> bool {
-        CallStatus::of(&self.call) == CallStatus::InputRequired
+        CallStatus::from_call(&self.call) == CallStatus::InputRequired
     }
 
     /// The input requests of an `input_required` result; empty if it has only state.
@@ -88,7 +88,7 @@ impl RecordedExchange {
         let data = error.data.as_ref()?.value().ok()?;
         let visit = |(at, params): (usize, &Value)| {
             let name = params.get("elicitationId").and_then(Value::as_str);
-            let name = name.map_or_else(|| format!("question-{}", at + 1), str::to_owned);
+            let name = name.map_or_else(|| format!("input-{}", at + 1), str::to_owned);
             InputRequest { name, method: Method::ELICITATION, params: params.clone() }
         };
         Some(data.get("elicitations")?.as_array()?.iter().enumerate().map(visit).collect())

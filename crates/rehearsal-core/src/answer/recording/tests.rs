@@ -249,8 +249,8 @@ fn a_recorded_server_request_is_an_input_round_for_a_modern_client() {
     let (lines, first) = replayed_lines(legacy(), request(Revision::V2026_07_28, json!({})), ReplayPace::None);
     assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":1}"#, "wait 50ms"]);
     assert_eq!(first["resultType"], "input_required");
-    assert_eq!(first["inputRequests"]["question-1"]["method"], "elicitation/create");
-    let again = json!({"requestState": first["requestState"], "inputResponses": {"question-1": {"action": "accept"}}});
+    assert_eq!(first["inputRequests"]["input-1"]["method"], "elicitation/create");
+    let again = json!({"requestState": first["requestState"], "inputResponses": {"input-1": {"action": "accept"}}});
     let (lines, last) = replayed_lines(legacy(), request(Revision::V2026_07_28, again), ReplayPace::None);
     assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":2}"#, "wait 50ms"]);
     assert_eq!((&last["resultType"], &last["content"][0]["text"]), (&json!("complete"), &json!("booked")));

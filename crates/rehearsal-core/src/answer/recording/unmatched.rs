@@ -72,7 +72,7 @@ impl Unmatched {
                 (format!("{what} is not matched: {}", first_mismatches(mismatches).join("; ")), data)
             }
             Unmatched::Exhausted { answers } => {
-                let message = format!("all {answers} recorded answers of {what} were given");
+                let message = format!("all {answers} recorded answers of {what} were used");
                 (message, json!({"recorded": answers}))
             }
             Unmatched::Task { place } => {

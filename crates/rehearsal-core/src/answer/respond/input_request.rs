@@ -511,7 +511,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_with_titles_gets_the_older_form_and_other_lists_are_stripped() {
+    fn a_titled_choice_gets_the_older_form_and_lists_are_stripped() {
         let one = json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b"}], "title": "One"});
         let mut schema = json!({"type": "object", "properties": {
             "one": one, "several": {"type": "array", "items": {"enum": ["a"]}}, "odd": {"oneOf": [{"const": 1}]}, "plain": {"type": "string"},

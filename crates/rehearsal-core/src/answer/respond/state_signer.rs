@@ -97,7 +97,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_request_state_is_valid_only_unchanged_in_time_and_for_the_same_request() {
+    fn a_changed_expired_or_foreign_request_state_is_refused() {
         let signer = StateSigner::new([7; 32]);
         let state = json!({"step": 2, "answers": {"name": "Ada"}});
         let given = signer.sign(&state, "tools/call a", 1000);

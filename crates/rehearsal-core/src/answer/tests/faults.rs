@@ -5,7 +5,7 @@ use crate::answer::harness::{Harness, MOCK_FILE};
 use crate::script::mock::FaultKind;
 
 #[test]
-fn a_fault_of_the_tool_comes_before_one_of_the_file_and_both_count() {
+fn a_tool_fault_precedes_a_file_fault_and_both_count() {
     let text = "faults: [{ fault: wrong_id, method: tools/call, call: { any_of: [1, 2] } }]\n\
                 tools:\n  - name: a\n    answers: [{ text: x }]\n    faults: [{ fault: malformed_json, call: 1 }]\n  \
                 - name: b\n    answers: [{ text: x, fault: invalid_utf8 }]";

@@ -151,7 +151,7 @@ fn a_repeated_name_requests_new_input() {
     let text = "
 tools:
   - name: t
-    answers: [{ steps: [{ ask: { who: roots } }, again: {}, { ask: { who: roots } }], text: '{{ answers.who.roots | length }}' }]
+    answers: [{ steps: [{ ask: { who: roots } }, empty_round: {}, { ask: { who: roots } }], text: '{{ answers.who.roots | length }}' }]
 ";
     let mut fixture = Fixture::new(text);
     let mut call = json!({"name": "t"});
@@ -237,8 +237,9 @@ tools:
 
 #[test]
 fn an_empty_round_has_only_request_state() {
-    let mut fixture =
-        Fixture::new("tools: [{ name: t, answers: [{ steps: [{ again: {} }, { set: { a: 1 } }], text: done }] }]");
+    let mut fixture = Fixture::new(
+        "tools: [{ name: t, answers: [{ steps: [{ empty_round: {} }, { set: { a: 1 } }], text: done }] }]",
+    );
     let round = fixture.result("tools/call", json!({"name": "t"}));
     assert_eq!((round["resultType"].as_str(), round.get("inputRequests")), (Some("input_required"), None));
     let done = fixture.result("tools/call", json!({"name": "t", "requestState": round["requestState"]}));

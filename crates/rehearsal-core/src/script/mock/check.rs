@@ -19,7 +19,7 @@ use crate::shape::{check_written_result, misspelled_keys};
 use crate::suggest::closest;
 
 /// Another correction for an item without an answer.
-const SCHEMA_FILL_HINT: &str = "or have answers made up with --schema-fill";
+const SCHEMA_FILL_HINT: &str = "or have answers invented with --schema-fill";
 
 /// A problem whose place is a path inside a located value.
 #[derive(Debug)]

@@ -46,7 +46,6 @@ pub enum Step {
     TryAsk(NamedMap<InputRequestEntry>),
     /// Sends an `input_required` result with a request state and without input requests (2026-07-28). In older versions
     /// it does nothing.
-    #[serde(rename = "again")]
     EmptyRound(EmptyRound),
     /// Sets keys of the state; strings in the values are templates.
     Set(Map<String, Value>),

@@ -122,8 +122,11 @@ fn contradiction(key: &str, matcher: &Matcher, schema: &Value) -> Option<(String
         return None;
     }
     let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-    let message =
-        format!("`{key}` is {} in the input_schema, and this matches only {}", names.join(" or "), wanted.name());
+    let message = format!(
+        "`{key}` has type {} in the input_schema, but this matches only type {}",
+        names.join(" or "),
+        wanted.name()
+    );
     let hint = match matcher {
         Matcher::Object(fields) => {
             let meant = fields.iter().find_map(|(key, _)| closest(key, OPERATORS));
@@ -237,16 +240,22 @@ mod tests {
         for (when, expected) in [
             (
                 "city: { match: '^a' }",
-                "`city` is string in the input_schema, and this matches only object; did you mean the operator `matches`?",
+                "`city` has type string in the input_schema, but this matches only type object; did you mean the operator `matches`?",
             ),
             ("city: 5", "the input_schema does not accept this value of `city`: "),
             ("unit: k", "the input_schema does not accept this value of `unit`: "),
             ("unit: { exact: k }", "the input_schema does not accept this value of `unit`: "),
-            ("days: { matches: x }", "`days` is integer in the input_schema, and this matches only string; change one"),
-            ("days: [1]", "`days` is integer in the input_schema, and this matches only array"),
-            ("city: { gte: 1 }", "`city` is string in the input_schema, and this matches only number"),
+            (
+                "days: { matches: x }",
+                "`days` has type integer in the input_schema, but this matches only type string; change one",
+            ),
+            ("days: [1]", "`days` has type integer in the input_schema, but this matches only type array"),
+            ("city: { gte: 1 }", "`city` has type string in the input_schema, but this matches only type number"),
             ("at: { n: x }", "the input_schema does not accept this value of `n`: "),
-            ("city: { type: boolean }", "`city` is string in the input_schema, and this matches only boolean"),
+            (
+                "city: { type: boolean }",
+                "`city` has type string in the input_schema, but this matches only type boolean",
+            ),
         ] {
             let found = check_answer(&format!("{{ when: {{ {when} }}, text: a }}"));
             assert!(found.contains(expected), "{when}: {found}");
@@ -270,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matcher_is_not_compared_with_a_schema_that_refers_or_is_not_enforced() {
+    fn a_schema_with_references_or_without_validation_is_not_compared() {
         let tool = |more: &str| {
             let schema =
                 "input_schema: { properties: { a: { $ref: '#/$defs/b' }, c: { type: string } }, $defs: { b: {} } }";

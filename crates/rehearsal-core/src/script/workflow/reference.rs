@@ -14,12 +14,14 @@ pub struct Reference {
 }
 
 /// Why a reference has no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reference} has no value in the result of its task")]
 pub struct ReferenceError {
     /// The reference as it is written.
     pub reference: String,
 }
+
+debug_as_display!(ReferenceError);
 
 /// JSON with references.
 #[derive(Clone, Debug)]

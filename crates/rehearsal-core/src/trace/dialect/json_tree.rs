@@ -178,7 +178,7 @@ impl JsonTree {
     }
 
     /// Converts from a [`serde_json::Value`].
-    pub(super) fn of(value: &serde_json::Value) -> JsonTree {
+    pub(super) fn from_value(value: &serde_json::Value) -> JsonTree {
         JsonTree::known(&value.to_string())
     }
 

@@ -1,7 +1,7 @@
 //! Recordings of other tools: each is read into parts, and some are written from parts.
 //!
 //! ```text
-//! any file ──► detect ──► Reader ──► Part, Part, … ──► Writer ──► any file
+//! any file ──► detect ──► RecordingReader ──► Part, Part, … ──► RecordingWriter ──► any file
 //! ```
 //!
 //! Some data in a file of the Python interceptor has no place in a trace. It is kept in the member `_imported` of the

@@ -122,7 +122,7 @@ const KEYS: &[(&str, &str)] = &[
     ("poll_interval", "pollInterval"),
 ];
 
-/// Keys whose values are made up by users and servers: no key below them belongs to the protocol.
+/// Keys whose values are invented by users and servers: no key below them belongs to the protocol.
 const DATA: &[&str] = &[
     "arguments",
     "structuredContent",
@@ -136,7 +136,7 @@ const DATA: &[&str] = &[
     "metadata",
 ];
 
-/// Keys whose values have member names that a server made up, and member values that the protocol defines.
+/// Keys whose values have member names that a server invented, and member values that the protocol defines.
 const MAPS_BY_NAME: &[&str] = &["inputRequests", "inputResponses"];
 
 /// A result in its wire form: without class names and explicit nulls, keys as the protocol spells them.

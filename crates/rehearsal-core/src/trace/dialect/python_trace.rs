@@ -114,11 +114,11 @@ fn plain(session: &SessionInfo) -> JsonTree {
     metadata.shift_remove(IMPORTED);
     JsonTree::object([
         ("session_id", JsonTree::string(&session.start.session_id)),
-        ("server_info", JsonTree::of(&serde_json::Value::Object(session.start.server_info.clone()))),
+        ("server_info", JsonTree::from_value(&serde_json::Value::Object(session.start.server_info.clone()))),
         ("calls", JsonTree::List(Vec::new())),
         ("started_at", time(session.start.started_at)),
         ("ended_at", time(session.ended_at)),
-        ("metadata", JsonTree::of(&serde_json::Value::Object(metadata))),
+        ("metadata", JsonTree::from_value(&serde_json::Value::Object(metadata))),
     ])
 }
 

@@ -11,7 +11,7 @@ use super::session_info::{SessionInfo, messages, place};
 use crate::exchange::Side;
 
 /// Why a file could not be written.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum WriteError {
     /// A session without HTTP cannot be written to an HTTP archive.
     #[error("session {session_id} was not recorded over HTTP, so there is nothing to put into an HTTP archive")]
@@ -23,6 +23,8 @@ pub enum WriteError {
     #[error(transparent)]
     Io(#[from] io::Error),
 }
+
+debug_as_display!(WriteError);
 
 /// Writes parts in any format that can be written, and keeps no session in memory.
 ///

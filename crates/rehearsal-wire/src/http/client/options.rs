@@ -86,7 +86,7 @@ impl fmt::Debug for HttpClientOptions {
 }
 
 /// Why a connection failed.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 pub enum ConnectError {
     /// The URL cannot be used.
     #[error("cannot use the address {:?}: {why}", shown_url(.url))]
@@ -147,6 +147,8 @@ pub enum ConnectError {
         why: String,
     },
 }
+
+debug_as_display!(ConnectError);
 
 fn because(reasons: &[String]) -> String {
     reasons.first().map_or_else(String::new, |reason| format!(": {reason}"))

@@ -30,7 +30,7 @@ pub struct HttpProxy {
 }
 
 /// Why a proxy could not start.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ProxyBindError {
     /// The proxy cannot listen on the address.
     #[error("cannot listen on {address}: {source}")]
@@ -44,6 +44,8 @@ pub enum ProxyBindError {
     #[error(transparent)]
     Upstream(#[from] ConnectError),
 }
+
+debug_as_display!(ProxyBindError);
 
 impl HttpProxy {
     /// Starts the proxy.

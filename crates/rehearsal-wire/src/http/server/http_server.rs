@@ -39,7 +39,7 @@ pub struct Handle {
 }
 
 /// Why a server could not start.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum BindError {
     /// The server cannot listen on the address.
     #[error("cannot listen on {address}: {source}")]
@@ -56,6 +56,8 @@ pub enum BindError {
         path: String,
     },
 }
+
+debug_as_display!(BindError);
 
 impl HttpServer {
     /// Starts to listen.

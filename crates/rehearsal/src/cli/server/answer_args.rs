@@ -53,7 +53,7 @@ impl AnswerArgs {
         }
         if !self.roots.is_empty() {
             if methods.contains(&Method::ROOTS_LIST) {
-                return Err(Failure::bad_input("--roots and --answer roots/list both give the roots"));
+                return Err(Failure::bad_input("--roots and --answer roots/list both set the roots"));
             }
             answers = answers.roots(self.roots.iter().map(|path| root(path)).collect::<Result<Vec<_>, _>>()?);
             methods.push(Method::ROOTS_LIST);

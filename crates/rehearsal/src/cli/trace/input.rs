@@ -88,8 +88,8 @@ pub(in crate::cli) fn recover_sessions(path: &Path, context: &Context) -> Recove
     let recovered = recover(path);
     let mut failed = recovered.is_err();
     for recovered in recovered.iter().flatten() {
-        failed |= matches!(recovered.fate, RecoveryOutcome::Failed { .. });
-        if recovered.fate != RecoveryOutcome::Running {
+        failed |= matches!(recovered.outcome, RecoveryOutcome::Failed { .. });
+        if recovered.outcome != RecoveryOutcome::Running {
             context.stderr.note(recovered_line(recovered));
         }
     }
@@ -101,9 +101,9 @@ pub(in crate::cli) fn recover_sessions(path: &Path, context: &Context) -> Recove
 
 /// `recovered session 0198c2: 12 entries`
 pub(super) fn recovered_line(recovered: &Recovered) -> String {
-    let Recovered { session_id, journal, fate } = recovered;
+    let Recovered { session_id, journal, outcome } = recovered;
     let (session_id, journal) = (sanitize_line(session_id), journal.display());
-    match fate {
+    match outcome {
         RecoveryOutcome::Folded { entries: 1 } => format!("recovered session {session_id}: 1 entry"),
         RecoveryOutcome::Folded { entries } => format!("recovered session {session_id}: {entries} entries"),
         RecoveryOutcome::AlreadyInTrace => format!("session {session_id} is in the trace already; removed {journal}"),
@@ -138,7 +138,7 @@ pub(in crate::cli) fn unreadable(input: &Input, error: ReadError) -> Failure {
         return Failure::bad_input(format_args!("cannot read {input}: {cause}"));
     }
     let hints: &[&str] = match (error.file_layout(), &error) {
-        (Some(laid_out), _) => &[on_lines(laid_out)],
+        (Some(layout), _) => &[on_lines(layout)],
         (None, ReadError::Format { .. }) => &["update rehearse, or record again"],
         (None, ReadError::Bad { expected, .. }) if expected.contains("end of the line") => {
             &["a session is one line: `jq -c .` writes it as one", "`--skip-bad` continues with the next line"]
@@ -149,8 +149,8 @@ pub(in crate::cli) fn unreadable(input: &Input, error: ReadError) -> Failure {
 }
 
 /// The hint for a file whose lines are not sessions or messages.
-pub(in crate::cli) fn on_lines(laid_out: FileLayout) -> &'static str {
-    match laid_out {
+pub(in crate::cli) fn on_lines(layout: FileLayout) -> &'static str {
+    match layout {
         FileLayout::MultiLine => "each session, or message of a journal, must be one line: `jq -c .` writes it as one",
         FileLayout::InArray => "each session must be one line: `jq -c '.[]'` writes them so",
     }

@@ -42,7 +42,7 @@ impl TraceRecoverArgs {
         let mut exit = Exit::Ok;
         let mut folded = 0;
         for recovered in &found {
-            match &recovered.fate {
+            match &recovered.outcome {
                 RecoveryOutcome::Failed { .. } => {
                     exit = Exit::BadInput;
                     context.stderr.error(recovered_line(recovered));

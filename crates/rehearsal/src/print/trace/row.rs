@@ -33,7 +33,7 @@ pub(crate) struct Row {
     /// The name of a tool or prompt, or the URI of a resource.
     pub(crate) subject: Option<String>,
     pub(crate) took: Option<Duration>,
-    pub(crate) fate: Option<CallStatus>,
+    pub(crate) status: Option<CallStatus>,
     /// The text at the end of the row.
     pub(crate) text: Option<String>,
     /// The arguments of a call, or its params if it has no arguments.
@@ -47,12 +47,12 @@ impl Row {
     pub(crate) fn call(call: &RecordedCall, number: Option<u64>) -> Row {
         let request = &call.request;
         let mut row = Row::message("call", request.seq, request.at, call.asker, call.channel(), &request.message);
-        let fate = CallStatus::of(call);
+        let status = CallStatus::from_call(call);
         row.took = call.took();
-        row.text = negotiated_version(call).filter(|_| fate == CallStatus::Ok);
+        row.text = negotiated_version(call).filter(|_| status == CallStatus::Ok);
         row.values.extend(call.response.iter().filter_map(|response| answer(&response.message)));
         let response_seq = call.response.as_ref().map(|response| response.seq);
-        Row { fate: Some(fate), response_seq, number, arguments: arguments(&request.message), ..row }
+        Row { status: Some(status), response_seq, number, arguments: arguments(&request.message), ..row }
     }
 
     /// Builds the row of an entry that is not a call.
@@ -70,7 +70,7 @@ impl Row {
             method: None,
             subject: None,
             took: None,
-            fate: None,
+            status: None,
             text: None,
             arguments: None,
             values: Vec::new(),
@@ -129,7 +129,7 @@ impl Row {
             method: message.method().map(ToString::to_string),
             subject: subject(message),
             took: None,
-            fate: None,
+            status: None,
             text: None,
             arguments: None,
             values,
@@ -158,8 +158,8 @@ impl Row {
         put("method", self.method.as_deref().map(Value::from));
         put("subject", self.subject.as_deref().map(Value::from));
         put("duration_ms", self.took.map(milliseconds));
-        put("fate", self.fate.as_ref().map(|fate| fate.word().into()));
-        let failure = self.fate.as_ref().filter(|fate| **fate != CallStatus::Ok).map(ToString::to_string);
+        put("status", self.status.as_ref().map(|status| status.word().into()));
+        let failure = self.status.as_ref().filter(|status| **status != CallStatus::Ok).map(ToString::to_string);
         put("text", failure.or_else(|| self.text.clone()).map(Value::from));
         for (name, value) in self.json_values(detail) {
             // JSON that a `Value` cannot hold is printed as a string.

@@ -129,10 +129,10 @@ impl<'a> TimelinePrinter<'a> {
     }
 
     fn count(&mut self, row: &Row) {
-        match &row.fate {
-            Some(fate) => {
+        match &row.status {
+            Some(status) => {
                 self.session.calls += 1;
-                self.session.failures += u64::from(fate.is_failure());
+                self.session.failures += u64::from(status.is_failure());
             }
             None if matches!(row.kind, "notification" | "garbled" | "response" | "request") => self.session.others += 1,
             None => {}
@@ -192,7 +192,7 @@ impl<'a> TimelinePrinter<'a> {
             line.push_str(&format!(" {green}{subject}{green:#}"));
         }
         let outcome = outcome_text(row);
-        if row.fate.is_some() {
+        if row.status.is_some() {
             let gap = self
                 .terminal
                 .width
@@ -205,8 +205,8 @@ impl<'a> TimelinePrinter<'a> {
             line.push_str("  ");
             width += 2;
         }
-        let style = match &row.fate {
-            Some(fate) if fate.is_failure() => self.terminal.palette.error,
+        let style = match &row.status {
+            Some(status) if status.is_failure() => self.terminal.palette.error,
             Some(_) | None => anstyle::Style::new(),
         };
         let outcome = self.cut(&outcome, width);
@@ -281,8 +281,8 @@ fn lead(row: &Row) -> String {
 
 /// The text at the end of a row.
 fn outcome_text(row: &Row) -> String {
-    let fate = row.fate.as_ref().map(ToString::to_string);
-    let words = [fate, row.text.clone()].into_iter().flatten().collect::<Vec<_>>().join("  ");
+    let status = row.status.as_ref().map(ToString::to_string);
+    let words = [status, row.text.clone()].into_iter().flatten().collect::<Vec<_>>().join("  ");
     sanitize_line(&words).into_owned()
 }
 
@@ -334,5 +334,5 @@ pub(crate) fn plural(count: u64, noun: &str) -> String {
 
 /// True for a failed call or a garbled message.
 pub(crate) fn failed(row: &Row) -> bool {
-    row.fate.as_ref().is_some_and(CallStatus::is_failure) || row.kind == "garbled"
+    row.status.as_ref().is_some_and(CallStatus::is_failure) || row.kind == "garbled"
 }

@@ -106,7 +106,7 @@ impl Brotli {
         let (mut left, mut used, mut total) = (data.len(), 0, 0);
         loop {
             if self.over {
-                let after = || io::Error::new(io::ErrorKind::InvalidData, "something stands after the end of it");
+                let after = || io::Error::new(io::ErrorKind::InvalidData, "there is data after its end");
                 return if left == 0 { Ok(()) } else { Err(after()) };
             }
             let (mut room, mut written) = (self.plain.len(), 0);

@@ -447,7 +447,7 @@ mod tests {
     const EVENTS: Headers<'static> = &[("Content-Type", "text/event-stream")];
 
     #[test]
-    fn a_session_has_the_name_that_the_server_gave_it_and_ends_when_a_delete_was_answered() {
+    fn a_session_has_the_server_id_and_ends_after_delete() {
         let fixture = Fixture::new();
         for name in ["one", "two"] {
             fixture.request(1, "POST /mcp", &[], &request("initialize")).answered(200, &[("mcp-session-id", name)], "");
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_held_until_its_session_is_known_or_the_hold_expires() {
+    fn a_request_waits_for_its_session_until_the_limit() {
         let fixture = Fixture::new();
         let mut initialize = fixture.begin(1, "POST /mcp", &[]);
         assert_eq!(initialize.forwarding(), Forward::Wait);

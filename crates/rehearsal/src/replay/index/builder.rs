@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_with_other_input_names_is_continued_but_not_one_with_another_state() {
+    fn a_round_continues_with_other_names_but_not_another_state() {
         let other = RoundIdentity { names: RequestKey(9), ..THREAD };
         assert_eq!(linked(&[(0, None), (1, Some(other))]), [(0, 1)]);
         let mut chains = RoundChains::default();

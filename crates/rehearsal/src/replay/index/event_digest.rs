@@ -172,10 +172,10 @@ impl RequestDigest {
                 Some(_) => AnsweredOn::Elsewhere,
             },
             is_error: matches!(reply(call), Some(Reply::Error(_))),
-            rounds: RoundLinks::of(call, params).map(Box::new),
+            rounds: RoundLinks::from_call(call, params).map(Box::new),
             claimed: claimed(params),
             agreed: agreed.and_then(|version| version.as_str()?.parse().ok()),
-            refused: VersionRefusal::of(call, params),
+            refused: VersionRefusal::from_call(call, params),
             is_protocol: is_protocol(method),
             listens: *method == Method::SUBSCRIPTIONS_LISTEN,
             pings: *method == Method::PING,
@@ -184,20 +184,24 @@ impl RequestDigest {
 }
 
 impl RoundLinks {
-    fn of(call: &RecordedCall, params: Option<&Value>) -> Option<RoundLinks> {
+    fn from_call(call: &RecordedCall, params: Option<&Value>) -> Option<RoundLinks> {
         let param = |key: &str| params.and_then(|params| params.get(key));
         let (state, answers) = (param("requestState"), param("inputResponses"));
         let (continues, is_open) =
-            (state.is_some() || answers.is_some(), CallStatus::of(call) == CallStatus::InputRequired);
+            (state.is_some() || answers.is_some(), CallStatus::from_call(call) == CallStatus::InputRequired);
         if !continues && !is_open {
             return None;
         }
-        let client = RequestKey::of(&json!(claims(params).and_then(|claims| claims.get(meta::CLIENT_INFO))));
+        let client = RequestKey::from_view(&json!(claims(params).and_then(|claims| claims.get(meta::CLIENT_INFO))));
         let identity = |state: Option<&Value>, named: Option<&Value>| {
             let named = named.and_then(Value::as_object).into_iter().flatten();
             let mut names: Vec<&String> = named.map(|(name, _)| name).collect();
             names.sort_unstable();
-            RoundIdentity { state: RequestKey::of(&json!(state)), names: RequestKey::of(&json!(names)), client }
+            RoundIdentity {
+                state: RequestKey::from_view(&json!(state)),
+                names: RequestKey::from_view(&json!(names)),
+                client,
+            }
         };
         let member = |key: &str| answered(call, key);
         Some(RoundLinks {
@@ -228,7 +232,7 @@ fn claimed(params: Option<&Value>) -> Option<Revision> {
 }
 
 impl VersionRefusal {
-    fn of(call: &RecordedCall, params: Option<&Value>) -> Option<VersionRefusal> {
+    fn from_call(call: &RecordedCall, params: Option<&Value>) -> Option<VersionRefusal> {
         let Some(Reply::Error(error)) = reply(call) else { return None };
         let has = |key: &str| claims(params).is_some_and(|claims| claims.get(key).is_some());
         let half = has(meta::PROTOCOL_VERSION) != has(meta::CLIENT_CAPABILITIES);

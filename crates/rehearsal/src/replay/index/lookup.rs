@@ -151,17 +151,17 @@ impl Index {
 
 /// The key of all requests about one tool, prompt or resource.
 pub(in crate::replay) fn subject_key(method: &Method, subject: Option<&str>) -> RequestKey {
-    RequestKey::of(&json!({"about": method.as_str(), "subject": subject}))
+    RequestKey::from_view(&json!({"about": method.as_str(), "subject": subject}))
 }
 
 /// The key of a request that a server refused because of its version.
 pub(in crate::replay) fn refused_key(key: RequestKey) -> RequestKey {
-    RequestKey::of(&json!({"refused": key.to_string()}))
+    RequestKey::from_view(&json!({"refused": key.to_string()}))
 }
 
 /// The key of all requests of one method.
 pub(in crate::replay) fn method_key(method: &str) -> RequestKey {
-    RequestKey::of(&json!({"any": method}))
+    RequestKey::from_view(&json!({"any": method}))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::store::Recording;
 const SAMPLE: u64 = 16 << 10;
 
 /// Why there is no index.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum IndexError {
     /// The trace is broken.
     #[error(transparent)]
@@ -31,6 +31,8 @@ pub enum IndexError {
     #[error("cannot index the trace: {0}")]
     Io(#[from] io::Error),
 }
+
+debug_as_display!(IndexError);
 
 /// What to do with an index that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +71,7 @@ pub(in crate::replay) fn open(
     let file = match kept(beside.as_deref(), build) {
         Some(Ok(file)) => file,
         Some(Err(error @ IndexError::Trace(_))) => return Err(error),
-        // Where there is no room for it, or it may not be.
+        // The disk is full, or the folder is read-only.
         Some(Err(IndexError::Io(_))) | None => {
             let mut file = tempfile::tempfile()?;
             build(&mut file)?;
@@ -88,7 +90,7 @@ fn kept(
     let beside = beside?;
     let mut file = create_temporary(beside)?;
     let written = build(file.as_file_mut()).and_then(|()| {
-        // Whatever happens to the machine, there is never half an index in its place.
+        // After a power failure there is no partial index under this name.
         file.as_file().sync_all()?;
         Ok(file.as_file().try_clone()?)
     });
@@ -101,7 +103,7 @@ fn kept(
 /// A number that changes with a file, with as much of it as is looked at.
 pub(in crate::replay) fn fingerprint(file: &File) -> io::Result<u128> {
     let TraceFingerprint { length, changed, sample, .. } = origin(file, &RequestIdentity::default())?;
-    Ok(RequestKey::of(&json!([length, changed.to_string(), sample.to_string()])).0)
+    Ok(RequestKey::from_view(&json!([length, changed.to_string(), sample.to_string()])).0)
 }
 
 /// What identifies a trace, and changes when the trace has grown.
@@ -115,7 +117,7 @@ fn origin(trace: &File, likeness: &RequestIdentity) -> io::Result<TraceFingerpri
     text.push_str(&String::from_utf8_lossy(&sample));
     let seconds = u128::try_from(metadata.mtime()).unwrap_or_default();
     let changed = seconds * 1_000_000_000 + u128::try_from(metadata.mtime_nsec()).unwrap_or_default();
-    let sample = RequestKey::of(&json!(text)).0;
+    let sample = RequestKey::from_view(&json!(text)).0;
     Ok(TraceFingerprint { length, changed, sample, likeness: likeness.fingerprint().0 })
 }
 
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_request_on_the_stream_of_the_answer_belongs_to_the_call() {
+    fn a_server_request_on_the_response_stream_belongs_to_the_call() {
         let calls = r#""calls":[
             {"request":{"seq":0,"at_ms":0,"channel":2,"id":1,"method":"tools/call","params":{"name":"a"}},
              "response":{"seq":3,"at_ms":3,"channel":1,"success":true,"result":{}},"duration_ms":3},

@@ -15,7 +15,7 @@ pub(super) fn write(
     // Exchanges of one key stay in order, because the numbers are.
     all.keys.sort_unstable();
     let same = || all.keys.chunk_by(|(one, _), (other, _)| one == other);
-    let mut table = HashTable::of(same().count() + all.similar.len());
+    let mut table = HashTable::with_keys(same().count() + all.similar.len());
     for same in same() {
         if let [(key, _), ..] = same {
             table.put(*key, same.iter().map(|(_, number)| *number));
@@ -84,7 +84,7 @@ struct HashTable {
 }
 
 impl HashTable {
-    fn of(keys: usize) -> HashTable {
+    fn with_keys(keys: usize) -> HashTable {
         HashTable { slots: vec![HashSlot::default(); (keys.max(1) * 2).next_power_of_two()], groups: Vec::new() }
     }
 

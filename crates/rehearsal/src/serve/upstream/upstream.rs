@@ -313,7 +313,7 @@ fn supported_inputs(
 ) -> Vec<OpenInput> {
     let mut inputs = Vec::new();
     for (number, (requested, answer)) in requested.into_iter().enumerate() {
-        match call.connection().input_request(requested, format!("question-{}", number + 1)) {
+        match call.connection().input_request(requested, format!("input-{}", number + 1)) {
             Ok(input) => inputs.push((input, answer)),
             Err(why) => drop(answer.send(Err(ErrorReply::new(code::INTERNAL_ERROR, why)))),
         }

@@ -379,7 +379,7 @@ async fn forward_idle_events(connection: Weak<UpstreamConnection>, mut events: m
                     connection.downstream.notify(era, method, &params).await;
                 }
             }
-            UpstreamEvent::Request(request, answer) => match connection.input_request(request, "question".to_owned()) {
+            UpstreamEvent::Request(request, answer) => match connection.input_request(request, "input".to_owned()) {
                 Ok(input) if era == Era::Legacy => {
                     let downstream = connection.downstream.clone();
                     tokio::spawn(async move {

@@ -35,7 +35,7 @@ async fn the_agent_gets_the_next_response_in_every_turn() {
         assert_eq!(second.structured_content(), Some(&json!({"mime_type": "stays"})));
         let third = client.call_tool("get_data", task).await.unwrap();
         assert!(third.is_tool_error());
-        assert!(third.content().contains("all 2 were given, and this is call 3"), "{}", third.content());
+        assert!(third.content().contains("all 2 were used, and this is call 3"), "{}", third.content());
     }
 }
 
@@ -98,7 +98,7 @@ async fn a_thousand_concurrent_test_cases_get_their_own_responses() {
                 assert_eq!(response.content(), expected(case, turn), "turn {turn}");
             }
             let response = client.call_tool("get_data", task).await.unwrap();
-            let empty = format!("no response is left for test case \"case {case}\": all {TURNS} were given");
+            let empty = format!("no response is left for test case \"case {case}\": all {TURNS} were used");
             assert!(response.is_tool_error() && response.content().contains(&empty), "{}", response.content());
         });
     }

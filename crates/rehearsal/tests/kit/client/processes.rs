@@ -143,7 +143,7 @@ async fn an_onlooker_that_panics_does_not_stop_the_server() {
 }
 
 #[tokio::test]
-async fn a_builder_call_that_does_not_apply_to_its_target_is_an_error_of_connect() {
+async fn connect_refuses_a_builder_call_that_does_not_apply() {
     let memory = || Client::connection(rehearsal::transport::memory_pair().0);
     let url = || Client::url("http://127.0.0.1:1/mcp");
     let cases = [

@@ -1,7 +1,7 @@
 //! Writes mock files from a server's offers and recorded responses, for users to edit.
 //!
 //! ```text
-//! recorded items and responses in their wire form ──► Draft ──► YAML that `parse` reads
+//! recorded items and responses in their wire form ──► MockDraft ──► YAML that `parse` reads
 //! ```
 //!
 //! Texts of mock files are templates; literal text that looks like a template is put in `{% raw %}`.

@@ -44,7 +44,7 @@ impl DraftStep {
         match self {
             DraftStep::Wait(time) => json!({"wait": milliseconds(*time)}),
             DraftStep::Notify { method, params } => notification(method, params),
-            DraftStep::EmptyRound => json!({"again": {}}),
+            DraftStep::EmptyRound => json!({"empty_round": {}}),
             DraftStep::Ask(requests) => json!({"ask": all(requests)}),
             DraftStep::TryAsk(requests) => json!({"try_ask": all(requests)}),
         }
