@@ -197,7 +197,7 @@ impl PlaceMap {
     ) -> Option<SourcePlace> {
         let member_offset = member.first().and_then(|position| self.offset(*position));
         if let Some(offset) = member_offset
-            && let Some(start) = self.calls.with_callee_at(offset)
+            && let Some(start) = self.calls.with_callee_at(offset, tool)
         {
             let place = self.source.place(start);
             return Some(SourcePlace { via: self.callers(offset, &member[1..]), ..place });

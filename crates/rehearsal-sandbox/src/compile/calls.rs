@@ -1,8 +1,7 @@
 //! All calls of a plan: where they are, and which tools they call as far as the source shows it.
 
 use oxc_ast::ast::{
-    Argument, CallExpression, ComputedMemberExpression, Expression, ExpressionStatement, NewExpression, Program,
-    StaticMemberExpression,
+    Argument, CallExpression, Expression, ExpressionStatement, MemberExpression, NewExpression, Program,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Semantic;
@@ -41,13 +40,24 @@ pub struct ToolReference {
 struct Call {
     start: u32,
     end: u32,
-    /// The part of the callee that names its member, from the end of the object; `None` if the callee is no member.
-    member: Option<(u32, u32)>,
-    /// Where the chain of members in the callee begins: `mcp` in `mcp.fs.read(…)`.
-    root: Option<u32>,
+    /// Where the callee ends and the arguments begin.
+    callee_end: u32,
+    /// The members that the callee reads; `None` if the callee is no member.
+    members: Option<Members>,
     tool: Option<(String, String)>,
     /// The function that the callee names.
     function: Option<(u32, u32)>,
+}
+
+/// The members that a callee reads.
+#[derive(Debug, Clone)]
+struct Members {
+    /// Where the engine places these reads: `mcp.fs.read`, and only `.bind` in `mcp.fs.read.bind`.
+    part: (u32, u32),
+    /// The names of the members.
+    names: Vec<String>,
+    /// Whether the plan computes a name when it runs.
+    has_computed: bool,
 }
 
 /// The calls of a plan by offset, outer calls before inner ones.
@@ -67,13 +77,16 @@ impl CallIndex {
         around.into_iter()
     }
 
-    /// The start of the call whose callee reads its member at `offset`.
+    /// The start of the call whose callee reads the member `name` at `offset`.
     ///
-    /// The engine gives a read of `a.b.c` the position of `a`, and a read of `a[b]` the position of `b`.
-    pub(crate) fn with_callee_at(&self, offset: u32) -> Option<u32> {
-        let within = |(from, to): (u32, u32)| from <= offset && offset < to;
-        let reads = |call: &&Call| call.root == Some(offset) || call.member.is_some_and(within);
-        self.around(offset).find(reads).map(|call| call.start)
+    /// The engine gives a read of `a.b.c` the position of `a`, and a read of `a[b]` or `a[b].c` the position of `b`.
+    pub(crate) fn with_callee_at(&self, offset: u32, name: &str) -> Option<u32> {
+        let mut in_callee = self.around(offset).take_while(|call| offset < call.callee_end);
+        let reads = |call: &&Call| {
+            let Some(Members { part: (from, to), names, has_computed }) = &call.members else { return false };
+            *from <= offset && offset < *to && (*has_computed || names.iter().any(|known| known == name))
+        };
+        in_callee.find(reads).map(|call| call.start)
     }
 
     /// The start of the innermost call around `offset` that calls this tool.
@@ -171,8 +184,8 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
         self.calls.index.calls.push(Call {
             start: call.span.start,
             end: call.span.end,
-            member: member(plain(&call.callee)),
-            root: root(plain(&call.callee)),
+            callee_end: call.callee.span().end,
+            members: members(plain(&call.callee)),
             tool,
             function: self.resolver.function(&call.callee),
         });
@@ -187,45 +200,31 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
     /// `new` calls no tool, but it is a caller of code that does.
     fn visit_new_expression(&mut self, new: &NewExpression<'a>) {
         let (start, end, function) = (new.span.start, new.span.end, self.resolver.function(&new.callee));
-        self.calls.index.calls.push(Call { start, end, member: None, root: None, tool: None, function });
+        self.calls.index.calls.push(Call { start, end, callee_end: start, members: None, tool: None, function });
         walk::walk_new_expression(self, new);
     }
 }
 
-/// The span in which the callee names its member.
-fn member(callee: &Expression<'_>) -> Option<(u32, u32)> {
-    let part = |object: &Expression<'_>, end: u32| Some((object.span().end, end));
-    match callee {
-        Expression::StaticMemberExpression(member) => {
-            let StaticMemberExpression { object, span, .. } = &**member;
-            part(object, span.end)
+/// The members that a callee reads. `tool.bind(…)` calls the tool later, so that its object does not count.
+fn members(callee: &Expression<'_>) -> Option<Members> {
+    let outer = member_expression(callee)?;
+    let is_bind = outer.static_property_name() == Some("bind");
+    let start = if is_bind { outer.object().span().end } else { callee.span().start };
+    let mut members = Members { part: (start, callee.span().end), names: Vec::new(), has_computed: false };
+    let mut next = Some(outer);
+    while let Some(member) = next {
+        match member.static_property_name() {
+            Some(name) => members.names.push(name.to_owned()),
+            None => members.has_computed |= matches!(member, MemberExpression::ComputedMemberExpression(_)),
         }
-        Expression::ComputedMemberExpression(member) => {
-            let ComputedMemberExpression { object, span, .. } = &**member;
-            part(object, span.end)
-        }
-        Expression::ChainExpression(chain) => {
-            let member = chain.expression.as_member_expression()?;
-            part(member.object(), member.span().end)
-        }
-        _ => None,
+        next = member_expression(plain(member.object()));
     }
+    Some(members)
 }
 
-/// Where the chain of members in the callee begins. `tool.bind(…)` has none: it calls the tool later.
-fn root(callee: &Expression<'_>) -> Option<u32> {
-    let is_bind =
-        matches!(callee, Expression::StaticMemberExpression(member) if member.property.name.as_str() == "bind");
-    if is_bind || member(callee).is_none() {
-        return None;
-    }
-    let mut expression = callee;
-    loop {
-        expression = match plain(expression) {
-            Expression::StaticMemberExpression(member) => &member.object,
-            Expression::ComputedMemberExpression(member) => &member.object,
-            Expression::ChainExpression(chain) => chain.expression.as_member_expression()?.object(),
-            other => return Some(other.span().start),
-        };
+fn member_expression<'e, 'a>(expression: &'e Expression<'a>) -> Option<&'e MemberExpression<'a>> {
+    match expression {
+        Expression::ChainExpression(chain) => chain.expression.as_member_expression(),
+        other => other.as_member_expression(),
     }
 }
