@@ -21,8 +21,10 @@ pub struct RunOutcome {
     pub console: Vec<ConsoleLine>,
     /// How many calls the plan issued; their ids are 1 to this number.
     pub calls: u32,
-    /// The ids of the calls that had no result when the plan ended, or whose promise nothing used, in ascending order.
+    /// The ids of the calls whose promise nothing used, in ascending order.
     pub not_awaited: Vec<u32>,
+    /// The ids of the other calls that had no result when the plan ended, in ascending order.
+    pub unfinished: Vec<u32>,
     /// What the plan did with results that were recorders.
     pub shapes: Vec<RecordedShape>,
     /// What the probes recorded, one entry for each of [`crate::CompiledPlan::sites`].

@@ -94,7 +94,8 @@ struct Run<'a> {
     /// The place of each call; the call with id 1 is the first.
     places: Vec<Option<SourcePlace>>,
     open: BTreeSet<u32>,
-    not_awaited: BTreeSet<u32>,
+    /// The calls that had no result when the plan ended.
+    unfinished: BTreeSet<u32>,
     console: Vec<ConsoleLine>,
     console_bytes: usize,
     now_ms: f64,
@@ -109,7 +110,7 @@ impl<'a> Run<'a> {
             options,
             places: Vec::new(),
             open: BTreeSet::new(),
-            not_awaited: BTreeSet::new(),
+            unfinished: BTreeSet::new(),
             console: Vec::new(),
             console_bytes: 0,
             now_ms: 0.0,
@@ -191,7 +192,7 @@ impl<'a> Run<'a> {
             return Err(broken("a timer is due at no time"));
         }
         if ended {
-            self.not_awaited.extend(&self.open);
+            self.unfinished.extend(&self.open);
         }
         Ok(Idle { calls: new, timer_ms: timer, open: self.open.iter().copied().collect(), ended })
     }
@@ -283,11 +284,12 @@ impl<'a> Run<'a> {
     fn outcome(self, result: Result<Box<RawValue>, PlanError>) -> RunOutcome {
         let unhandled = self.done.iter().flat_map(|done| &done.unhandled);
         let unhandled = unhandled.map(|exception| self.exception(exception)).collect();
-        let mut not_awaited = self.not_awaited;
-        not_awaited.extend(&self.open);
         let calls = self.places.len() as u32;
         let unused = self.done.iter().flat_map(|done| &done.unused).filter(|id| (1..=calls).contains(*id));
-        not_awaited.extend(unused);
+        let not_awaited: BTreeSet<u32> = unused.copied().collect();
+        let mut unfinished = self.unfinished;
+        unfinished.extend(&self.open);
+        let unfinished = unfinished.difference(&not_awaited).copied().collect();
         let (result_lossy, shapes, mut sites) =
             self.done.map(|done| (done.lossy, done.shapes, done.sites)).unwrap_or_default();
         sites.resize(self.plan.sites.len(), ProbeRecord::default());
@@ -300,6 +302,7 @@ impl<'a> Run<'a> {
             console: self.console,
             calls,
             not_awaited: not_awaited.into_iter().collect(),
+            unfinished,
             ended_ms: self.now_ms,
         }
     }

@@ -170,5 +170,5 @@ fn the_host_can_cancel() {
     let outcome =
         POOL.take().unwrap().run(&compiled("await mcp.fs.read({})"), &RunOptions::default(), &mut |_| Deliver::Cancel);
     assert!(matches!(outcome.result, Err(PlanError::Cancelled)));
-    assert_eq!(outcome.not_awaited, [1]);
+    assert_eq!(outcome.unfinished, [1]);
 }

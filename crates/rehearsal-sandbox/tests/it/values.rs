@@ -143,7 +143,10 @@ fn calls_that_are_not_awaited_reach_the_host() {
     let source = "async function later() { await mcp.fs.read({}); await mcp.fs.write({}); }\nlater();\nreturn 'early'";
     let ran = run(source);
     assert_eq!(ran.value(), json!("early"));
-    assert_eq!((ran.calls.len(), &ran.outcome.not_awaited[..]), (2, &[1, 2][..]));
+    assert_eq!((ran.calls.len(), &ran.outcome.unfinished[..]), (2, &[1, 2][..]));
+    let ran = run("mcp.fs.read({});\nreturn await Promise.race([mcp.fs.read({}), 'first'])");
+    assert_eq!(ran.value(), json!("first"));
+    assert_eq!((&ran.outcome.not_awaited[..], &ran.outcome.unfinished[..]), (&[1][..], &[2][..]));
 }
 
 #[test]

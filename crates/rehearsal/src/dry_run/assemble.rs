@@ -148,6 +148,17 @@ impl Assembly<'_> {
                 let hint = Some("write `await` before the call".to_owned());
                 add(FindingCode::NotAwaited, Severity::Warning, format!("the result of {name} is not awaited"), hint);
             }
+            // A plan that fails does not wait for its other calls.
+            if self.record.failure.is_none() && self.record.unfinished.contains(&index) {
+                let hint =
+                    Some("await the function that makes the call, if its result or its error matters".to_owned());
+                add(
+                    FindingCode::NotAwaited,
+                    Severity::Warning,
+                    format!("the plan ends before the result of {name}"),
+                    hint,
+                );
+            }
             if call.origin == AnswerOrigin::Placeholder && call.problem.is_none() {
                 let message = format!("{name} has no recording and no output schema: its result is a placeholder");
                 add(FindingCode::Placeholder, Severity::Warning, message, None);

@@ -279,6 +279,7 @@ fn record(plan: &CompiledPlan, outcome: RunOutcome, simulation: Simulation<'_>) 
         lossy: outcome.result_lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message)).collect(),
         unhandled: outcome.unhandled.into_iter().map(|exception| exception_failure(&plan.file, exception)).collect(),
         not_awaited: outcome.not_awaited.into_iter().filter_map(call_index).collect(),
+        unfinished: outcome.unfinished.into_iter().filter_map(call_index).collect(),
         duration_ms: outcome.ended_ms,
         calls,
         skipped: Vec::new(),

@@ -158,7 +158,7 @@ pub enum FindingCode {
     BadSchema,
     /// A value changes or is lost when it becomes JSON.
     LossyValue,
-    /// The result of a call was not awaited.
+    /// The result of a call was not awaited, or the plan ended before it.
     NotAwaited,
     /// A call's answer is a placeholder.
     Placeholder,

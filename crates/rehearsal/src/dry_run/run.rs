@@ -120,8 +120,10 @@ pub(super) struct RunRecord {
     pub(super) console: Vec<String>,
     /// The values that were changed or lost when the plan's value became JSON.
     pub(super) lossy: Vec<String>,
-    /// The calls whose results the plan did not wait for.
+    /// The calls whose promise the plan did not use.
     pub(super) not_awaited: Vec<usize>,
+    /// The calls whose results came after the end of the plan.
+    pub(super) unfinished: Vec<usize>,
     /// Errors of promises that the plan does not handle.
     pub(super) unhandled: Vec<PlanFailure>,
     /// The virtual time at the end.

@@ -246,6 +246,16 @@ fn each_finding_has_a_code_a_place_and_an_exit_status() {
                 json!({ "/findings/0/code": "not-awaited", "/findings/0/place/line": 1, "/side_effects/0/call": 1, "/simulated_result": 1 }),
             ),
             case(
+                "a call that ends after the plan",
+                "['/a'].forEach(async (path) => { await mcp.files.write_file({ path, content: 'a' }) });\n1",
+                "",
+                0,
+                json!({
+                    "/findings/0/code": "not-awaited",
+                    "/findings/0/message": "the plan ends before the result of files:write_file", "/side_effects/0/call": 1,
+                }),
+            ),
+            case(
                 "values that JSON loses",
                 "await mcp.files.write_file({ path: '/a', content: 'a', more: undefined });\nreturn { map: new Map(), n: NaN }",
                 "",
