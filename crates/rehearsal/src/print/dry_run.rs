@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use anstyle::Style;
 use jiff::Timestamp;
 use rehearsal::dry_run::{
@@ -245,6 +245,10 @@ impl Page<'_> {
             let annotation = AnnotationKind::Primary.span(start..end).label(label);
             let snippet = Snippet::source(line.as_str()).path(place.file.as_str()).line_start(place.line as usize);
             group = group.element(snippet.annotation(annotation));
+        } else if let Some(place) = &found.place {
+            // The end of the file has no line.
+            let origin = Origin::path(place.file.as_str()).line(place.line as usize);
+            group = group.element(origin.char_column(place.column.unwrap_or(1) as usize));
         }
         if let Some(hint) = &hint {
             group = group.element(Level::HELP.message(hint));

@@ -61,9 +61,14 @@ pub(crate) fn sanitize_line(text: &str) -> Cow<'_, str> {
     replaced(text, char::is_control)
 }
 
-/// Replaces control characters except line ends and tabs.
+/// Replaces control characters except line ends and tabs. A carriage return without a line feed is no line end: the text
+/// after it would overwrite the line.
 pub(super) fn lines(text: &str) -> Cow<'_, str> {
-    replaced(text, |c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+    let hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains('\r') {
+        return replaced(text, hidden);
+    }
+    Cow::Owned(text.split("\r\n").map(|part| replaced(part, hidden)).collect::<Vec<_>>().join("\r\n"))
 }
 
 fn replaced(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -120,6 +125,12 @@ pub(super) fn cut(text: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_cannot_overwrite_its_line() {
+        assert_eq!(lines("a\r\nb\n\tc"), "a\r\nb\n\tc");
+        assert_eq!(lines("shown\rforged\x1b[2J\r"), "shown\u{fffd}forged\u{fffd}[2J\u{fffd}");
+    }
 
     #[test]
     fn prose_is_cut_after_the_last_line() {

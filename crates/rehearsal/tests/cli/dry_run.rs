@@ -134,6 +134,23 @@ fn a_plan_with_mistakes_has_a_page_with_each_mistake_at_its_line() {
 }
 
 #[test]
+fn a_mistake_at_the_end_of_the_file_has_its_place() {
+    let fixture = project().file("plan.ts", "const text = `never closed ${1\n").file("plan.yaml", "");
+    rehearse!(fixture, "rehearse dry-run plan.ts 2>stderr; rehearse dry-run plan.yaml 2>stderr", @r"
+    exit: 1
+    ----- stdout -----
+    plan.ts  dry run: no call reached a server
+    error: Expected `}` but found `EOF`
+    --> plan.ts:2:1
+    1 error, 0 warnings
+    plan.yaml  dry run: no call reached a server
+    error: unexpected end of file
+    --> plan.yaml:1:1
+    1 error, 0 warnings
+    ");
+}
+
+#[test]
 fn each_finding_has_a_code_a_place_and_an_exit_status() {
     assert_cases(
         "plan.ts",
