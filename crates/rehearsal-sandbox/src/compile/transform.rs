@@ -22,6 +22,9 @@ use crate::place::{LineIndex, MapToken, PlaceMap, SourcePlace};
 /// The most diagnostics that are returned: each has a copy of its line.
 const MAX_DIAGNOSTICS: usize = 50;
 
+/// What to do about a plan that is too large.
+const LESS_DATA: &str = "read large values with a tool instead of writing them into the plan";
+
 /// A plan that can run.
 #[derive(Debug, Clone)]
 pub struct CompiledPlan {
@@ -74,13 +77,13 @@ pub fn compile(file: &str, source: &str) -> Result<CompiledPlan, Vec<Diagnostic>
         |offset: usize, message: String, hint| Err(vec![Diagnostic::new(&lines, offset as u32, message, hint)]);
     if source.len() > MAX_SOURCE_BYTES {
         let message = format!("a plan has at most {MAX_SOURCE_BYTES} bytes, and this one has {}", source.len());
-        return reject(0, message, Some("read large values with a tool instead of writing them into the plan"));
+        return reject(0, message, Some(LESS_DATA));
     }
     if let Some(at) = source.find('\0') {
         return reject(at, "a plan cannot contain a NUL character".to_owned(), Some("write `\\0`"));
     }
     let Some(stack) = stack_bytes(source) else {
-        return reject(0, format!("a plan has at most {MAX_BRACKETS} brackets"), None);
+        return reject(0, format!("a plan has at most {MAX_BRACKETS} brackets"), Some(LESS_DATA));
     };
     // A thread of its own, so that a deeply nested source cannot overflow the caller's stack.
     std::thread::scope(|scope| {
