@@ -8,11 +8,14 @@ use rehearsal_core::answer::{
 };
 use rehearsal_core::matcher::Schema;
 use rehearsal_core::message::Reply;
+use rehearsal_core::report::Severity;
 use rehearsal_core::schema::infer;
 use rehearsal_core::suggest::closest;
 use serde_json::{Value, json};
 
+use super::assemble::finding;
 use super::effects::{DeclaredEffects, ToolEffect};
+use super::report::{FindingCode, PlanFinding};
 use super::simulation::CallProblem;
 use super::value::result_value;
 use crate::cache::{Cache, CacheEntry, CacheError, CacheSource};
@@ -175,6 +178,21 @@ impl Servers {
         let has =
             |server: &DryRunServer| matches!(server, DryRunServer::Known(server) if server.tools.contains_key(tool));
         self.servers.iter().find(|(_, server)| has(server)).map(|(name, _)| format!("{name}:{tool}"))
+    }
+
+    /// The declared effects of tools that do not exist.
+    pub(super) fn unknown_declarations(&self, effects: &DeclaredEffects) -> Vec<PlanFinding> {
+        let unknown = effects.keys().filter_map(|name| {
+            let (server, tool) = name.split_once(':').unwrap_or((name, ""));
+            let (code, hint) = match self.check(server, tool).1? {
+                CallProblem::MissingServer { hint } => (FindingCode::MissingServer, hint),
+                CallProblem::MissingTool { hint } => (FindingCode::MissingTool, hint),
+                CallProblem::UnknownCatalogue { .. } | CallProblem::Arguments(_) => return None,
+            };
+            let message = format!("the declared effect of {name} has no use: there is no such tool");
+            Some(PlanFinding { hint, ..finding(code, Severity::Warning, message) })
+        });
+        unknown.collect()
     }
 
     pub(super) fn cache(&self) -> Option<&Arc<Cache>> {

@@ -9,9 +9,9 @@ use std::time::Instant;
 use rehearsal_core::json::{Path, PathQuery};
 use rehearsal_core::report::Severity;
 use rehearsal_sandbox::{
-    CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, PlanError, PlanException,
-    Pool, ProbeKind, ProbeSite, Program, RecordedShape, RunOptions, RunOutcome, SandboxError, SourcePlace, StaticCall,
-    Worker,
+    CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, Limit, PlanError,
+    PlanException, Pool, ProbeKind, ProbeSite, Program, RecordedShape, RunOptions, RunOutcome, SandboxError,
+    SourcePlace, StaticCall, Worker,
 };
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -22,7 +22,7 @@ use super::catalogue::Servers;
 use super::options::DryRunOptions;
 use super::plan::Plan;
 use super::report::{BranchKind, DryRunReport, FindingCode, PlanFinding, PlanPlace, SandboxLevels, Via};
-use super::run::{CallKey, DecisionSite, PlanFailure, PlanRunner, RunRecord, Variation};
+use super::run::{CallKey, CallSite, DecisionSite, PlanFailure, PlanRunner, RunRecord, Variation};
 use super::simulation::{CallEnd, PlannedCall, SimulatedCall, Simulation, SimulationEvent};
 use super::static_check::StaticCheck;
 use super::violations::KnownArguments;
@@ -84,8 +84,8 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
         ..RunOptions::default()
     };
     let mut runner = Runner::new(&compiled, &servers, run_options, worker);
-    let record = runner.run_with_placeholders();
-    let mut findings = Vec::new();
+    let record = runner.base_run();
+    let mut findings = servers.unknown_declarations(&options.effects);
     findings.extend(isolation_finding(&levels));
     findings.extend(unseen_finding(&compiled, &record));
     let unreached = unreached_calls(&servers, &compiled, &record);
@@ -102,6 +102,8 @@ struct Runner<'a> {
     worker: Worker,
     sites: Vec<DecisionSite>,
     placeholders: Placeholders,
+    /// Whether repeated calls get empty answers after some invented ones, because the plan does not end otherwise.
+    ends_loops: bool,
 }
 
 /// What runs have found out about placeholders.
@@ -109,6 +111,8 @@ struct Runner<'a> {
 struct Placeholders {
     /// Their values by call, shaped by what the plan used of them.
     shapes: HashMap<CallKey, Value>,
+    /// The value of any call from a place.
+    of_place: HashMap<CallSite, Value>,
     /// The paths of the arguments that come from placeholders, by the call with the arguments.
     guessed: HashMap<CallKey, Vec<Path>>,
 }
@@ -116,11 +120,22 @@ struct Placeholders {
 impl<'a> Runner<'a> {
     fn new(plan: &'a CompiledPlan, servers: &'a Servers, options: RunOptions, worker: Worker) -> Runner<'a> {
         let sites = plan.sites.iter().map(|site| decision_site(&plan.file, site)).collect();
-        Runner { plan, servers, options, worker, sites, placeholders: Placeholders::default() }
+        Runner { plan, servers, options, worker, sites, placeholders: Placeholders::default(), ends_loops: false }
     }
 
-    /// The base run, with values for its placeholders: runs before it record what the plan does with those that are not known
-    /// yet. A run without a recorder is the last.
+    /// The base run. If the plan does not end, because each invented answer leads to another call, it runs again with empty
+    /// answers after some.
+    fn base_run(&mut self) -> RunRecord {
+        let record = self.run_with_placeholders();
+        if !record.failure.as_ref().is_some_and(|failure| failure.is_endless) || !record.repeats_invented_calls() {
+            return record;
+        }
+        self.ends_loops = true;
+        self.run_with_placeholders()
+    }
+
+    /// A run with values for its placeholders: runs before it record what the plan does with those that are not known yet. A
+    /// run without a recorder is the last.
     fn run_with_placeholders(&mut self) -> RunRecord {
         for _ in 0..MAX_RECORDER_RUNS {
             let (record, recorded) = self.run_once(&Variation::default(), true);
@@ -130,11 +145,21 @@ impl<'a> Runner<'a> {
             if recorded.is_empty() {
                 break;
             }
-            let key_of = |call: u32| Some(record.calls.get(call_index(call)?)?.call.key.clone());
-            let example = |shape: RecordedShape| Some((key_of(shape.call)?, shape.example));
-            self.placeholders.shapes.extend(recorded.into_iter().filter_map(example));
+            for RecordedShape { call, example } in recorded {
+                let Some(call) = call_index(call).and_then(|index| record.calls.get(index)) else { continue };
+                let key = &call.call.key;
+                if !example.is_null() {
+                    self.placeholders.of_place.entry(key.site.clone()).or_insert_with(|| example.clone());
+                }
+                self.placeholders.shapes.insert(key.clone(), example);
+            }
+            // More runs would not end, either.
+            let is_endless = record.failure.as_ref().is_some_and(|failure| failure.is_endless);
             for call in record.calls {
                 self.placeholders.guessed.insert(call.call.key, call.call.guessed);
+            }
+            if is_endless {
+                break;
             }
         }
         self.run_once(&Variation::default(), false).0
@@ -142,7 +167,7 @@ impl<'a> Runner<'a> {
 
     /// One run. With `record_placeholders` a placeholder without a shape is a recorder.
     fn run_once(&mut self, variation: &Variation, record_placeholders: bool) -> (RunRecord, Vec<RecordedShape>) {
-        let simulation = Simulation::new(self.servers, variation, &self.plan.compared);
+        let simulation = Simulation::new(self.servers, variation, &self.plan.compared).ending_loops(self.ends_loops);
         let options = RunOptions {
             seed: if variation.other_seed { !self.options.seed } else { self.options.seed },
             epoch_ms: simulation.epoch_ms().cast_signed(),
@@ -211,7 +236,7 @@ impl Host for PlanHost<'_> {
             let placeholder = match self.placeholders.shapes.get(&key) {
                 Some(shape) => CallEnd::Value(shape.clone()),
                 None if self.record_placeholders => CallEnd::Recorder,
-                None => CallEnd::Value(Value::Null),
+                None => CallEnd::Value(self.placeholders.of_place.get(&key.site).cloned().unwrap_or_default()),
             };
             let mut guessed = self.placeholders.guessed.get(&key).cloned().unwrap_or_default();
             guessed.extend(call.unknown.iter().filter_map(|path| PathQuery::parse(path).ok()?.single().cloned()));
@@ -289,13 +314,14 @@ fn record(plan: &CompiledPlan, outcome: RunOutcome, simulation: Simulation<'_>) 
 
 fn plan_failure(file: &str, error: PlanError) -> PlanFailure {
     let message = error.to_string();
+    let is_endless = matches!(error, PlanError::Limit(Limit::Cpu(_) | Limit::Calls(_)));
     let code = match error {
         PlanError::Exception(exception) => return exception_failure(file, exception),
         PlanError::Limit(_) => FindingCode::Limit,
         PlanError::Stuck | PlanError::Cancelled => FindingCode::PlanError,
         PlanError::Worker(_) | PlanError::Host(_) => FindingCode::Sandbox,
     };
-    PlanFailure { code, message, place: None, call: None }
+    PlanFailure { code, message, place: None, call: None, is_endless }
 }
 
 fn exception_failure(file: &str, exception: PlanException) -> PlanFailure {
@@ -304,6 +330,7 @@ fn exception_failure(file: &str, exception: PlanException) -> PlanFailure {
         message: exception.to_string(),
         call: exception.call.and_then(call_index),
         place: exception.place.map(|place| plan_place(file, place)),
+        is_endless: false,
     }
 }
 

@@ -124,7 +124,8 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
     });
     let unreached = unreached.collect();
     let intent = options.intent.clone().or_else(|| workflow.intent.clone());
-    let rehearsal = Rehearsal { plan, options, servers: &servers, begun, findings: Vec::new(), unreached, intent };
+    let findings = servers.unknown_declarations(&options.effects);
+    let rehearsal = Rehearsal { plan, options, servers: &servers, begun, findings, unreached, intent };
     Ok(rehearsal.report(&mut runner, record, 0, None))
 }
 

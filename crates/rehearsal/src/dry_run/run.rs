@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::alternates::Alternate;
 use super::report::{BranchKind, FindingCode, PlanPlace, Via};
-use super::simulation::{LatencyChoice, SimulatedCall};
+use super::simulation::{INVENTED_ANSWERS, LatencyChoice, SimulatedCall};
 
 /// A plan that can run several times.
 pub(super) trait PlanRunner {
@@ -101,7 +101,7 @@ impl CallSite {
     }
 }
 
-/// A call in every run of a plan: the place and the number of calls from there before it.
+/// A call in every run of a plan: its place, and its number among the calls from there, from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CallKey {
     pub(super) site: CallSite,
@@ -135,6 +135,11 @@ pub(super) struct RunRecord {
 }
 
 impl RunRecord {
+    /// Whether a call from one place has so many invented answers that later ones may be empty.
+    pub(super) fn repeats_invented_calls(&self) -> bool {
+        self.calls.iter().any(|call| call.is_invented() && call.call.key.occurrence > INVENTED_ANSWERS)
+    }
+
     /// Whether a limit ended the run, so that it shows nothing about the plan's values.
     pub(super) fn is_limited(&self) -> bool {
         let is_limit = |failure: &PlanFailure| matches!(failure.code, FindingCode::Limit | FindingCode::Sandbox);
@@ -156,4 +161,6 @@ pub(super) struct PlanFailure {
     pub(super) place: Option<PlanPlace>,
     /// The call whose error the plan did not catch.
     pub(super) call: Option<usize>,
+    /// Whether it ran until it exceeded a limit, as a loop without an end does.
+    pub(super) is_endless: bool,
 }

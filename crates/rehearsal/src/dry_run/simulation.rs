@@ -20,11 +20,11 @@ use rehearsal_core::script::mock::FaultKind;
 use rehearsal_sandbox::ErrorKind;
 use serde_json::{Value, json};
 
-use super::alternates::alternate;
+use super::alternates::{Alternate, alternate};
 use super::catalogue::{DryRunServer, KnownServer, Servers};
 use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
-use super::run::{CallKey, CallSite, Variation};
+use super::run::{CallKey, CallSite, Variation, VariedAnswers};
 use super::value::{error_message, result_value};
 use super::violations::{KnownArguments, Violation, check_known_parts};
 use crate::cache::{ArgumentsKey, Cache, LatencyScope};
@@ -33,6 +33,8 @@ use crate::cache::{ArgumentsKey, Cache, LatencyScope};
 const EPOCH_MS: u64 = 1_767_225_600_000;
 /// The clock of runs that find out what depends on it: 2027-05-12T07:41:13Z, where every part of the time is another one.
 const OTHER_EPOCH_MS: u64 = EPOCH_MS + (496 * 86_400 + 7 * 3600 + 41 * 60 + 13) * 1000;
+/// How many invented answers calls from one place get before they are empty, if the plan does not end otherwise.
+pub(super) const INVENTED_ANSWERS: usize = 10;
 /// How long a real client waits for an answer that never comes, in milliseconds.
 const CALL_TIMEOUT_MS: f64 = 30_000.0;
 
@@ -128,6 +130,8 @@ pub(super) struct Simulation<'a> {
     variation: &'a Variation,
     /// Strings and numbers that the plan compares with.
     compared: &'a [Value],
+    /// Whether later invented answers of repeated calls are empty, so that loops end.
+    ends_loops: bool,
     /// The number of calls from each place.
     occurrences: HashMap<CallSite, usize>,
     /// The state of each server's chains: the one for valid calls, and the other.
@@ -160,6 +164,7 @@ impl<'a> Simulation<'a> {
             servers,
             variation,
             compared,
+            ends_loops: false,
             occurrences: HashMap::new(),
             states: HashMap::new(),
             // Its signatures are not seen outside this run.
@@ -170,6 +175,11 @@ impl<'a> Simulation<'a> {
             delivered: Vec::new(),
             known_latencies: HashMap::new(),
         }
+    }
+
+    /// Ends loops over invented answers: from one place, only some calls get an answer that is not empty.
+    pub(super) fn ending_loops(self, ends_loops: bool) -> Self {
+        Simulation { ends_loops, ..self }
     }
 
     /// The time of the plan's clock at the start of the run.
@@ -246,14 +256,28 @@ impl<'a> Simulation<'a> {
             };
             simulated.end = CallEnd::Error { kind: *kind, message, content: Value::Null };
         }
-        let Some(answers) = &self.variation.answers else { return };
-        if !simulated.is_invented() || answers.only.as_ref().is_some_and(|only| *only != simulated.call.key.site) {
+        if !simulated.is_invented() {
             return;
         }
+        let site = &simulated.call.key.site;
+        let is_varied = |answers: &&VariedAnswers| answers.only.as_ref().is_none_or(|only| only == site);
+        if let Some(answers) = self.variation.answers.as_ref().filter(is_varied) {
+            self.replace(simulated, answers.alternate);
+        }
+        if self.ends_loops && simulated.call.key.occurrence > INVENTED_ANSWERS {
+            self.replace(simulated, Alternate::Less);
+            let remark =
+                format!("the plan did not end after {INVENTED_ANSWERS} invented answers, so this one is empty");
+            simulated.remarks.push(remark);
+        }
+    }
+
+    /// Puts another value in the place of an invented one.
+    fn replace(&self, simulated: &mut SimulatedCall, kind: Alternate) {
         if let CallEnd::Value(value) = &mut simulated.end {
             let tool = self.servers.check(&simulated.call.server, &simulated.call.tool).0;
             let schema = tool.filter(|_| simulated.origin == AnswerOrigin::SchemaMock).and_then(|tool| tool.output());
-            *value = alternate(value, schema, answers.alternate, self.compared, salt(&simulated.call.key));
+            *value = alternate(value, schema, kind, self.compared, salt(&simulated.call.key));
         }
     }
 

@@ -261,7 +261,7 @@ impl TaskRun<'_> {
             OnError::SkipDependents => TaskState::Skipped(message),
             OnError::Stop => {
                 let place = Some(place(self.file, task.at));
-                let failure = PlanFailure { code: FindingCode::PlanError, message, place, call };
+                let failure = PlanFailure { code: FindingCode::PlanError, message, place, call, is_endless: false };
                 self.failure.get_or_insert(failure);
                 TaskState::Skipped("it failed".to_owned())
             }
@@ -278,7 +278,13 @@ impl TaskRun<'_> {
             (Some(_), _) => Value::Null,
             (None, Some(result)) => result.resolve(&result_of).unwrap_or_else(|error| {
                 let message = format!("result: {error}");
-                failure = Some(PlanFailure { code: FindingCode::PlanError, message, place: None, call: None });
+                failure = Some(PlanFailure {
+                    code: FindingCode::PlanError,
+                    message,
+                    place: None,
+                    call: None,
+                    is_endless: false,
+                });
                 Value::Null
             }),
             (None, None) => {

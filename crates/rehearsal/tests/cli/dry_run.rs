@@ -273,6 +273,13 @@ fn each_finding_has_a_code_a_place_and_an_exit_status() {
                 }),
             ),
             case(
+                "a declared effect of a tool that does not exist",
+                "await mcp.files.read_file({ path: '/a' });",
+                "--effect files:read_fil=destructive",
+                0,
+                json!({ "/findings/0/code": "missing-tool", "/findings/0/severity": "warning", "/findings/0/hint": "files:read_file" }),
+            ),
+            case(
                 "values that JSON loses",
                 "await mcp.files.write_file({ path: '/a', content: 'a', more: undefined });\nreturn { map: new Map(), n: NaN }",
                 "",
