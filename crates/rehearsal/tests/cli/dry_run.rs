@@ -280,6 +280,13 @@ fn each_finding_has_a_code_a_place_and_an_exit_status() {
                 json!({ "/findings/0/code": "missing-tool", "/findings/0/severity": "warning", "/findings/0/hint": "files:read_file" }),
             ),
             case(
+                "a loop over pages of placeholders",
+                "let page = await mcp.files.read_file({ path: '/0' });\nlet count = 1;\nwhile (page.next) page = await mcp.files.read_file({ path: `/${count++}` });\ncount",
+                "",
+                0,
+                json!({ "/simulated_result": 12, "/findings/2/code": "answer", "/findings/2/call": 12, "/findings/2/place/line": 3 }),
+            ),
+            case(
                 "values that JSON loses",
                 "await mcp.files.write_file({ path: '/a', content: 'a', more: undefined });\nreturn { map: new Map(), n: NaN }",
                 "",
