@@ -12,7 +12,7 @@ use super::number::{NumberGoal, vary_number};
 use super::text::{Growth, vary_text};
 
 /// Validations of one value: this many bytes of it in all, but at least and at most so many times.
-const VALIDATED_BYTES: usize = 1 << 21;
+const VALIDATED_BYTES: usize = 1 << 18;
 const MIN_VALIDATIONS: usize = 4;
 const MAX_VALIDATIONS: usize = 200;
 /// Maximum number of values of one place that are changed one by one, if they cannot be changed together.
@@ -61,8 +61,6 @@ pub(in crate::dry_run) fn alternate(
     compared: &[Value],
     salt: u64,
 ) -> Value {
-    // A value that violates its schema has none that could be kept.
-    let schema = schema.filter(|(_, compiled)| compiled.is_valid(value));
     let compared_values = Compared::new(compared);
     if value.is_null() && schema.is_none() {
         return for_unknown(alternate, compared, salt);
@@ -327,7 +325,11 @@ impl<'s> Search<'_, 's> {
     /// Returns the value with as many changes as the schema allows.
     fn find(&mut self, value: &Value) -> Value {
         let units = self.units();
-        self.accept(value, &units);
+        if !self.is_accepted(value, &units, 0, &Extent::All) {
+            // A value that violates its schema has none that could be kept.
+            self.compiled = self.compiled.filter(|compiled| compiled.is_valid(value));
+            self.accept_parts(value, &units);
+        }
         self.valid.take().unwrap_or_else(|| value.clone())
     }
 
@@ -364,18 +366,21 @@ impl<'s> Search<'_, 's> {
         }
     }
 
-    /// Accepts those of some changes that leave the value valid together with the accepted ones: all, else each half.
-    fn accept(&mut self, value: &Value, units: &[Unit]) {
-        if units.is_empty() || self.is_accepted(value, units, 0, &Extent::All) {
-            return;
+    /// Accepts those of some rejected changes that leave the value valid together with the accepted ones: each half, or what
+    /// is valid of it.
+    fn accept_parts(&mut self, value: &Value, units: &[Unit]) {
+        match units {
+            [] => {}
+            [unit] => self.accept_other_way(value, *unit),
+            units => {
+                let (first, second) = units.split_at(units.len() / 2);
+                for half in [first, second] {
+                    if !self.is_accepted(value, half, 0, &Extent::All) {
+                        self.accept_parts(value, half);
+                    }
+                }
+            }
         }
-        if let [unit] = units {
-            self.accept_other_way(value, *unit);
-            return;
-        }
-        let (first, second) = units.split_at(units.len() / 2);
-        self.accept(value, first);
-        self.accept(value, second);
     }
 
     /// Accepts another way of one change, or the change of some values of its place.

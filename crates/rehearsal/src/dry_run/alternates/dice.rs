@@ -16,9 +16,9 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `count`, which is at least 1.
+    /// A number below `count`; 0 if that is 0.
     pub(super) fn below(&mut self, count: usize) -> usize {
-        (self.next() % count.max(1) as u64) as usize
+        ((u128::from(self.next()) * count as u128) >> 64) as usize
     }
 
     /// An element that differs from `not`, unless it is the only one.

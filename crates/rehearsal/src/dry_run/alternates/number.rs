@@ -8,6 +8,8 @@ use super::dice::Dice;
 
 /// How many numbers are tried until one is new.
 const MAX_TRIES: usize = 64;
+/// So many numbers of one value differ at most: more do not fit into the range of near numbers.
+const MANY: usize = 500;
 /// The smallest distance of a near number, so that a condition on 0, 1 or 2 sees another one.
 const MIN_DISTANCE: i128 = 10;
 /// The range of near numbers. It is small, because a number can be the count of a loop.
@@ -59,8 +61,9 @@ fn vary_whole(
     used: &mut HashSet<u64>,
 ) -> Option<Number> {
     let step = bounds.step.filter(|step| *step >= 1.0 && step.fract() == 0.0).map_or(1, |step| step as i128);
-    let up = |value: i128| value + (step - value.rem_euclid(step)) % step;
-    let down = |value: i128| value - value.rem_euclid(step);
+    // Most numbers have no step, and these divisions are slow.
+    let up = |value: i128| if step == 1 { value } else { value + (step - value.rem_euclid(step)) % step };
+    let down = |value: i128| if step == 1 { value } else { value - value.rem_euclid(step) };
     let low = bounds.low.map_or(i128::from(i64::MIN), |low| up(low.ceil() as i128));
     let high = bounds.high.map_or(i128::from(u64::MAX), |high| down(high.floor() as i128));
     if low > high {
@@ -88,7 +91,7 @@ fn vary_whole(
                 };
                 if inside != value {
                     found = Some(inside);
-                    if used.insert((inside as f64).to_bits()) {
+                    if used.len() >= MANY || used.insert((inside as f64).to_bits()) {
                         break;
                     }
                 }
@@ -132,7 +135,7 @@ fn vary_fraction(
                 let wanted = rounded(if is_inside { wanted } else { inside(low, high, value, share) });
                 if wanted != value && (low..=high).contains(&wanted) {
                     found = Some(wanted);
-                    if used.insert(wanted.to_bits()) {
+                    if used.len() >= MANY || used.insert(wanted.to_bits()) {
                         break;
                     }
                 }
