@@ -423,6 +423,8 @@ fn arguments(call: &ReportedCall) -> Vec<String> {
         };
         let key = sanitize_line(key);
         match (known.iter().find(|known| known.path == path), known.iter().find(inner)) {
+            // The type of an invented value is real, and it is what does not fit.
+            (Some(known), _) if call.fails => format!("{key}={} ({})", shown(value), source(known)),
             (Some(known), _) => format!("{key}=({})", source(known)),
             (None, Some(inner)) => {
                 format!("{key}={} (in part {})", shown(value), source(inner))

@@ -80,8 +80,11 @@ fn a_clean_plan_has_a_page_with_its_calls_and_their_answers() {
     exit: 0
     ----- stdout -----
     plan.ts  dry run: no call reached a server  (sandbox: landlock, seccomp, rlimits)
-      1  ·  read         files:list_folder  path="/reports"  schema
-      2  -  destructive  files:delete_file  path="path"      placeholder
+      1  ·  read         files:list_folder  path="/reports"                            schema
+      2  -  destructive  files:delete_file  path=(known after run: 1 $.files[0].path)  placeholder (if 3:56; repeats)
+    Depends on values that are known after the run:
+      3:56    file.size < 100 (answer of call 1): true in this run; call 2 may not be made
+      5:20    loop over small (answer of call 1): call 2 may repeat, or not be made
     warning: call 2: files:delete_file has no recording and no output schema: its result is a placeholder
      --> plan.ts:6:9
       |
@@ -91,7 +94,7 @@ fn a_clean_plan_has_a_page_with_its_calls_and_their_answers() {
       deleted 1 of 1 reports
     Result: ["path"]
     Plan: 2 calls: 1 read, 1 destructive · answers: 1 schema, 1 placeholder
-    0 errors, 1 warning · not reversible · duration unknown · confidence 0.50
+    0 errors, 1 warning · not reversible · duration unknown · confidence 0.43
     "#);
 }
 
@@ -102,9 +105,11 @@ fn a_plan_with_mistakes_has_a_page_with_each_mistake_at_its_line() {
     exit: 1
     ----- stdout -----
     plan.ts  dry run: no call reached a server  (sandbox: landlock, seccomp, rlimits)
-      1  ·  read         files:list_folder  folder="/reports"          ✗ type error
-      2  +  write        files:write_file   path="path.bak" content=0  ✗ type error
-      3  ?  unknown      files:remove_file  path="/reports/old.md"     ✗ no such tool
+      1  ·  read         files:list_folder  folder="/reports"       ✗ type error
+      2  +  write        files:write_file   path="path.bak" (known after run: 1 $.files[0].path) content=0 (known after run: 1 $.files[0].size)  ✗ type error
+      3  ?  unknown      files:remove_file  path="/reports/old.md"  ✗ no such tool
+    Depends on values that are known after the run:
+      4:20    loop over files (answer of call 1): call 2 may repeat, or not be made
     error: call 1: files:list_folder: $.folder: the tool has no such argument
      --> plan.ts:2:25
       |
