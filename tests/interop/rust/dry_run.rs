@@ -116,12 +116,12 @@ if (content === "something else") {
 "#;
 
 /// A folder with the configuration of a client, a repository for the servers to work in, and a cache.
-struct Project {
+pub(crate) struct Project {
     folder: tempfile::TempDir,
 }
 
 impl Project {
-    fn new() -> Project {
+    pub(crate) fn new() -> Project {
         let project = Project { folder: tempfile::tempdir().unwrap() };
         let work = project.work();
         std::fs::create_dir_all(project.path(".rehearsal")).unwrap();
@@ -157,7 +157,7 @@ impl Project {
         self.configure(names.map(|name| (name.clone(), broken.clone())).collect());
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -165,15 +165,15 @@ impl Project {
         self.path("work")
     }
 
-    fn plan(&self, text: &str) -> String {
+    pub(crate) fn plan(&self, text: &str) -> String {
         text.replace("WORK", self.work().to_str().unwrap())
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         Command::new(rehearse()).args(arguments).current_dir(self.folder.path()).output().unwrap()
     }
 
-    fn rehearse(&self, arguments: &[&str]) {
+    pub(crate) fn rehearse(&self, arguments: &[&str]) {
         let output = self.run(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -203,7 +203,12 @@ impl Project {
     }
 
     /// Runs a plan on the servers of the configuration.
-    async fn real_run(&self, plan: &str, servers: &[&str], protocol: impl Fn(ClientBuilder) -> ClientBuilder) -> Value {
+    pub(crate) async fn real_run(
+        &self,
+        plan: &str,
+        servers: &[&str],
+        protocol: impl Fn(ClientBuilder) -> ClientBuilder,
+    ) -> Value {
         let mut clients = BTreeMap::new();
         for name in servers {
             let entry = read_config(&self.path(".mcp.json"), name, |_| None).unwrap();

@@ -30,3 +30,4 @@ mod spy;
 mod tasks;
 mod test_file;
 mod trace_check;
+mod types;

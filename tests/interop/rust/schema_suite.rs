@@ -15,7 +15,7 @@ use crate::installation::folder;
 const MIN_SHARE: usize = 98;
 
 /// The folder of the suite; downloads it on first use.
-fn suite() -> PathBuf {
+pub(crate) fn suite() -> PathBuf {
     let install = folder().join("schema-suite/install");
     let output = std::process::Command::new(install).stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success(), "tests/interop/schema-suite/install failed");

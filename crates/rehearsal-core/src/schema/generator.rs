@@ -174,7 +174,7 @@ impl<'s> ExampleGenerator<'s> {
 pub(super) type First<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = Value>) -> Option<Value>;
 
 /// Whether a schema requires a value to be there.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Presence {
     /// The value must be there.
     Required,

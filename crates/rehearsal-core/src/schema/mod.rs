@@ -1,7 +1,8 @@
-//! Builds example values from JSON Schemas, and schemas from values.
+//! Builds example values and TypeScript types from JSON Schemas, and schemas from values.
 //!
 //! ```text
 //! schema ──shapes──► alternatives ──generator──► candidates, likeliest first ──► the first that the schema accepts
+//! values ──infer──► schema ──typescript──► type
 //! ```
 
 mod array_example;
@@ -14,6 +15,7 @@ mod pattern_example;
 mod shape;
 mod string_example;
 mod subschema;
+pub mod typescript;
 
 pub use example::{NoExample, example, example_or_reason};
 pub use infer::infer;

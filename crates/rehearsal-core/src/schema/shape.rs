@@ -10,6 +10,39 @@ const MAX_SHAPES: usize = 64;
 /// Maximum depth of references and combinations inside one schema.
 const MAX_DEPTH: usize = 32;
 
+/// The keywords that apply to values of one type only.
+pub(super) const KEYWORDS_OF_TYPES: [(&str, &[&str]); 4] = [
+    (
+        "object",
+        &[
+            "properties",
+            "required",
+            "additionalProperties",
+            "minProperties",
+            "patternProperties",
+            "propertyNames",
+            "dependentRequired",
+            "unevaluatedProperties",
+            "maxProperties",
+        ],
+    ),
+    (
+        "array",
+        &[
+            "items",
+            "prefixItems",
+            "minItems",
+            "contains",
+            "uniqueItems",
+            "maxItems",
+            "unevaluatedItems",
+            "additionalItems",
+        ],
+    ),
+    ("string", &["pattern", "format", "minLength", "maxLength"]),
+    ("number", &["minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"]),
+];
+
 /// One alternative of a schema: all `parts` hold, none of `nots` holds.
 #[derive(Clone, Default)]
 pub(super) struct SchemaShape<'s> {
@@ -169,39 +202,8 @@ impl<'s> SchemaShape<'s> {
 
     /// All types, those of the keywords first.
     fn likely_types(&self) -> Vec<&'s str> {
-        let keywords_of_types: [(&str, &[&str]); 4] = [
-            (
-                "object",
-                &[
-                    "properties",
-                    "required",
-                    "additionalProperties",
-                    "minProperties",
-                    "patternProperties",
-                    "propertyNames",
-                    "dependentRequired",
-                    "unevaluatedProperties",
-                    "maxProperties",
-                ],
-            ),
-            (
-                "array",
-                &[
-                    "items",
-                    "prefixItems",
-                    "minItems",
-                    "contains",
-                    "uniqueItems",
-                    "maxItems",
-                    "unevaluatedItems",
-                    "additionalItems",
-                ],
-            ),
-            ("string", &["pattern", "format", "minLength", "maxLength"]),
-            ("number", &["minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"]),
-        ];
         let has = |keyword: &&'static str| self.all(keyword).next().is_some();
-        let mut types: Vec<&str> = keywords_of_types
+        let mut types: Vec<&str> = KEYWORDS_OF_TYPES
             .into_iter()
             .filter(|(_, keywords)| keywords.iter().any(has))
             .map(|(kind, _)| kind)

@@ -59,13 +59,17 @@ impl<'s> Document<'s> {
         validators.get(&key).and_then(Option::as_ref).is_none_or(|validator| validator.is_valid(value))
     }
 
-    /// Compiles a reference to a subschema, so that its own references keep their base URI.
-    fn compile(&self, key: *const Value) -> Option<Validator> {
+    /// The JSON Pointer of a value of the document, as a URI fragment.
+    pub(super) fn pointer(&self, key: *const Value) -> Option<String> {
         if self.pointers.borrow().is_empty() {
             index_pointers(self.root, String::new(), &mut self.pointers.borrow_mut());
         }
-        let pointers = self.pointers.borrow();
-        let reference = format!("{}#{}", self.base.as_str().trim_end_matches('#'), pointers.get(&key)?);
+        self.pointers.borrow().get(&key).cloned()
+    }
+
+    /// Compiles a reference to a subschema, so that its own references keep their base URI.
+    fn compile(&self, key: *const Value) -> Option<Validator> {
+        let reference = format!("{}#{}", self.base.as_str().trim_end_matches('#'), self.pointer(key)?);
         let options = crate::matcher::schema_options().with_draft(self.draft).with_registry(&self.registry);
         options.with_base_uri(CHECK_BASE).build(&json!({"$ref": reference})).ok()
     }

@@ -10,8 +10,8 @@ use rehearsal_core::json::excerpt;
 use rehearsal_core::message::Reply;
 use serde_json::{Value, json};
 
+use super::catalogue::open_cache;
 use super::context::Context;
-use super::dry_run::open_cache;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use crate::print::plural;

@@ -25,6 +25,7 @@ use super::replay::ReplayArgs;
 use super::request::RequestArgs;
 use super::schema::SchemaArgs;
 use super::trace::TraceArgs;
+use super::types::TypesArgs;
 use super::usage_error::usage_failure;
 use super::verify::VerifyArgs;
 use super::wrap::{UnwrapArgs, WrapArgs};
@@ -64,6 +65,7 @@ pub(super) enum Verb {
     Verify(VerifyArgs),
     Generate(GenerateArgs),
     DryRun(Box<DryRunArgs>),
+    Types(TypesArgs),
     Cache(CacheArgs),
     Wrap(WrapArgs),
     Unwrap(UnwrapArgs),

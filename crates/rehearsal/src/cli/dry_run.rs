@@ -1,27 +1,22 @@
 //! `rehearse dry-run`
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 use jiff::Timestamp;
-use rehearsal::cache::{Cache, default_path};
-use rehearsal::config::{ConfigFile, read_config};
+use rehearsal::cache::Cache;
 use rehearsal::dry_run::{
     Catalogue, DeclaredEffect, DryRunError, DryRunOptions, DryRunReport, Effect, FindingCode, Plan, PlanReadError,
-    RunBudget, ServerTools,
+    RunBudget,
 };
-use rehearsal::mock::{MockFiles, Unanswered};
 
+use super::catalogue::CatalogueArgs;
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use super::run::runtime;
 use crate::print::dry_run_page;
-
-/// The configuration that is used without `--config`, if it exists.
-const DEFAULT_CONFIG: &str = ".mcp.json";
 
 /// Check an agent's plan and report what it would do, without calling a tool
 #[derive(Args, Debug)]
@@ -31,30 +26,8 @@ pub(super) struct DryRunArgs {
     #[arg(value_name = "PLAN", value_hint = clap::ValueHint::FilePath)]
     plan: PathBuf,
 
-    /// The configuration of a client, which names the servers [default: .mcp.json, if it exists]
-    #[arg(long, value_name = "FILE", help_heading = SERVERS, value_hint = clap::ValueHint::FilePath)]
-    config: Option<PathBuf>,
-
-    /// Start no server: use the lists of tools that earlier runs and imports saved in the cache
-    #[arg(long, help_heading = SERVERS)]
-    offline: bool,
-
-    /// How long to wait for each server: 30, 0.5, 500ms, 2m
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = rehearsal_core::duration::read, help_heading = SERVERS)]
-    timeout: std::time::Duration,
-
-    /// Answer calls of a server with the rules of a mock file, before all other answers; may be
-    /// repeated
-    #[arg(long = "override", value_name = "SERVER=FILE", value_parser = pair, help_heading = ANSWERS)]
-    overrides: Vec<(String, String)>,
-
-    /// The file of recorded results [default: .rehearsal/cache.sqlite of the project, else of the user]
-    #[arg(long, value_name = "FILE", help_heading = ANSWERS, value_hint = clap::ValueHint::FilePath)]
-    cache: Option<PathBuf>,
-
-    /// Use no recorded results
-    #[arg(long, conflicts_with_all = ["cache", "offline"], help_heading = ANSWERS)]
-    no_cache: bool,
+    #[command(flatten)]
+    servers: CatalogueArgs,
 
     /// Declare the effect of a tool: read, write, destructive or reversible; may be repeated
     #[arg(long, value_name = "SERVER:TOOL=EFFECT", value_parser = effect, help_heading = CHECKS)]
@@ -101,8 +74,6 @@ pub(super) struct DryRunArgs {
 /// The variable with the default of `--max-run-time`, for slow machines.
 const MAX_RUN_TIME: &str = "REHEARSE_MAX_RUN_TIME";
 
-const SERVERS: &str = "Servers";
-const ANSWERS: &str = "Answers";
 const CHECKS: &str = "Checks";
 const RUNS: &str = "Runs";
 const OUTPUT: &str = "Output";
@@ -135,10 +106,11 @@ Exit status:
 impl DryRunArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let plan = Plan::read(&self.plan).map_err(plan_failure)?;
-        let cache = self.open_cache(context)?;
+        let cache = self.servers.open_cache(context)?;
         let runtime = runtime()?;
         let report = runtime.block_on(async {
-            let catalogue = self.catalogue(context, cache.as_ref()).await?;
+            let catalogue = self.servers.catalogue(&[], context, cache.as_ref()).await?;
+            self.servers.report_unavailable(&catalogue, context);
             let options = self.options(context, catalogue, cache)?;
             let report = rehearsal::dry_run(&plan, &options);
             report.await.map_err(run_failure)
@@ -153,65 +125,6 @@ impl DryRunArgs {
             to_stdout(|out| dry_run_page(&report, &context.stdout, Timestamp::now(), out))?;
         }
         Ok(self.exit(&report))
-    }
-
-    fn open_cache(&self, context: &Context) -> Result<Option<Arc<Cache>>, Failure> {
-        if self.no_cache {
-            return Ok(None);
-        }
-        open_cache(self.cache.as_deref(), context).map(|cache| Some(Arc::new(cache)))
-    }
-
-    /// The tools of the servers: of running servers, or those that were saved.
-    async fn catalogue(&self, context: &Context, cache: Option<&Arc<Cache>>) -> Result<Catalogue, Failure> {
-        let path = match &self.config {
-            Some(path) => path.clone(),
-            None if Path::new(DEFAULT_CONFIG).is_file() => DEFAULT_CONFIG.into(),
-            None => {
-                return match cache.filter(|_| self.offline) {
-                    Some(cache) => {
-                        let catalogue = Catalogue::saved(cache, &[]).map_err(Failure::server_failed)?;
-                        if catalogue.servers().next().is_none() && self.overrides.is_empty() {
-                            let path = cache.path().display();
-                            context.stderr.note(format_args!("{path} has the tools of no server"));
-                            context.stderr.hint("run once without --offline, which saves the tools of all servers");
-                            context.stderr.hint("or import a recording: rehearse cache import TRACE");
-                        }
-                        Ok(catalogue)
-                    }
-                    None if self.overrides.is_empty() => {
-                        let message = format_args!("no server is configured: there is no {DEFAULT_CONFIG} here");
-                        Err(Failure::bad_input(message).hints([
-                            "name the configuration of a client: --config FILE",
-                            "or use the lists of tools in the cache: --offline",
-                            "or a mock file as server: --override SERVER=FILE",
-                        ]))
-                    }
-                    None => Ok(Catalogue::default()),
-                };
-            }
-        };
-        let file = ConfigFile::read(&path)?;
-        let names: Vec<String> = file.servers()?.iter().map(|server| server.name.to_owned()).collect();
-        if let Some(cache) = cache.filter(|_| self.offline) {
-            return Catalogue::saved(cache, &names).map_err(Failure::server_failed);
-        }
-        context.stderr.status(&format!("listing the tools of {}", names.join(", ")));
-        let mut builders = Vec::new();
-        for name in names {
-            let entry = read_config(&path, &name, |variable| context.variable(variable))?;
-            let builder: rehearsal::client::ClientBuilder = entry.into();
-            builders.push((name, builder.timeout(self.timeout)));
-        }
-        let catalogue = Catalogue::from_servers(builders, cache).await.map_err(Failure::server_failed)?;
-        context.stderr.end_status();
-        for (name, tools) in catalogue.servers() {
-            if let ServerTools::Unavailable { reason } = tools {
-                let reason = reason.lines().next().unwrap_or_default();
-                context.stderr.note(format_args!("the tools of {name} cannot be listed: {reason}"));
-            }
-        }
-        Ok(catalogue)
     }
 
     fn budget(&self, context: &Context) -> Result<RunBudget, Failure> {
@@ -230,23 +143,13 @@ impl DryRunArgs {
         catalogue: Catalogue,
         cache: Option<Arc<Cache>>,
     ) -> Result<DryRunOptions, Failure> {
-        let mut options = DryRunOptions::new(catalogue).seed(self.seed).budget(self.budget(context)?);
-        if let Some(cache) = cache {
-            options = options.cache(cache);
-        }
+        let options = self.servers.options(&[], catalogue, cache)?;
+        let mut options = options.seed(self.seed).budget(self.budget(context)?);
         if let Some(intent) = &self.intent {
             options = options.intent(intent);
         }
         for (tool, effect) in &self.effect {
             options = options.effect(tool, *effect);
-        }
-        let mut files: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (server, file) in &self.overrides {
-            files.entry(server).or_default().push(file);
-        }
-        for (server, files) in files {
-            let files = MockFiles { unanswered: Unanswered::Forward, ..MockFiles::new(files) };
-            options = options.override_with(server, &files).map_err(Failure::bad_input)?;
         }
         Ok(options)
     }
@@ -291,18 +194,6 @@ impl DryRunArgs {
     }
 }
 
-/// Opens a cache: the named file, else that of the project or of the user.
-pub(super) fn open_cache(path: Option<&Path>, context: &Context) -> Result<Cache, Failure> {
-    let path = match path {
-        Some(path) => path.to_owned(),
-        None => {
-            let directory = std::env::current_dir().map_err(Failure::begin)?;
-            default_path(&directory, context.data_folder().as_deref())
-        }
-    };
-    Cache::open(&path).map_err(Failure::server_failed)
-}
-
 fn plan_failure(error: PlanReadError) -> Failure {
     let hint = matches!(error, PlanReadError::UnknownLanguage { .. })
         .then_some("code ends in .ts or .js, tasks end in .yaml or .json");
@@ -311,13 +202,6 @@ fn plan_failure(error: PlanReadError) -> Failure {
 
 fn run_failure(error: DryRunError) -> Failure {
     Failure::server_failed(error)
-}
-
-fn pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((server, file)) if !server.is_empty() && !file.is_empty() => Ok((server.to_owned(), file.to_owned())),
-        _ => Err("write it SERVER=FILE".to_owned()),
-    }
 }
 
 fn effect(text: &str) -> Result<(String, DeclaredEffect), String> {

@@ -217,21 +217,13 @@ impl KnownServer {
         cache: Option<&Arc<Cache>>,
         effects: &DeclaredEffects,
     ) -> Result<KnownServer, CacheError> {
-        let mut items = Vec::new();
-        for tool in tools {
-            let Some(id) = tool.get("name").and_then(Value::as_str) else { continue };
-            let mut listed = tool.clone();
-            if let Some(cache) = cache {
-                add_examples(&mut listed, &cache.recent(name, id, RESULTS_FOR_SHAPE)?);
+        let mut items = listed_tools(tools);
+        for item in &mut items {
+            if let (Some(cache), ListedForm::Newest(listed)) = (cache, &mut item.form) {
+                add_examples(listed, &cache.recent(name, &item.id, RESULTS_FOR_SHAPE)?);
             }
-            items.push(SurfaceItem { id: id.to_owned(), form: ListedForm::Newest(listed), needs: None });
         }
-        let lists = Lists::new([items, Vec::new(), Vec::new(), Vec::new()], None);
-        let surface = Surface {
-            lists: Some(Arc::new(lists)),
-            introduction: Some(Arc::new(Introduction::default())),
-            ..Surface::default()
-        };
+        let surface = surface_of(items);
         let schema: Arc<dyn AnswerSource> = Arc::new(SchemaSource);
         let mut sources: Vec<Arc<dyn AnswerSource>> = script.into_iter().cloned().collect();
         if let Some(cache) = cache {
@@ -268,6 +260,25 @@ impl KnownServer {
     }
 }
 
+/// The elements of `tools/list` that have a name.
+pub(super) fn listed_tools(tools: &[Value]) -> Vec<SurfaceItem> {
+    let item = |tool: &Value| {
+        let id = tool.get("name")?.as_str()?.to_owned();
+        Some(SurfaceItem { id, form: ListedForm::Newest(tool.clone()), needs: None })
+    };
+    tools.iter().filter_map(item).collect()
+}
+
+/// The surface of a server with these tools.
+pub(super) fn surface_of(tools: Vec<SurfaceItem>) -> Surface {
+    let lists = Lists::new([tools, Vec::new(), Vec::new(), Vec::new()], None);
+    Surface {
+        lists: Some(Arc::new(lists)),
+        introduction: Some(Arc::new(Introduction::default())),
+        ..Surface::default()
+    }
+}
+
 /// Adds recorded values to the output schema of a tool as examples; a tool without one gets the shape of its recorded results.
 fn add_examples(tool: &mut Value, recorded: &[CacheEntry]) {
     let values: Vec<Value> = recorded.iter().filter_map(|entry| recorded_value(&entry.reply)).collect();
@@ -294,7 +305,8 @@ fn add_examples(tool: &mut Value, recorded: &[CacheEntry]) {
     }
 }
 
-fn recorded_value(reply: &Reply) -> Option<Value> {
+/// What a plan gets for a recorded reply; `None` for an error.
+pub(super) fn recorded_value(reply: &Reply) -> Option<Value> {
     match reply {
         Reply::Result(result) => result.value().ok().map(|result| result_value(&result)),
         Reply::Error(_) => None,

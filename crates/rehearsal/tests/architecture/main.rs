@@ -208,7 +208,9 @@ fn files_have_one_concept_and_at_most_700_lines() {
             let lines = code(&file).lines().filter(|line| !line.trim().is_empty()).count();
             assert!(lines <= 700, "{} has {lines} lines of code", file.display());
             let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-            assert!(!["utils", "util", "common", "types", "helpers", "manager"].contains(&name.as_str()), "{name}");
+            // `rehearse types` is a verb.
+            let is_vague = ["utils", "util", "common", "types", "helpers", "manager"].contains(&name.as_str());
+            assert!(!is_vague || file.ends_with("cli/types.rs"), "{name}");
         }
     }
 }

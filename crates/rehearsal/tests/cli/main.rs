@@ -45,6 +45,7 @@ mod spy;
 mod trace;
 mod trace_check;
 mod trace_contents;
+mod types;
 mod verify;
 mod verify_differences;
 mod verify_handshake;
