@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use rehearsal::cache::{Cache, default_path};
+use rehearsal::client::ClientBuilder;
 use rehearsal::config::{ConfigFile, read_config};
 use rehearsal::dry_run::{Catalogue, DryRunOptions, ServerTools};
 use rehearsal::mock::{MockFiles, Unanswered};
@@ -65,9 +66,8 @@ impl CatalogueArgs {
         context: &Context,
         cache: Option<&Arc<Cache>>,
     ) -> Result<Catalogue, Failure> {
-        let path = match &self.config {
-            Some(path) => path.clone(),
-            None if Path::new(DEFAULT_CONFIG).is_file() => DEFAULT_CONFIG.into(),
+        let path = match self.config_path() {
+            Some(path) => path,
             None => {
                 return match cache.filter(|_| self.offline) {
                     Some(cache) => {
@@ -102,15 +102,30 @@ impl CatalogueArgs {
             return Catalogue::saved(cache, &names).map_err(Failure::server_failed);
         }
         context.stderr.status(&format!("listing the tools of {}", names.join(", ")));
-        let mut builders = Vec::new();
-        for name in names {
-            let entry = read_config(&path, &name, |variable| context.variable(variable))?;
-            let builder: rehearsal::client::ClientBuilder = entry.into();
-            builders.push((name, builder.timeout(self.timeout)));
-        }
+        let builders = self.builders(&path, names, context)?;
         let catalogue = Catalogue::from_servers(builders, cache).await.map_err(Failure::server_failed)?;
         context.stderr.end_status();
         Ok(catalogue)
+    }
+
+    /// The configuration: the named one, else the default if it exists.
+    pub(super) fn config_path(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| Path::new(DEFAULT_CONFIG).is_file().then(|| DEFAULT_CONFIG.into()))
+    }
+
+    /// Clients of servers of the configuration.
+    pub(super) fn builders(
+        &self,
+        config: &Path,
+        names: impl IntoIterator<Item = String>,
+        context: &Context,
+    ) -> Result<Vec<(String, ClientBuilder)>, Failure> {
+        let builder = |name: String| {
+            let entry = read_config(config, &name, |variable| context.variable(variable))?;
+            let builder: ClientBuilder = entry.into();
+            Ok((name, builder.timeout(self.timeout)))
+        };
+        names.into_iter().map(builder).collect()
     }
 
     /// Reports the servers whose tools cannot be listed.

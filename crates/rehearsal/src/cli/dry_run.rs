@@ -1,5 +1,6 @@
 //! `rehearse dry-run`
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,10 +9,11 @@ use jiff::Timestamp;
 use rehearsal::cache::Cache;
 use rehearsal::dry_run::{
     Catalogue, DeclaredEffect, DryRunError, DryRunOptions, DryRunReport, Effect, FindingCode, Plan, PlanReadError,
-    RunBudget,
+    RunBudget, SafeTools, ServerTools,
 };
+use rehearsal_core::suggest::closest;
 
-use super::catalogue::CatalogueArgs;
+use super::catalogue::{CatalogueArgs, SERVERS};
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
@@ -49,6 +51,14 @@ pub(super) struct DryRunArgs {
     #[arg(long, help_heading = CHECKS)]
     detailed_exitcode: bool,
 
+    /// Let calls of this tool reach its server, because you know that it is safe; may be repeated
+    #[arg(long, value_name = "SERVER:TOOL", value_parser = tool, conflicts_with = "offline", help_heading = SERVERS)]
+    hybrid: Vec<(String, String)>,
+
+    /// Run the plan with each call failing in turn, and report the failures that it does not handle
+    #[arg(long, value_name = "WHAT", help_heading = CHECKS)]
+    explore: Option<Explored>,
+
     /// How often the plan may run, to find out what depends on invented answers
     #[arg(long, value_name = "NUMBER", default_value_t = RunBudget::default().runs, help_heading = RUNS)]
     max_runs: usize,
@@ -75,6 +85,13 @@ pub(super) struct DryRunArgs {
 const MAX_RUN_TIME: &str = "REHEARSE_MAX_RUN_TIME";
 
 const CHECKS: &str = "Checks";
+/// What `--explore` finds.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Explored {
+    /// Failures that the plan does not handle: an error of the tool or of the protocol, and a time-out
+    Errors,
+}
+
 const RUNS: &str = "Runs";
 const OUTPUT: &str = "Output";
 
@@ -86,6 +103,10 @@ against the tool's input schema and answered. The report names the source of eac
   cached       the recorded result of a real call with the same arguments
   schema       an example of the tool's output schema, or of the shape of its recorded results
   placeholder  an invented value: nothing is known about the results of the tool
+  live         the live server: the tool is named with --hybrid
+
+The plan runs several times with other values in place of invented answers. The report states which
+arguments, conditions and calls depend on them.
 
 The servers of the configuration are started only to list their tools. Recorded results come from
 traces: record with `rehearse record` or `rehearse wrap`, then `rehearse cache import TRACE`.
@@ -95,10 +116,12 @@ Examples:
   rehearse dry-run deploy.ts --config .mcp.json --offline --json | jq .validation
   rehearse dry-run tasks.yaml --expect-read-only --no-placeholders
   rehearse dry-run deploy.ts --override github=github.mock.yaml
+  rehearse dry-run deploy.ts --explore errors
 
 Exit status:
     0  no error was found
-    1  the plan has errors, fails, exceeds a limit, or breaks --expect-read-only or --no-placeholders
+    1  the plan has errors, fails, exceeds a limit, breaks --expect-read-only or --no-placeholders,
+       or does not handle a failure that --explore errors tries
     2  a flag is wrong, or a file cannot be read
     3  a server that the plan calls, the cache or the sandbox is not available
     5  with --detailed-exitcode: no error was found, and the plan changes something";
@@ -111,7 +134,11 @@ impl DryRunArgs {
         let report = runtime.block_on(async {
             let catalogue = self.servers.catalogue(&[], context, cache.as_ref()).await?;
             self.servers.report_unavailable(&catalogue, context);
-            let options = self.options(context, catalogue, cache)?;
+            let safe_tools = self.safe_tools(&catalogue, context).await?;
+            let mut options = self.options(context, catalogue, cache)?;
+            if let Some(safe_tools) = safe_tools {
+                options = options.safe_tools(Arc::new(safe_tools));
+            }
             let report = rehearsal::dry_run(&plan, &options);
             report.await.map_err(run_failure)
         })?;
@@ -151,7 +178,42 @@ impl DryRunArgs {
         for (tool, effect) in &self.effect {
             options = options.effect(tool, *effect);
         }
+        if let Some(Explored::Errors) = self.explore {
+            options = options.explore_failures();
+        }
         Ok(options)
+    }
+
+    /// Connects to the servers of the tools of `--hybrid`.
+    async fn safe_tools(&self, catalogue: &Catalogue, context: &Context) -> Result<Option<SafeTools>, Failure> {
+        if self.hybrid.is_empty() {
+            return Ok(None);
+        }
+        for (server, tool) in &self.hybrid {
+            let listed = catalogue.servers().find(|(name, _)| name == server).map(|(_, tools)| tools);
+            let names: Vec<&str> = match listed {
+                Some(ServerTools::Known { tools, .. }) => {
+                    tools.iter().filter_map(|tool| tool.get("name")?.as_str()).collect()
+                }
+                Some(ServerTools::Unavailable { reason }) => {
+                    return Err(Failure::server_failed(format_args!("--hybrid {server}:{tool}: {reason}")));
+                }
+                None => {
+                    let message = format_args!("--hybrid {server}:{tool}: no server {server} is configured");
+                    return Err(Failure::bad_input(message));
+                }
+            };
+            if !names.contains(&tool.as_str()) {
+                let hint = closest(tool, names).map(|name| format!("did you mean `{server}:{name}`?"));
+                let message = format_args!("--hybrid {server}:{tool}: the server has no such tool");
+                return Err(Failure::bad_input(message).hints(hint));
+            }
+        }
+        let servers: BTreeSet<String> = self.hybrid.iter().map(|(server, _)| server.clone()).collect();
+        let Some(config) = self.servers.config_path() else { return Ok(None) };
+        let builders = self.servers.builders(&config, servers, context)?;
+        let tools = self.hybrid.iter().map(|(server, tool)| format!("{server}:{tool}"));
+        SafeTools::connect(tools, builders).await.map(Some).map_err(Failure::server_failed)
     }
 
     /// Adds the findings of the flags.
@@ -202,6 +264,13 @@ fn plan_failure(error: PlanReadError) -> Failure {
 
 fn run_failure(error: DryRunError) -> Failure {
     Failure::server_failed(error)
+}
+
+fn tool(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Ok((server.to_owned(), tool.to_owned())),
+        _ => Err("write it SERVER:TOOL".to_owned()),
+    }
 }
 
 fn effect(text: &str) -> Result<(String, DeclaredEffect), String> {

@@ -10,11 +10,12 @@ use serde_json::Value;
 
 use super::dependence::{CallDependence, Dependence, DependentBranch};
 use super::effects::ToolEffect;
+use super::explore::Exploration;
 use super::plan::Plan;
 use super::report::{
     AnswerOrigin, BranchKind, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, FindingCode, PlanFinding,
     PlanPlace, PlanResult, ReportedAnswer, ReportedBranch, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch,
-    UnreachedCall, Validation,
+    UnhandledFailure, UnreachedCall, Validation,
 };
 use super::run::{DecisionSite, PlanFailure, RunRecord};
 use super::simulation::{CallEnd, CallProblem, SimulatedCall};
@@ -42,6 +43,8 @@ pub(super) struct Assembly<'a> {
     pub(super) sandbox: Option<SandboxLevels>,
     /// What depends on values that are not known.
     pub(super) dependence: Dependence,
+    /// The failures that the plan does not handle, if they were explored.
+    pub(super) explored: Option<Exploration>,
     pub(super) elapsed_ms: f64,
 }
 
@@ -49,8 +52,18 @@ pub(super) struct Assembly<'a> {
 pub(super) fn invalid(plan: &Plan, intent: Option<String>, findings: Vec<PlanFinding>) -> DryRunReport {
     let (record, dependence, elapsed_ms) = (RunRecord::default(), Dependence::default(), 0.0);
     let unreached = Vec::new();
-    let assembly =
-        Assembly { plan, intent, record, p95_ms: None, unreached, findings, sandbox: None, dependence, elapsed_ms };
+    let assembly = Assembly {
+        plan,
+        intent,
+        record,
+        p95_ms: None,
+        unreached,
+        findings,
+        sandbox: None,
+        dependence,
+        explored: None,
+        elapsed_ms,
+    };
     let mut report = assembly.report(&[]);
     report.validation.syntax_valid = false;
     report.confidence = 0.0;
@@ -106,8 +119,11 @@ impl Assembly<'_> {
             confidence_reasons,
             findings: merged(findings, self.plan),
             sandbox: self.sandbox.clone(),
+            unhandled_failures: self.explored.as_ref().map(|explored| explored.unhandled.clone()),
             runs: Runs {
-                count: self.dependence.runs + usize::from(self.p95_ms.is_some()),
+                count: self.dependence.runs
+                    + usize::from(self.p95_ms.is_some())
+                    + self.explored.as_ref().map_or(0, |explored| explored.runs),
                 elapsed_ms: self.elapsed_ms,
                 budget_hit: !self.dependence.undone.is_empty(),
                 not_done: self.dependence.undone.clone(),
@@ -214,6 +230,13 @@ impl Assembly<'_> {
             let place = Some(sites[branch.site].place.clone());
             findings.push(PlanFinding { place, ..finding(FindingCode::InventedCatch, Severity::Warning, message) });
         }
+        for failure in self.explored.iter().flat_map(|explored| &explored.unhandled) {
+            findings.push(unhandled_finding(failure));
+        }
+        if let Some(left) = self.explored.as_ref().map(|explored| explored.left).filter(|left| *left > 0) {
+            let message = format!("the failures of {left} further calls were not explored");
+            findings.push(finding(FindingCode::UnhandledFailure, Severity::Warning, message));
+        }
         if !self.dependence.undone.is_empty() {
             let message = format!(
                 "what depends on invented answers was not searched completely; not tried: {}",
@@ -244,7 +267,8 @@ impl Assembly<'_> {
         let calls = &self.record.calls;
         let with_origin = |origin| calls.iter().filter(|call| call.origin == origin).count();
         let exists = |call: &&SimulatedCall| {
-            matches!(call.problem, None | Some(CallProblem::Arguments(_))) && call.origin != AnswerOrigin::Override
+            matches!(call.problem, None | Some(CallProblem::Arguments(_)))
+                && !matches!(call.origin, AnswerOrigin::Override | AnswerOrigin::Live)
         };
         let hits = with_origin(AnswerOrigin::CapabilityCache);
         let mut missing: Vec<String> = Vec::new();
@@ -339,6 +363,25 @@ impl Assembly<'_> {
     }
 }
 
+/// `the plan does not handle a tool error or time-out of fs:write_file; calls 1, 2 have changed something before`
+fn unhandled_finding(failure: &UnhandledFailure) -> PlanFinding {
+    let changed: Vec<String> = failure.changed_before.iter().map(usize::to_string).collect();
+    let before = match &changed[..] {
+        [] => String::new(),
+        [call] => format!("; call {call} has changed something before"),
+        calls => format!("; calls {} have changed something before", calls.join(", ")),
+    };
+    let message = format!("the plan does not handle a {} of {}{before}", failure.kinds_text(), failure.tool);
+    let is_elsewhere = failure.error_place.is_some() && failure.error_place != failure.place;
+    let hint = is_elsewhere.then(|| format!("it ends with: {}", failure.error));
+    PlanFinding {
+        call: Some(failure.call),
+        place: failure.place.clone(),
+        hint,
+        ..finding(FindingCode::UnhandledFailure, Severity::Error, message)
+    }
+}
+
 /// The findings about a call that a real server would refuse.
 fn problem_messages(server: &str, name: &str, problem: &CallProblem) -> Vec<(FindingCode, String, Option<String>)> {
     match problem {
@@ -420,7 +463,7 @@ fn reported(index: usize, call: &SimulatedCall, dependence: Option<&CallDependen
     let warning = match call.origin {
         AnswerOrigin::Placeholder => Some("No cached data or schema available for realistic mock".to_owned()),
         AnswerOrigin::None => Some("The tool is not known".to_owned()),
-        AnswerOrigin::Override | AnswerOrigin::CapabilityCache | AnswerOrigin::SchemaMock => None,
+        AnswerOrigin::Override | AnswerOrigin::CapabilityCache | AnswerOrigin::SchemaMock | AnswerOrigin::Live => None,
     };
     ReportedCall {
         call: index + 1,
@@ -438,7 +481,7 @@ fn reported(index: usize, call: &SimulatedCall, dependence: Option<&CallDependen
         conditional_on,
         repeats,
         answer: ReportedAnswer {
-            mocked: true,
+            mocked: call.origin != AnswerOrigin::Live,
             source: call.origin,
             cached_at: cached_at.map(|time| time.to_string()),
             warning,
@@ -462,8 +505,10 @@ fn confidence(calls: &[SimulatedCall], dependence: &Dependence) -> (f64, Vec<Con
             (Some(CallProblem::UnknownCatalogue { .. }), _) => (0.0, "the tools of the server are not known"),
             (None, AnswerOrigin::SchemaMock) => (0.7, "an example of the schema in place of a real result"),
             (None, AnswerOrigin::Placeholder | AnswerOrigin::None) => (0.3, "a placeholder in place of a real result"),
-            (None, AnswerOrigin::Override | AnswerOrigin::CapabilityCache) if call.fails() => (0.0, "the call fails"),
-            (None, AnswerOrigin::Override | AnswerOrigin::CapabilityCache) => (1.0, ""),
+            (None, AnswerOrigin::Override | AnswerOrigin::CapabilityCache | AnswerOrigin::Live) => match call.fails() {
+                true => (0.0, "the call fails"),
+                false => (1.0, ""),
+            },
         };
         let mut lose = |loss: f64, reason| {
             if loss > 0.0 {

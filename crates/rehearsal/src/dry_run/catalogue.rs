@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 
 use super::assemble::finding;
 use super::effects::{DeclaredEffects, ToolEffect};
+use super::options::DryRunOptions;
 use super::report::{FindingCode, PlanFinding};
+use super::safe_tools::SafeTools;
 use super::simulation::CallProblem;
 use super::value::result_value;
 use crate::cache::{Cache, CacheEntry, CacheError, CacheSource};
@@ -72,6 +74,7 @@ impl Catalogue {
 pub(super) struct Servers {
     servers: BTreeMap<String, DryRunServer>,
     cache: Option<Arc<Cache>>,
+    safe_tools: Option<Arc<SafeTools>>,
 }
 
 /// One server of a dry run.
@@ -118,12 +121,9 @@ impl CheckedTool {
 
 impl Servers {
     /// Builds the chains: override, cache, example of the output schema. What they leave unanswered is a placeholder.
-    pub(super) fn new(
-        catalogue: &Catalogue,
-        overrides: &BTreeMap<String, Arc<dyn AnswerSource>>,
-        cache: Option<&Arc<Cache>>,
-        effects: &DeclaredEffects,
-    ) -> Result<Servers, CacheError> {
+    pub(super) fn new(options: &DryRunOptions) -> Result<Servers, CacheError> {
+        let DryRunOptions { catalogue, overrides, cache, effects, safe_tools, .. } = options;
+        let cache = cache.as_ref();
         let mut servers = BTreeMap::new();
         let names = catalogue.servers.keys().chain(overrides.keys());
         for name in names {
@@ -139,7 +139,12 @@ impl Servers {
             let server = KnownServer::new(name, tools, script, cache, effects)?;
             servers.insert(name.clone(), DryRunServer::Known(Box::new(server)));
         }
-        Ok(Servers { servers, cache: cache.cloned() })
+        Ok(Servers { servers, cache: cache.cloned(), safe_tools: safe_tools.clone() })
+    }
+
+    /// The tools whose calls reach their servers, if a tool is one of them.
+    pub(super) fn safe_tools(&self, server: &str, tool: &str) -> Option<&SafeTools> {
+        self.safe_tools.as_deref().filter(|tools| tools.contains(server, tool))
     }
 
     pub(super) fn get(&self, server: &str) -> Option<&DryRunServer> {

@@ -74,7 +74,7 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
             return Ok(invalid(plan, options.intent.clone(), findings.collect()));
         }
     };
-    let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
+    let servers = Servers::new(options)?;
     let worker = take_worker()?;
     let levels = sandbox_levels(worker.levels());
     let run_options = RunOptions {

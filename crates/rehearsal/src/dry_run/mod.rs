@@ -35,11 +35,13 @@ mod compare;
 mod declarations;
 mod dependence;
 mod effects;
+mod explore;
 mod live;
 mod options;
 mod plan;
 mod report;
 mod run;
+mod safe_tools;
 mod simulation;
 mod static_check;
 mod tasks;
@@ -62,11 +64,13 @@ pub use self::effects::DeclaredEffect;
 pub use self::options::DryRunOptions;
 pub use self::plan::{Plan, PlanLanguage, PlanReadError};
 pub use self::report::{
-    AnswerOrigin, BranchKind, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, EffectFrom, FindingCode,
-    KnownAfterRun, OnlyIf, PlanFinding, PlanPlace, PlanResult, ReportedAnswer, ReportedBranch, ReportedCall, Runs,
-    SandboxLevels, SideEffect, TypeMismatch, UnknownReason, UnreachedCall, Validation, ValueSource, Via, json_schema,
+    AnswerOrigin, BranchKind, ConfidenceLoss, DryRunReport, DurationEstimate, Effect, EffectFrom, FailureKind,
+    FindingCode, KnownAfterRun, OnlyIf, PlanFinding, PlanPlace, PlanResult, ReportedAnswer, ReportedBranch,
+    ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch, UnhandledFailure, UnknownReason, UnreachedCall,
+    Validation, ValueSource, Via, json_schema,
 };
 use self::run::{PlanRunner, RunRecord, Variation};
+pub use self::safe_tools::SafeTools;
 use self::simulation::LatencyChoice;
 use self::static_check::StaticCheck;
 use self::tasks::TaskRunner;
@@ -113,7 +117,7 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
             return Ok(invalid(plan, options.intent.clone(), findings.collect()));
         }
     };
-    let servers = Servers::new(&options.catalogue, &options.overrides, options.cache.as_ref(), &options.effects)?;
+    let servers = Servers::new(options)?;
     let mut runner = TaskRunner::new(&workflow, &plan.file, &servers);
     let record = runner.run(&Variation::default());
     let unreached = record.skipped.iter().map(|(index, reason)| {
@@ -157,10 +161,12 @@ impl Rehearsal<'_> {
         let p95 = Variation { latencies: LatencyChoice::P95, ..Variation::default() };
         let p95_ms = has_varying_latencies(&record).then(|| runner.run(&p95).duration_ms);
         let dependence = dependence::find(runner, &record, compared, self.options.budget);
+        let explored = self.options.explores_failures.then(|| explore::explore(runner, &record));
         let Rehearsal { plan, servers, begun, findings, unreached, intent, .. } = self;
         let unreached = dependence.unreached(unreached, runner, servers);
         let elapsed_ms = begun.elapsed().as_secs_f64() * 1000.0;
-        let assembly = Assembly { plan, intent, record, p95_ms, unreached, findings, sandbox, dependence, elapsed_ms };
+        let assembly =
+            Assembly { plan, intent, record, p95_ms, unreached, findings, sandbox, dependence, explored, elapsed_ms };
         assembly.report(runner.sites())
     }
 }

@@ -9,6 +9,7 @@ use rehearsal_sandbox::PlanLimits;
 use super::catalogue::Catalogue;
 use super::dependence::RunBudget;
 use super::effects::{DeclaredEffect, DeclaredEffects};
+use super::safe_tools::SafeTools;
 use crate::cache::Cache;
 use crate::mock::{LoadError, MockFiles};
 
@@ -23,6 +24,8 @@ pub struct DryRunOptions {
     pub(super) limits: PlanLimits,
     pub(super) seed: u64,
     pub(super) budget: RunBudget,
+    pub(super) explores_failures: bool,
+    pub(super) safe_tools: Option<Arc<SafeTools>>,
 }
 
 impl DryRunOptions {
@@ -66,6 +69,18 @@ impl DryRunOptions {
     #[must_use]
     pub fn budget(self, budget: RunBudget) -> DryRunOptions {
         DryRunOptions { budget, ..self }
+    }
+
+    /// Finds the failures of calls that the plan does not handle: it runs with each call failing in turn.
+    #[must_use]
+    pub fn explore_failures(self) -> DryRunOptions {
+        DryRunOptions { explores_failures: true, ..self }
+    }
+
+    /// Lets calls of these tools reach their servers.
+    #[must_use]
+    pub fn safe_tools(self, tools: Arc<SafeTools>) -> DryRunOptions {
+        DryRunOptions { safe_tools: Some(tools), ..self }
     }
 
     /// The seed of the plan's `Math.random`.

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// What a dry run found: what would have happened, and how much of it is known.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DryRunReport {
-    /// Always true: no call of this run reached a server.
+    /// Always true: no call reached a server, except calls of tools that the operator has declared safe.
     pub dry_run: bool,
     /// The plan's file.
     pub plan: String,
@@ -42,6 +42,8 @@ pub struct DryRunReport {
     pub confidence: f64,
     /// Each reason why `confidence` is less than 1.
     pub confidence_reasons: Vec<ConfidenceLoss>,
+    /// The failures of calls that the plan does not handle; `null` if they were not explored.
+    pub unhandled_failures: Option<Vec<UnhandledFailure>>,
     /// How the plan was isolated; `null` for tasks, which execute no code.
     pub sandbox: Option<SandboxLevels>,
     /// The number of executions and their time.
@@ -176,6 +178,8 @@ pub enum FindingCode {
     InventedCatch,
     /// The budget ended the search for what depends on values that are not known.
     Budget,
+    /// The plan does not handle the failure of a call.
+    UnhandledFailure,
     /// The plan changes something, although `--expect-read-only` was given.
     SideEffect,
     /// Annotations of a tool contradict each other.
@@ -336,7 +340,7 @@ pub enum EffectFrom {
 /// The answer that the plan got for a call, and where it is from.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReportedAnswer {
-    /// True: no server answered this call in this run.
+    /// Whether no server answered this call in this run. False only for tools that the operator has declared safe.
     #[serde(rename = "_mocked")]
     pub mocked: bool,
     /// The source of the answer.
@@ -368,6 +372,8 @@ pub enum AnswerOrigin {
     Placeholder,
     /// Nothing: there is no such tool.
     None,
+    /// The live server: the operator has declared the tool safe.
+    Live,
 }
 
 /// A call that the run did not reach.
@@ -433,6 +439,37 @@ pub struct ConfidenceLoss {
     pub lost: f64,
     /// The reason.
     pub reason: String,
+}
+
+/// A failure of a call that ends the plan, or that it does not notice.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct UnhandledFailure {
+    /// The number of the call; all calls from its place fail.
+    pub call: usize,
+    /// `server:tool`.
+    pub tool: String,
+    /// The place of the call.
+    pub place: Option<PlanPlace>,
+    /// The kinds of failure that the plan does not handle.
+    pub kinds: Vec<FailureKind>,
+    /// The error that ends the plan.
+    pub error: String,
+    /// Where this error is thrown.
+    pub error_place: Option<PlanPlace>,
+    /// The numbers of the calls before it that change something, in the run with the failure.
+    pub changed_before: Vec<usize>,
+}
+
+/// A way in which a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The tool reports an error.
+    ToolError,
+    /// The server answers with a JSON-RPC error, or the connection fails.
+    ProtocolError,
+    /// There is no answer in time.
+    Timeout,
 }
 
 /// How far the kernel enforces the isolation of the plan.

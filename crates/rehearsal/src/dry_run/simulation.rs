@@ -25,6 +25,7 @@ use super::catalogue::{DryRunServer, KnownServer, Servers};
 use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
 use super::run::{CallKey, CallSite, Variation, VariedAnswers};
+use super::safe_tools::LiveAnswer;
 use super::value::{error_message, result_value};
 use super::violations::{KnownArguments, Violation, check_known_parts};
 use crate::cache::{ArgumentsKey, Cache, LatencyScope};
@@ -311,10 +312,28 @@ impl<'a> Simulation<'a> {
             waits_for: Vec::new(),
             call,
         };
+        if self.answer_live(&mut simulated) {
+            return simulated;
+        }
         if let Some(DryRunServer::Known(server)) = servers.get(&simulated.call.server).filter(|_| tool.is_some()) {
             self.answer(server, &mut simulated);
         }
         simulated
+    }
+
+    /// Answers a valid call of a safe tool with the answer of its server, and returns whether it did. A call with arguments
+    /// of which nothing is known is not made.
+    fn answer_live(&self, simulated: &mut SimulatedCall) -> bool {
+        let call = &simulated.call;
+        let tools = self.servers.safe_tools(&call.server, &call.tool);
+        let tools = tools.filter(|_| simulated.problem.is_none() && call.guessed.is_empty());
+        let request = (call.server.as_str(), call.tool.as_str(), &call.arguments);
+        let answer = tools.and_then(|tools| tools.answer(&call.key.site, request, self.variation.is_base()));
+        let Some(LiveAnswer { end, latency_ms }) = answer else { return false };
+        simulated.origin = AnswerOrigin::Live;
+        simulated.end = end;
+        simulated.latency_ms = Some(latency_ms);
+        true
     }
 
     fn answer(&mut self, server: &KnownServer, simulated: &mut SimulatedCall) {
@@ -501,7 +520,7 @@ impl SimulatedCall {
     pub(super) fn is_invented(&self) -> bool {
         match self.origin {
             AnswerOrigin::SchemaMock | AnswerOrigin::Placeholder | AnswerOrigin::None => true,
-            AnswerOrigin::Override | AnswerOrigin::CapabilityCache => false,
+            AnswerOrigin::Override | AnswerOrigin::CapabilityCache | AnswerOrigin::Live => false,
         }
     }
 

@@ -68,7 +68,11 @@ impl Page<'_> {
     fn heading(&self, out: &mut dyn Write) -> io::Result<()> {
         let Palette { heading, .. } = self.screen.palette;
         let plan = sanitize_line(&self.report.plan);
-        let title = "dry run: no call reached a server";
+        let live = self.report.tools_called.iter().filter(|call| call.answer.source == AnswerOrigin::Live).count();
+        let title = match live {
+            0 => "dry run: no call reached a server".to_owned(),
+            live => format!("dry run: only {} of safe tools reached a server", plural(live as u64, "call")),
+        };
         write!(out, "{heading}{plan}{heading:#}  {title}")?;
         let sandbox = match &self.report.sandbox {
             Some(levels) if levels.are_enforced() => "(sandbox: landlock, seccomp, rlimits)",
@@ -153,6 +157,7 @@ impl Page<'_> {
             (AnswerOrigin::SchemaMock, _) => "schema".to_owned(),
             (AnswerOrigin::Placeholder, _) => "placeholder".to_owned(),
             (AnswerOrigin::None, _) => "not checked".to_owned(),
+            (AnswerOrigin::Live, _) => "live".to_owned(),
         };
         let source = if call.answer.is_error { format!("✗ error, {source}") } else { source };
         let conditions = call.conditional_on.iter().filter_map(|branch| self.report.branches.get(*branch));
@@ -288,6 +293,7 @@ impl Page<'_> {
                 (AnswerOrigin::CapabilityCache, "cached"),
                 (AnswerOrigin::SchemaMock, "schema"),
                 (AnswerOrigin::Placeholder, "placeholder"),
+                (AnswerOrigin::Live, "live"),
                 (AnswerOrigin::None, "not checked"),
             ]
             .map(|(origin, name)| (calls.iter().filter(|call| call.answer.source == origin).count(), name));

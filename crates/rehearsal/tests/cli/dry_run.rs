@@ -684,3 +684,56 @@ fn recorded_results_are_imported_once_listed_shown_used_and_removed() {
         assert_eq!(count(), left, "{line}");
     }
 }
+
+#[test]
+fn failures_that_the_plan_does_not_handle_are_errors_at_their_calls() {
+    let plan = "await mcp.files.write_file({ path: '/a', content: 'a' });
+try {
+  await mcp.files.delete_file({ path: '/b' });
+} catch (error) {
+  console.log('kept');
+}
+await mcp.files.read_file({ path: '/c' });
+";
+    let fixture = project().file("plan.ts", plan);
+    rehearse!(fixture, "rehearse dry-run plan.ts --explore errors 2>stderr | grep -A 3 error:", @r"
+    exit: 0
+    ----- stdout -----
+    error: call 1: the plan does not handle a tool error, protocol error or time-out of files:write_file
+     --> plan.ts:1:7
+      |
+    1 | await mcp.files.write_file({ path: '/a', content: 'a' });
+    --
+    error: call 3: the plan does not handle a tool error, protocol error or time-out of files:read_file; calls 1, 2 have changed something before
+     --> plan.ts:7:7
+      |
+    7 | await mcp.files.read_file({ path: '/c' });
+    ");
+    assert!(fixture.run("rehearse dry-run plan.ts --explore errors").starts_with("exit: 1"));
+}
+
+#[test]
+fn a_hybrid_run_calls_the_named_tools_and_no_others() {
+    let fixture = project().file("plan.ts", "(await mcp.files.list_folder({ path: '/reports' })).files.length");
+    let fixture = fixture.file(
+        "other.ts",
+        "await mcp.files.list_folder({ path: '/reports' }); await mcp.files.delete_file({ path: '/a' })",
+    );
+    let shown = fixture.run("rehearse dry-run plan.ts --hybrid files:list_folder");
+    assert!(shown.contains("only 1 call of safe tools reached a server"), "{shown}");
+    assert!(shown.contains("path=\"/reports\"  live\nResult: 2\n"), "{shown}");
+    rehearse!(fixture, "rehearse dry-run other.ts --hybrid files:list_folder --json | grep -E '_source|_mocked'", @r#"
+    exit: 0
+    ----- stdout -----
+            "_mocked": false,
+            "_source": "live",
+            "_mocked": true,
+            "_source": "placeholder",
+    "#);
+    rehearse!(fixture, "rehearse dry-run plan.ts --hybrid files:list_foldr", @r"
+    exit: 2
+    ----- stderr -----
+    error: --hybrid files:list_foldr: the server has no such tool
+    hint: did you mean `files:list_folder`?
+    ");
+}
