@@ -382,7 +382,7 @@ fn unhandled_finding(failure: &UnhandledFailure) -> PlanFinding {
     }
 }
 
-/// The findings about a call that a real server would refuse.
+/// The findings about a call that the server would refuse.
 fn problem_messages(server: &str, name: &str, problem: &CallProblem) -> Vec<(FindingCode, String, Option<String>)> {
     match problem {
         CallProblem::MissingServer { hint } => {

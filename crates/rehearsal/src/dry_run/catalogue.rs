@@ -94,7 +94,7 @@ pub(super) enum DryRunServer {
 pub(super) struct KnownServer {
     /// Answers a valid call.
     pub(super) chain: Chain,
-    /// Answers a call that a real server would refuse, so that the rehearsal can continue.
+    /// Answers a call that the server would refuse, so that the rehearsal can continue.
     pub(super) without_override: Chain,
     tools: BTreeMap<String, CheckedTool>,
 }

@@ -1,4 +1,4 @@
-//! Tools that the operator has declared safe: in a hybrid dry run their calls reach the real servers.
+//! Tools that the operator has declared safe: in a hybrid dry run their calls reach their servers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -29,7 +29,7 @@ struct Answers {
     by_place: HashMap<CallSite, LiveAnswer>,
 }
 
-/// What a real server answered.
+/// What a live server answered.
 #[derive(Clone, Debug)]
 pub(super) struct LiveAnswer {
     pub(super) end: CallEnd,
