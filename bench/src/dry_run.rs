@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rehearsal::cache::{Cache, CacheEntry};
 use rehearsal::core::json::RawJson;
 use rehearsal::core::message::Reply;
-use rehearsal::dry_run::{Catalogue, DryRunOptions, Plan};
+use rehearsal::dry_run::{Catalogue, DryRunOptions, DryRunReport, Plan};
 use rehearsal_sandbox::{CallOutcome, CompiledPlan, Deliver, Idle, PlanLimits, Program, RunOptions, Worker, compile};
 use serde_json::json;
 use serde_json::value::to_raw_value;
@@ -55,24 +55,34 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
     let path = folder.path("cache.sqlite");
     let cache = Arc::new(recorded(&path)?);
     let tools = cache.catalogue("fs")?.ok_or("no tools were saved")?.tools;
-    let options = DryRunOptions::new(Catalogue::default().with_tools("fs", tools)).cache(cache);
+    let invented = DryRunOptions::new(Catalogue::default().with_tools("fs", tools));
+    let options = invented.clone().cache(cache);
     let (ten, large) = (Plan::code("plan.ts", TEN), Plan::code("plan.ts", &many));
     let plan = compiled(TEN)?;
     table.measure(
         Contest::new("dry run: 10 recorded calls, in a running program", "a new worker with fixed answers"),
-        || dry_run(&runtime, &ten, &options, 10),
-        || {
-            let started = Instant::now();
-            run(&mut Worker::start(&program)?, &plan)?;
-            Ok(started.elapsed())
-        },
+        || dry_run(&runtime, &ten, &options, |report| report.validation.cache_hits == 10),
+        || new_worker(&program, &plan),
+    )?;
+    table.measure(
+        Contest::new("dry run: 10 invented answers, in a running program", "a new worker with fixed answers"),
+        || dry_run(&runtime, &ten, &invented, |report| report.branches.len() == 1),
+        || new_worker(&program, &plan),
     )?;
     table.measure(
         Contest::new(
             format!("dry run: {MANY} recorded calls, in a running program"),
             "a ready worker with fixed answers",
         ),
-        || dry_run(&runtime, &large, &options, MANY as usize),
+        || dry_run(&runtime, &large, &options, |report| report.validation.cache_hits == MANY as usize),
+        || run(&mut worker, &bridged),
+    )?;
+    table.measure(
+        Contest::new(
+            format!("dry run: {MANY} invented answers, in a running program"),
+            "a ready worker with fixed answers",
+        ),
+        || dry_run(&runtime, &large, &invented, |report| report.runs.budget_hit),
         || run(&mut worker, &bridged),
     )?;
     let Some(deno) = env::var_os("BENCH_DENO") else { return Ok(()) };
@@ -139,12 +149,24 @@ fn run(worker: &mut Worker, plan: &CompiledPlan) -> Result<Duration, Box<dyn Err
     Ok(took)
 }
 
-/// The time of a dry run in this process.
-fn dry_run(runtime: &Runtime, plan: &Plan, options: &DryRunOptions, calls: usize) -> Result<Duration, Box<dyn Error>> {
+/// The time of a run in a worker that starts with it.
+fn new_worker(program: &Program, plan: &CompiledPlan) -> Result<Duration, Box<dyn Error>> {
+    let started = Instant::now();
+    run(&mut Worker::start(program)?, plan)?;
+    Ok(started.elapsed())
+}
+
+/// The time of a dry run in this process, whose report must be as expected.
+fn dry_run(
+    runtime: &Runtime,
+    plan: &Plan,
+    options: &DryRunOptions,
+    is_expected: impl Fn(&DryRunReport) -> bool,
+) -> Result<Duration, Box<dyn Error>> {
     let started = Instant::now();
     let report = runtime.block_on(rehearsal::dry_run(plan, options))?;
     let took = started.elapsed();
-    match report.validation.cache_hits == calls && report.is_clean() {
+    match is_expected(&report) && report.is_clean() {
         true => Ok(took),
         false => Err(format!("{:?} {:?}", report.validation, report.result).into()),
     }

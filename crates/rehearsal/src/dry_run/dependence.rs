@@ -196,6 +196,10 @@ impl Search<'_> {
 
     /// A run with another clock and another seed, and if something changes, one with the clock alone.
     fn clock(&mut self) {
+        if !self.may_run() {
+            self.undone.push("another clock and seed".to_owned());
+            return;
+        }
         let both = Variation { other_clock: true, other_seed: true, ..Variation::default() };
         let Some((_, both)) = self.run(&both, "another clock") else { return };
         if both.parts.is_empty() {
