@@ -84,13 +84,22 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
         ..RunOptions::default()
     };
     let mut runner = Runner::new(&compiled, &servers, run_options, worker);
+    let runs_started = Instant::now();
     let record = runner.base_run();
     let mut findings = servers.unknown_declarations(&options.effects);
     findings.extend(isolation_finding(&levels));
     findings.extend(unseen_finding(&compiled, &record));
     let unreached = unreached_calls(&servers, &compiled, &record);
-    let rehearsal =
-        Rehearsal { plan, options, servers: &servers, begun, findings, unreached, intent: options.intent.clone() };
+    let rehearsal = Rehearsal {
+        plan,
+        options,
+        servers: &servers,
+        begun,
+        runs_started,
+        findings,
+        unreached,
+        intent: options.intent.clone(),
+    };
     Ok(rehearsal.report(&mut runner, record, compared_rounds(&compiled.compared), Some(levels)))
 }
 

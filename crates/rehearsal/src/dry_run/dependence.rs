@@ -1,51 +1,21 @@
-//! Finds out what depends on values that are not known: the plan runs again with other ones.
-//!
-//! ```text
-//! base run ─► other clock and seed ─► other invented values, all at once ─► … of one call site at a time ─► forced decisions
-//!                                     what depends on any of them?           on which?                      the other side
-//! ```
-//! Each kind of run finds what the others miss, and none is complete: see `docs/concepts/dry-run.md`.
+//! What depends on values that are not known, as far as runs with other values have shown it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
 
 use rehearsal_core::json::Path;
-use rehearsal_sandbox::ForcedDecision;
 use serde_json::Value;
 
-use super::alternates::Alternate;
 use super::catalogue::Servers;
-use super::compare::{DependentPart, Differences, InventedValues, compare, has_other_outcome};
+use super::compare::{DependentPart, InventedValues, has_other_outcome};
 use super::report::{BranchKind, KnownAfterRun, OnlyIf, PlanPlace, UnknownReason, ValueSource};
-use super::run::{CallSite, PlanFailure, PlanRunner, RunRecord, Variation};
-use super::simulation::{CallEnd, SimulatedCall};
+use super::run::{CallSite, PlanFailure, PlanRunner, RunRecord};
+use super::search::{ForcedRun, Observations, Sources};
+use super::simulation::SimulatedCall;
 use super::static_check::StaticCheck;
 use super::violations::KnownArguments;
 
-/// Maximum number of runs in which invented values are those that the plan compares with.
-const MAX_COMPARED_RUNS: usize = 4;
-/// Maximum number of cases of a `switch` that are forced.
-const MAX_FORCED_CASES: u32 = 4;
-/// How often a decision is forced in one run, unless it is the condition of a loop.
-const MAX_FORCED_TIMES: u32 = 1000;
 /// Maximum number of calls that are named as sources of a value.
 const MAX_NAMED_SOURCES: usize = 10;
-
-/// How often and how long a dry run may run the plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunBudget {
-    /// Maximum number of runs.
-    pub runs: usize,
-    /// No further run begins after this time.
-    pub time: Duration,
-}
-
-impl Default for RunBudget {
-    /// 24 runs and 40 milliseconds.
-    fn default() -> RunBudget {
-        RunBudget { runs: 24, time: Duration::from_millis(40) }
-    }
-}
 
 /// What depends on values that are not known.
 #[derive(Debug, Default)]
@@ -117,268 +87,24 @@ pub(super) struct BranchSide {
     pub(super) value: Option<bool>,
 }
 
-/// Runs the plan with other values, as far as the budget allows, and compares each run with the base run.
-pub(super) fn find(runner: &mut dyn PlanRunner, base: &RunRecord, compared: usize, budget: RunBudget) -> Dependence {
-    let mut search = Search {
-        base,
-        budget,
-        started: Instant::now(),
-        runs: 1,
-        sources: BTreeMap::new(),
-        changed: BTreeSet::new(),
-        added: Vec::new(),
-        failures: Vec::new(),
-        near: None,
-        forced: Vec::new(),
-        undone: Vec::new(),
-        runner,
-    };
-    search.clock();
-    let sites = search.invented_sites();
-    if !sites.is_empty() && search.all_values(compared) {
-        search.attribute(&sites, compared);
-    }
-    search.force();
-    search.result(&sites)
+/// Draws the conclusions from the runs with other values.
+pub(super) fn conclude(runner: &dyn PlanRunner, base: &RunRecord, observed: Observations) -> Dependence {
+    Conclusion { runner, base, observed }.result()
 }
 
-/// Where a part of the run comes from.
-#[derive(Clone, Debug, Default)]
-struct Sources {
-    clock: bool,
-    random: bool,
-    answers: BTreeSet<CallSite>,
-}
-
-/// A run with a forced decision.
-struct ForcedRun {
-    site: usize,
-    choice: u32,
-    differences: Differences,
-    record: RunRecord,
-}
-
-struct Search<'a> {
-    runner: &'a mut dyn PlanRunner,
+struct Conclusion<'a> {
+    runner: &'a dyn PlanRunner,
     base: &'a RunRecord,
-    budget: RunBudget,
-    started: Instant,
-    runs: usize,
-    /// The parts that depend on something, with their sources.
-    sources: BTreeMap<DependentPart, Sources>,
-    /// The decisions of which a run with other values changed the outcome.
-    changed: BTreeSet<usize>,
-    /// Calls from places from which the base run makes none.
-    added: Vec<SimulatedCall>,
-    failures: Vec<PlanFailure>,
-    /// The run in which all invented values are other ones of the same form.
-    near: Option<RunRecord>,
-    forced: Vec<ForcedRun>,
-    undone: Vec<String>,
+    observed: Observations,
 }
 
-impl Search<'_> {
-    fn may_run(&self) -> bool {
-        self.runs < self.budget.runs && self.started.elapsed() < self.budget.time
-    }
-
-    fn run(&mut self, variation: &Variation, name: &str) -> Option<(RunRecord, Differences)> {
-        self.runs += 1;
-        let record = self.runner.run(variation);
-        if record.is_limited() && !self.base.is_limited() {
-            let message = record.failure.as_ref().map(|failure| failure.message.as_str()).unwrap_or_default();
-            self.undone.push(format!("{name}, because {message}"));
-            return None;
-        }
-        let differences = compare(self.base, &record, self.runner.sites(), variation.force.is_some());
-        Some((record, differences))
-    }
-
-    /// A run with another clock and another seed, and if something changes, one with the clock alone.
-    fn clock(&mut self) {
-        if !self.may_run() {
-            self.undone.push("another clock and seed".to_owned());
-            return;
-        }
-        let both = Variation { other_clock: true, other_seed: true, ..Variation::default() };
-        let Some((_, both)) = self.run(&both, "another clock") else { return };
-        if both.parts.is_empty() {
-            return;
-        }
-        let clock = Variation { other_clock: true, ..Variation::default() };
-        let clock = if self.may_run() { self.run(&clock, "another clock").map(|(_, found)| found) } else { None };
-        for part in both.parts {
-            let is_clock = clock.as_ref().is_none_or(|clock| clock.parts.contains(&part));
-            let sources = self.sources.entry(part).or_default();
-            sources.clock |= is_clock;
-            sources.random |= !is_clock;
-        }
-    }
-
-    /// The places of calls with invented answers that the plan uses.
-    fn invented_sites(&self) -> Vec<CallSite> {
-        let mut sites = Vec::new();
-        for call in &self.base.calls {
-            let is_used = call.call.place.as_ref().is_none_or(|place| !self.runner.is_discarded(place));
-            let is_value = matches!(call.end, CallEnd::Value(_));
-            if call.is_invented() && is_used && is_value && !sites.contains(&call.call.key.site) {
-                sites.push(call.call.key.site.clone());
-            }
-        }
-        sites
-    }
-
-    /// Runs with other values for all invented answers at once, and returns whether anything changed.
-    fn all_values(&mut self, compared: usize) -> bool {
-        let mut is_changed = false;
-        for (index, (alternate, name)) in alternates(compared).into_iter().enumerate() {
-            // The first run is always made: without it nothing at all is known.
-            if index > 0 && !self.may_run() {
-                self.undone.push(name.to_owned());
-                continue;
-            }
-            let Some((record, differences)) = self.run(&Variation::answers(alternate, None), name) else { continue };
-            is_changed |= !differences.is_empty();
-            self.note_outcomes(&record);
-            self.merge(&record, differences, None);
-            if alternate == Alternate::Near {
-                self.near = Some(record);
-            }
-        }
-        is_changed || !self.failures.is_empty()
-    }
-
-    /// Notes which decisions had another outcome, and why the plan failed.
-    fn note_outcomes(&mut self, record: &RunRecord) {
-        for (index, (before, after)) in self.base.decisions.iter().zip(&record.decisions).enumerate() {
-            if has_other_outcome(before, after) {
-                self.changed.insert(index);
-            }
-        }
-        if let (None, Some(failure)) = (&self.base.failure, &record.failure) {
-            let is_known = |other: &PlanFailure| other.place == failure.place;
-            if !self.failures.iter().any(is_known) {
-                self.failures.push(failure.clone());
-            }
-        }
-    }
-
-    fn merge(&mut self, record: &RunRecord, differences: Differences, source: Option<&CallSite>) {
-        for part in differences.parts {
-            self.sources.entry(part).or_default().answers.extend(source.cloned());
-        }
-        for index in differences.added {
-            self.add(&record.calls[index]);
-        }
-    }
-
-    fn add(&mut self, call: &SimulatedCall) {
-        let is_same = |other: &SimulatedCall| other.name() == call.name() && other.call.place == call.call.place;
-        if !self.added.iter().any(is_same) {
-            self.added.push(call.clone());
-        }
-    }
-
-    /// Whether the source of a part is not known yet.
-    fn is_open(&self) -> bool {
-        self.sources.values().any(|sources| !sources.clock && !sources.random && sources.answers.is_empty())
-    }
-
-    /// Finds out on which call each part depends: runs with other values for the answers from one place at a time.
-    fn attribute(&mut self, sites: &[CallSite], compared: usize) {
-        if let [site] = sites {
-            for sources in self.sources.values_mut().filter(|sources| !sources.clock && !sources.random) {
-                sources.answers.insert(site.clone());
-            }
-            return;
-        }
-        for (alternate, _) in alternates(compared) {
-            // The near values are tried for every place: a part can depend on several.
-            if alternate != Alternate::Near && !self.is_open() {
-                return;
-            }
-            for (index, site) in sites.iter().enumerate() {
-                if !self.may_run() {
-                    let rest = sites.len() - index;
-                    self.undone.push(format!("the source of each value, for {rest} of {} calls", sites.len()));
-                    return;
-                }
-                let variation = Variation::answers(alternate, Some(site.clone()));
-                if let Some((record, differences)) = self.run(&variation, "other values of one call") {
-                    self.note_outcomes(&record);
-                    self.merge(&record, differences, Some(site));
-                }
-            }
-        }
-    }
-
-    /// Runs with the other side of each decision that depends on something; first of those that never changed. A decision that
-    /// changes in such a run depends on the same.
-    fn force(&mut self) {
-        let (mut tried, mut undone) = (BTreeSet::new(), 0);
-        loop {
-            let is_open = |part: &DependentPart| match part {
-                DependentPart::Decision(site) if !tried.contains(site) => Some(*site),
-                _ => None,
-            };
-            let open = self.sources.keys().filter_map(is_open);
-            let Some(site) = open.min_by_key(|site| self.changed.contains(site)) else { break };
-            tried.insert(site);
-            for forced in self.choices(site) {
-                if !self.may_run() {
-                    undone += 1;
-                    break;
-                }
-                let choice = forced.choice;
-                let variation = Variation { force: Some(forced), ..Variation::default() };
-                if let Some((record, differences)) = self.run(&variation, "the other side of a condition") {
-                    self.note_consequences(site, &differences, &record);
-                    self.forced.push(ForcedRun { site, choice, differences, record });
-                }
-            }
-        }
-        if undone > 0 {
-            self.undone.push(format!("the other side of {undone} conditions"));
-        }
-    }
-
-    /// A decision with another outcome depends on what the forced one depends on, and so does the number of calls.
-    fn note_consequences(&mut self, site: usize, differences: &Differences, record: &RunRecord) {
-        let sources = self.sources.get(&DependentPart::Decision(site)).cloned().unwrap_or_default();
-        for part in &differences.parts {
-            let is_consequence = match part {
-                DependentPart::Decision(other) => {
-                    *other != site && has_other_outcome(&self.base.decisions[*other], &record.decisions[*other])
-                }
-                DependentPart::Count(_) => true,
-                DependentPart::Argument(..) | DependentPart::Call(_) | DependentPart::Result => false,
-            };
-            if is_consequence {
-                self.sources.entry(part.clone()).or_insert_with(|| sources.clone());
-            }
-        }
-    }
-
-    /// The choices of a decision that the base run did not make.
-    fn choices(&self, site: usize) -> Vec<ForcedDecision> {
-        let (decision, record) = (&self.runner.sites()[site], &self.base.decisions[site]);
-        let times = if decision.is_loop { 1 } else { MAX_FORCED_TIMES };
-        let id = u32::try_from(site).unwrap_or(u32::MAX);
-        let forced = |choice| ForcedDecision { site: id, choice, times };
-        match (decision.kind, record.yes > 0, record.no > 0) {
-            (BranchKind::Condition, true, false) => vec![forced(0)],
-            (BranchKind::Condition, false, true) if decision.choices > 1 => vec![forced(1)],
-            (BranchKind::Switch, ..) => (0..decision.choices.min(MAX_FORCED_CASES)).map(forced).collect(),
-            (BranchKind::Condition | BranchKind::Loop | BranchKind::Catch, ..) => Vec::new(),
-        }
-    }
-
-    fn result(mut self, invented: &[CallSite]) -> Dependence {
+impl Conclusion<'_> {
+    fn result(self) -> Dependence {
         let mut dependence =
             Dependence { calls: vec![CallDependence::default(); self.base.calls.len()], ..Dependence::default() };
-        self.branches(invented, &mut dependence);
-        let near = self.near.as_ref().map(|near| (near, InventedValues::new(self.base, near)));
-        for (part, sources) in &self.sources {
+        self.branches(&mut dependence);
+        let near = self.observed.near.as_ref().map(|near| (near, InventedValues::new(self.base, near)));
+        for (part, sources) in &self.observed.sources {
             match part {
                 DependentPart::Argument(call, path) => {
                     let known = self.known_after_run(*call, path, sources, near.as_ref());
@@ -408,9 +134,9 @@ impl Search<'_> {
             found.known_after_run.sort_by_key(order);
         }
         self.possible(&mut dependence);
-        dependence.failures = std::mem::take(&mut self.failures);
-        dependence.undone = std::mem::take(&mut self.undone);
-        dependence.runs = self.runs;
+        dependence.failures = self.observed.failures;
+        dependence.undone = self.observed.undone;
+        dependence.runs = self.observed.runs;
         dependence
     }
 
@@ -455,10 +181,11 @@ impl Search<'_> {
     }
 
     /// Adds the decisions that depend on something, and the calls that depend on them.
-    fn branches(&self, invented: &[CallSite], dependence: &mut Dependence) {
+    fn branches(&self, dependence: &mut Dependence) {
+        let invented = &self.observed.invented;
         let sites = self.runner.sites();
         let mut found: BTreeMap<usize, (UnknownReason, BTreeSet<CallSite>)> = BTreeMap::new();
-        for (part, sources) in &self.sources {
+        for (part, sources) in &self.observed.sources {
             if let DependentPart::Decision(site) = part {
                 let reason = match (sources.clock, sources.random) {
                     (true, _) => UnknownReason::Clock,
@@ -490,7 +217,8 @@ impl Search<'_> {
                 taken,
                 calls: self.calls_on_side(site, taken),
                 other_calls: Vec::new(),
-                is_forced: !self.changed.contains(&site) && self.forced.iter().any(|forced| forced.site == site),
+                is_forced: !self.observed.changed.contains(&site)
+                    && self.observed.forced.iter().any(|forced| forced.site == site),
             };
             let number = dependence.branches.len();
             for call in &branch.calls {
@@ -521,7 +249,8 @@ impl Search<'_> {
                 calls.insert(index);
             }
         }
-        for forced in self.forced.iter().filter(|forced| forced.site == site && !forced.record.is_impossible()) {
+        for forced in self.observed.forced.iter().filter(|forced| forced.site == site && !forced.record.is_impossible())
+        {
             calls.extend(forced.differences.parts.iter().filter_map(|part| match part {
                 DependentPart::Call(call) if self.later_decision(forced, &self.base.calls[*call]).is_none() => {
                     Some(*call)
@@ -543,7 +272,7 @@ impl Search<'_> {
         let is_later = |site: &usize| {
             *site != forced.site
                 && self.runner.sites()[*site].kind == BranchKind::Condition
-                && self.sources.contains_key(&DependentPart::Decision(*site))
+                && self.observed.sources.contains_key(&DependentPart::Decision(*site))
                 && has_other_outcome(&self.base.decisions[*site], &forced.record.decisions[*site])
                 && self.runner.side_of(*site, place).is_some()
         };
@@ -551,10 +280,10 @@ impl Search<'_> {
     }
 
     /// Adds the calls that only other runs make, with the decision that leads to them.
-    fn possible(&mut self, dependence: &mut Dependence) {
+    fn possible(&self, dependence: &mut Dependence) {
         let branch_of = |site: usize| dependence.branches.iter().position(|branch| branch.site == site);
         let mut possible: Vec<PossibleCall> = Vec::new();
-        for forced in &self.forced {
+        for forced in &self.observed.forced {
             for call in forced.differences.added.iter().map(|index| &forced.record.calls[*index]) {
                 let only_if = match self.later_decision(forced, call) {
                     Some(site) => branch_of(site).map(|branch| {
@@ -569,8 +298,8 @@ impl Search<'_> {
                 possible.push(PossibleCall { call: call.clone(), only_if });
             }
         }
-        for call in std::mem::take(&mut self.added) {
-            let only_if = call.call.place.as_ref().and_then(|place| dependence.side_of(&*self.runner, place));
+        for call in self.observed.added.iter().cloned() {
+            let only_if = call.call.place.as_ref().and_then(|place| dependence.side_of(self.runner, place));
             possible.push(PossibleCall { call, only_if });
         }
         // The last decision before a call is the one that leads to it.
@@ -654,16 +383,4 @@ impl Dependence {
         });
         sides.last()
     }
-}
-
-/// The ways in which invented values are replaced, in the order of the runs, with their names for users.
-fn alternates(compared: usize) -> Vec<(Alternate, &'static str)> {
-    let mut alternates = vec![
-        (Alternate::Near, "other values"),
-        (Alternate::More, "longer lists and larger numbers"),
-        (Alternate::Less, "empty lists and texts"),
-    ];
-    let compared = (0..compared.min(MAX_COMPARED_RUNS)).map(Alternate::Compared);
-    alternates.extend(compared.map(|alternate| (alternate, "values that the plan compares with")));
-    alternates
 }

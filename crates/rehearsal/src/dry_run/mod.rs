@@ -5,7 +5,7 @@
 //!                         └── virtual time ◄──────────answer──────┘
 //!          calls, findings, effects, duration ──► DryRunReport
 //! ```
-//! Then the plan runs again with other values in place of invented answers: [`dependence`] finds what depends on them.
+//! Then the plan runs again with other values in place of invented answers: [`search`] does that, and [`dependence`] draws the conclusions.
 //!
 //! No part of a run can reach a server: the chain has no handle to one, and the sandbox has neither files nor a network.
 //!
@@ -42,6 +42,7 @@ mod plan;
 mod report;
 mod run;
 mod safe_tools;
+mod search;
 mod simulation;
 mod static_check;
 mod tasks;
@@ -59,7 +60,6 @@ use self::assemble::{Assembly, finding, invalid};
 use self::catalogue::Servers;
 pub use self::catalogue::{Catalogue, ServerTools};
 pub use self::declarations::types;
-pub use self::dependence::RunBudget;
 pub use self::effects::DeclaredEffect;
 pub use self::options::DryRunOptions;
 pub use self::plan::{Plan, PlanLanguage, PlanReadError};
@@ -71,6 +71,7 @@ pub use self::report::{
 };
 use self::run::{PlanRunner, RunRecord, Variation};
 pub use self::safe_tools::SafeTools;
+pub use self::search::RunBudget;
 use self::simulation::LatencyChoice;
 use self::static_check::StaticCheck;
 use self::tasks::TaskRunner;
@@ -119,6 +120,7 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
     };
     let servers = Servers::new(options)?;
     let mut runner = TaskRunner::new(&workflow, &plan.file, &servers);
+    let runs_started = Instant::now();
     let record = runner.run(&Variation::default());
     let unreached = record.skipped.iter().map(|(index, reason)| {
         let task = &workflow.tasks[*index];
@@ -131,7 +133,7 @@ fn dry_run_workflow(plan: &Plan, options: &DryRunOptions) -> Result<DryRunReport
     let unreached = unreached.collect();
     let intent = options.intent.clone().or_else(|| workflow.intent.clone());
     let findings = servers.unknown_declarations(&options.effects);
-    let rehearsal = Rehearsal { plan, options, servers: &servers, begun, findings, unreached, intent };
+    let rehearsal = Rehearsal { plan, options, servers: &servers, begun, runs_started, findings, unreached, intent };
     Ok(rehearsal.report(&mut runner, record, 0, None))
 }
 
@@ -141,6 +143,7 @@ struct Rehearsal<'a> {
     options: &'a DryRunOptions,
     servers: &'a Servers,
     begun: Instant,
+    runs_started: Instant,
     /// Findings that are not about a run.
     findings: Vec<PlanFinding>,
     /// The calls that the base run did not reach.
@@ -160,7 +163,8 @@ impl Rehearsal<'_> {
     ) -> DryRunReport {
         let p95 = Variation { latencies: LatencyChoice::P95, ..Variation::default() };
         let p95_ms = has_varying_latencies(&record).then(|| runner.run(&p95).duration_ms);
-        let dependence = dependence::find(runner, &record, compared, self.options.budget);
+        let observed = search::search(runner, &record, compared, (self.options.budget, self.runs_started));
+        let dependence = dependence::conclude(runner, &record, observed);
         let explored = self.options.explores_failures.then(|| explore::explore(runner, &record));
         let Rehearsal { plan, servers, begun, findings, unreached, intent, .. } = self;
         let unreached = dependence.unreached(unreached, runner, servers);

@@ -7,9 +7,9 @@ use rehearsal_core::answer::AnswerSource;
 use rehearsal_sandbox::PlanLimits;
 
 use super::catalogue::Catalogue;
-use super::dependence::RunBudget;
 use super::effects::{DeclaredEffect, DeclaredEffects};
 use super::safe_tools::SafeTools;
+use super::search::RunBudget;
 use crate::cache::Cache;
 use crate::mock::{LoadError, MockFiles};
 
