@@ -6,6 +6,7 @@
 //! switch (issue.state) { … }      ─►  switch (PROBEs(2, ["open"], issue.state)) { … }
 //! a ?? b                          ─►  PROBEq(3, a) ?? b
 //! catch (error) { … }             ─►  catch (error) {PROBEc(4, error); … }
+//! promise.catch(handler)          ─►  promise.catch(PROBEh(5, handler))
 //! ```
 //! A probe returns its value, unless the run forces another decision. Two runs whose probes recorded the same decided alike.
 
@@ -181,6 +182,23 @@ impl<'a> Visitor<'_, 'a> {
         if let Some(id) = self.site(kind, inner.span(), sides, 0) {
             self.wrap(inner, if kind == ProbeKind::Nullish { "q" } else { "b" }, &id.to_string());
             self.operands(inner, id);
+        }
+    }
+
+    /// Adds the probe of a function that handles errors of a promise: `promise.catch(f)`, `promise.then(f, g)`.
+    fn visit_handler(&mut self, call: &CallExpression<'a>, method: Option<&str>) {
+        let handler = match method {
+            Some("catch") => call.arguments.first(),
+            Some("then") => call.arguments.get(1),
+            _ => None,
+        };
+        let Some(handler) = handler.and_then(Argument::as_expression) else { return };
+        let Expression::StaticMemberExpression(member) = plain(&call.callee) else { return };
+        if self.resolver.reached(&call.callee).is_some() {
+            return;
+        }
+        if let Some(id) = self.site(ProbeKind::Catch, member.property.span, [Some(handler.span()), None], 0) {
+            self.wrap(handler, "h", &id.to_string());
         }
     }
 
@@ -493,6 +511,7 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
                 self.compared(member.object());
             }
         }
+        self.visit_handler(call, method);
         let takes_predicate = method.is_some_and(|name| PREDICATE_CALLBACKS.contains(&name));
         self.visit_expression(&call.callee);
         for argument in &call.arguments {
@@ -636,6 +655,10 @@ mod tests {
             (
                 "let a = 'b'; switch (a) { case 'c': break }",
                 "let a = \"b\"; switch (§s(0, [\"c\"], a)) { case \"c\": break; }",
+            ),
+            (
+                "let p; p.catch(() => 1); p.then(f, g); function f() {} function g() {}",
+                "let p; p.catch(§h(0, () => 1)); p.then(f, §h(1, g)); function f() {} function g() {}",
             ),
             ("try { f() } catch { } function f() {}", "try { f(); } catch (§e) { §c(0, §e); } function f() {}"),
             ("try { f() } catch (e) { } function f() {}", "try { f(); } catch (e) { §c(0, e); } function f() {}"),

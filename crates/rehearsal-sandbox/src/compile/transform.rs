@@ -136,7 +136,7 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         vec![Diagnostic::new(source, 0, format!("the compiler cannot transform this plan: {message}"), None)]
     })?;
     let generated = LineIndex::new(&code);
-    let functions = ["b", "q", "o", "n", "i", "s", "c"].map(|function| format!("{prefix}{function}")).join(", ");
+    let functions = ["b", "q", "o", "n", "i", "s", "c", "h"].map(|function| format!("{prefix}{function}")).join(", ");
     let code = format!("(async ({functions}) => {{\n{code}\n}})");
     let places = PlaceMap { source: source.clone(), edited, generated, tokens, edits, calls: index };
     Ok(CompiledPlan {

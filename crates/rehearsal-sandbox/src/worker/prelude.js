@@ -532,6 +532,14 @@
     host.decided(id, isObject && apply(weakGet, toolErrors, [error]) !== undefined);
   };
 
+  const handler = (id, value) => {
+    if (typeof value !== "function") return value;
+    return (error) => {
+      caught(id, error);
+      return apply(value, undefined, [error]);
+    };
+  };
+
   // What natives.rs calls.
   const text = (value) => {
     try {
@@ -565,7 +573,7 @@
       forcedChoice = choice;
       forcedTimes = times;
       try {
-        const promise = plan(condition, nullish, operand, loop, turn, select, caught);
+        const promise = plan(condition, nullish, operand, loop, turn, select, caught, handler);
         apply(then, promise, [
           (value) => {
             try {

@@ -132,7 +132,8 @@ impl Search<'_> {
             return;
         }
         let both = Variation { other_clock: true, other_seed: true, ..Variation::default() };
-        let Some((_, both)) = self.run(&both, "another clock") else { return };
+        let Some((record, both)) = self.run(&both, "another clock") else { return };
+        both.added.iter().for_each(|index| self.add(&record.calls[*index]));
         if both.parts.is_empty() {
             return;
         }
