@@ -1,15 +1,15 @@
 //! `rehearse dry-run`
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use jiff::Timestamp;
 use rehearsal::cache::Cache;
 use rehearsal::dry_run::{
-    Catalogue, DeclaredEffect, DryRunError, DryRunOptions, DryRunReport, Effect, FindingCode, Plan, PlanReadError,
-    RunBudget, SafeTools, ServerTools,
+    Catalogue, DeclaredEffect, DryRunError, DryRunOptions, DryRunReport, Effect, FindingCode, Plan, PlanLanguage,
+    PlanReadError, RunBudget, SafeTools, SavedPlan, SavedPlanError, ServerTools,
 };
 use rehearsal_core::suggest::closest;
 
@@ -24,7 +24,8 @@ use crate::print::dry_run_page;
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct DryRunArgs {
-    /// The plan: code in TypeScript or JavaScript (.ts, .js), or a workflow of tasks (.yaml, .json)
+    /// The plan: code in TypeScript or JavaScript (.ts, .js), a workflow of tasks (.yaml, .json), or a
+    /// plan that --out saved
     #[arg(value_name = "PLAN", value_hint = clap::ValueHint::FilePath)]
     plan: PathBuf,
 
@@ -68,17 +69,28 @@ pub(super) struct DryRunArgs {
     #[arg(long, value_name = "TIME", value_parser = rehearsal_core::duration::read, help_heading = RUNS)]
     max_run_time: Option<std::time::Duration>,
 
+    /// Save the plan with its calls, and with the schemas and answers that they rely on; nothing is
+    /// saved if the report has errors
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = clap::ValueHint::FilePath)]
+    out: Option<PathBuf>,
+
     /// The purpose of the plan, for the report
     #[arg(long, value_name = "TEXT", help_heading = OUTPUT)]
     intent: Option<String>,
 
-    /// The seed of the plan's Math.random
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, help_heading = OUTPUT)]
-    seed: u64,
+    /// The seed of the plan's Math.random [default: 0; a saved plan has its own]
+    #[arg(long, value_name = "NUMBER", help_heading = OUTPUT)]
+    seed: Option<u64>,
 
     /// Print the report as JSON
     #[arg(long, help_heading = OUTPUT)]
     json: bool,
+}
+
+/// What the file of a plan contains.
+enum PlanFile {
+    Plan(Plan),
+    Saved(Box<SavedPlan>),
 }
 
 /// The variable with the default of `--max-run-time`, for slow machines.
@@ -117,6 +129,7 @@ Examples:
   rehearse dry-run tasks.yaml --expect-read-only --no-placeholders
   rehearse dry-run deploy.ts --override github=github.mock.yaml
   rehearse dry-run deploy.ts --explore errors
+  rehearse dry-run deploy.ts --out deploy.plan.json && rehearse dry-run deploy.plan.json
 
 Exit status:
     0  no error was found
@@ -128,10 +141,17 @@ Exit status:
 
 impl DryRunArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let plan = Plan::read(&self.plan).map_err(plan_failure)?;
+        let plan = self.read_plan()?;
+        if let Some(path) = &self.out {
+            if path.as_os_str() == "-" {
+                let failure = Failure::bad_input("--out -: the report is on stdout");
+                return Err(failure.hint("name a file: --out plan.json"));
+            }
+            SavedPlan::check_target(path).map_err(saved_failure)?;
+        }
         let cache = self.servers.open_cache(context)?;
         let runtime = runtime()?;
-        let report = runtime.block_on(async {
+        let (report, options) = runtime.block_on(async {
             let catalogue = self.servers.catalogue(&[], context, cache.as_ref()).await?;
             self.servers.report_unavailable(&catalogue, context);
             let safe_tools = self.safe_tools(&catalogue, context).await?;
@@ -139,8 +159,11 @@ impl DryRunArgs {
             if let Some(safe_tools) = safe_tools {
                 options = options.safe_tools(Arc::new(safe_tools));
             }
-            let report = rehearsal::dry_run(&plan, &options);
-            report.await.map_err(run_failure)
+            let report = match &plan {
+                PlanFile::Plan(plan) => rehearsal::dry_run(plan, &options).await,
+                PlanFile::Saved(saved) => saved.dry_run(&options).await,
+            };
+            Ok::<_, Failure>((report.map_err(run_failure)?, options))
         })?;
         let report = self.checked(report);
         if self.json {
@@ -151,7 +174,33 @@ impl DryRunArgs {
         } else {
             to_stdout(|out| dry_run_page(&report, &context.stdout, Timestamp::now(), out))?;
         }
+        if let PlanFile::Saved(saved) = &plan {
+            let since = if report.has_changes() { "" } else { "; nothing that it relied on has changed" };
+            let (path, name, at) = (self.plan.display(), &saved.plan, &saved.saved_at);
+            context.stderr.note(format_args!("{path}: {name}, saved at {at}{since}"));
+        }
+        if let Some(path) = &self.out {
+            save(path, &plan, options, &report, context)?;
+        }
         Ok(self.exit(&report))
+    }
+
+    /// Reads the plan. A file with the format of saved plans is one, unless its extension is one of code.
+    fn read_plan(&self) -> Result<PlanFile, Failure> {
+        let saved = match PlanLanguage::from_path(&self.plan) {
+            Some(PlanLanguage::Code) => None,
+            Some(PlanLanguage::Workflow) | None => Some(SavedPlan::read(&self.plan)),
+        };
+        match saved {
+            Some(Ok(_)) if self.seed.is_some() => {
+                Err(Failure::bad_input("--seed: a saved plan has its own seed").hint("leave --seed out"))
+            }
+            Some(Ok(saved)) => Ok(PlanFile::Saved(Box::new(saved))),
+            Some(Err(error @ (SavedPlanError::NewerFormat { .. } | SavedPlanError::Damaged { .. }))) => {
+                Err(saved_failure(error))
+            }
+            Some(Err(_)) | None => Plan::read(&self.plan).map(PlanFile::Plan).map_err(plan_failure),
+        }
     }
 
     fn budget(&self, context: &Context) -> Result<RunBudget, Failure> {
@@ -171,7 +220,7 @@ impl DryRunArgs {
         cache: Option<Arc<Cache>>,
     ) -> Result<DryRunOptions, Failure> {
         let options = self.servers.options(&[], catalogue, cache)?;
-        let mut options = options.seed(self.seed).budget(self.budget(context)?);
+        let mut options = options.seed(self.seed.unwrap_or(0)).budget(self.budget(context)?);
         if let Some(intent) = &self.intent {
             options = options.intent(intent);
         }
@@ -254,6 +303,46 @@ impl DryRunArgs {
         let changes = report.side_effects.iter().any(|effect| effect.effect != Effect::Read);
         if self.detailed_exitcode && changes { Exit::CleanWithEffects } else { Exit::Ok }
     }
+}
+
+/// Saves a plan, unless its report has errors.
+fn save(
+    path: &Path,
+    plan: &PlanFile,
+    options: DryRunOptions,
+    report: &DryRunReport,
+    context: &Context,
+) -> Result<(), Failure> {
+    let saved = match plan {
+        PlanFile::Plan(plan) => SavedPlan::from_report(plan, &options, report),
+        PlanFile::Saved(saved) => SavedPlan::from_report(&saved.plan(), &options.seed(saved.seed), report),
+    };
+    match saved {
+        Ok(saved) => {
+            saved.write(path).map_err(saved_failure)?;
+            context.stderr.note(format_args!("saved {}", path.display()));
+        }
+        Err(error @ SavedPlanError::HasErrors { .. }) => {
+            context.stderr.note(format_args!("{} is not written: {error}", path.display()));
+        }
+        Err(error) => return Err(saved_failure(error)),
+    }
+    Ok(())
+}
+
+fn saved_failure(error: SavedPlanError) -> Failure {
+    let hint = match &error {
+        SavedPlanError::Exists { .. } => Some("name another file, or remove this one"),
+        SavedPlanError::NewerFormat { .. } => Some("update rehearse, or save the plan again with --out"),
+        SavedPlanError::Damaged { .. } => Some("save the plan again with --out"),
+        SavedPlanError::TooLong { .. } => Some("make fewer calls, or calls with shorter arguments"),
+        SavedPlanError::HasErrors { .. }
+        | SavedPlanError::OtherPlan { .. }
+        | SavedPlanError::Unwritable { .. }
+        | SavedPlanError::Unreadable { .. }
+        | SavedPlanError::NotSaved { .. } => None,
+    };
+    Failure::bad_input(error).hints(hint)
 }
 
 fn plan_failure(error: PlanReadError) -> Failure {

@@ -24,6 +24,8 @@ enum Format {
     Workflow,
     /// The report of `rehearse dry-run --json`
     DryRun,
+    /// A plan that `rehearse dry-run --out` saved
+    SavedPlan,
 }
 
 const AFTER_HELP: &str = "\
@@ -48,6 +50,7 @@ impl SchemaArgs {
             Format::Mock => mock::json_schema(),
             Format::Workflow => workflow::json_schema(),
             Format::DryRun => rehearsal::dry_run::json_schema(),
+            Format::SavedPlan => rehearsal::dry_run::SavedPlan::json_schema(),
         };
         to_stdout(|out| writeln!(out, "{schema:#}"))?;
         Ok(Exit::Ok)

@@ -280,8 +280,7 @@ impl Assembly<'_> {
         }
         let mut warnings: Vec<String> = Vec::new();
         for found in findings.iter().filter(|finding| finding.severity == Severity::Warning) {
-            let call = found.call.map(|call| format!("call {call}: ")).unwrap_or_default();
-            warnings.push(format!("{call}{}", found.message));
+            warnings.push(found.warning());
         }
         let mut mocked = BTreeSet::new();
         for call in calls.iter().filter(|call| call.origin == AnswerOrigin::SchemaMock) {

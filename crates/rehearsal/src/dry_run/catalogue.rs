@@ -265,6 +265,39 @@ impl KnownServer {
     }
 }
 
+/// The tools of one server as the server and its override list them, without what is recorded about them.
+pub(super) enum ListedTools {
+    /// The lists.
+    Known(Arc<Lists>),
+    /// The tools could not be listed.
+    Unavailable,
+    /// No server has this name.
+    Missing,
+}
+
+impl ListedTools {
+    /// Lists the tools of a server.
+    pub(super) fn new(catalogue: &Catalogue, script: Option<&Arc<dyn AnswerSource>>, server: &str) -> ListedTools {
+        let tools: &[Value] = match (catalogue.servers.get(server), script) {
+            (Some(ServerTools::Known { tools, .. }), _) => tools,
+            (Some(ServerTools::Unavailable { .. }), None) => return ListedTools::Unavailable,
+            (None, None) => return ListedTools::Missing,
+            (Some(ServerTools::Unavailable { .. }) | None, Some(_)) => &[],
+        };
+        let surface = surface_of(listed_tools(tools));
+        let chain = Chain::new(script.cloned().into_iter().collect()).offering(surface);
+        ListedTools::Known(chain.surface().lists.clone().unwrap_or_default())
+    }
+
+    /// The element of `tools/list` of a tool.
+    pub(super) fn get(&self, tool: &str) -> Option<&Value> {
+        match self {
+            ListedTools::Known(lists) => Some(lists.find(ListKind::Tools, tool)?.value()),
+            ListedTools::Unavailable | ListedTools::Missing => None,
+        }
+    }
+}
+
 /// The elements of `tools/list` that have a name.
 pub(super) fn listed_tools(tools: &[Value]) -> Vec<SurfaceItem> {
     let item = |tool: &Value| {

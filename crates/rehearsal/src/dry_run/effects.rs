@@ -104,6 +104,16 @@ impl ToolEffect {
 }
 
 impl Effect {
+    /// The name of the effect in a report.
+    pub fn word(self) -> &'static str {
+        match self {
+            Effect::Read => "read",
+            Effect::Write => "write",
+            Effect::Destructive => "destructive",
+            Effect::Unknown => "unknown",
+        }
+    }
+
     /// What a tool with this effect does, as a verb.
     pub(super) fn verb(self) -> &'static str {
         match self {

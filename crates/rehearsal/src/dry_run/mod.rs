@@ -30,6 +30,7 @@
 mod alternates;
 mod assemble;
 mod catalogue;
+mod changes;
 mod code;
 mod compare;
 mod declarations;
@@ -42,6 +43,7 @@ mod plan;
 mod report;
 mod run;
 mod safe_tools;
+mod saved;
 mod search;
 mod simulation;
 mod static_check;
@@ -71,6 +73,7 @@ pub use self::report::{
 };
 use self::run::{PlanRunner, RunRecord, Variation};
 pub use self::safe_tools::SafeTools;
+pub use self::saved::{SavedAnswer, SavedCall, SavedPlan, SavedPlanError, SavedTool};
 pub use self::search::RunBudget;
 use self::simulation::LatencyChoice;
 use self::static_check::StaticCheck;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rehearsal_core::answer::AnswerSource;
 use rehearsal_sandbox::PlanLimits;
 
-use super::catalogue::Catalogue;
+use super::catalogue::{Catalogue, ListedTools};
 use super::effects::{DeclaredEffect, DeclaredEffects};
 use super::safe_tools::SafeTools;
 use super::search::RunBudget;
@@ -32,6 +32,11 @@ impl DryRunOptions {
     /// Options with the tools that the plan can call.
     pub fn new(catalogue: Catalogue) -> DryRunOptions {
         DryRunOptions { catalogue, ..DryRunOptions::default() }
+    }
+
+    /// The tools of a server, without what is recorded about them.
+    pub(super) fn listed_tools(&self, server: &str) -> ListedTools {
+        ListedTools::new(&self.catalogue, self.overrides.get(server), server)
     }
 
     /// Answers calls from recorded results.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The extensions of code.
@@ -21,7 +23,8 @@ pub struct Plan {
 }
 
 /// The language of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum PlanLanguage {
     /// TypeScript or JavaScript.
     Code,
@@ -57,17 +60,24 @@ pub enum PlanReadError {
 
 debug_as_display!(PlanReadError);
 
+impl PlanLanguage {
+    /// The language of files with this extension, if there is one.
+    pub fn from_path(path: impl AsRef<Path>) -> Option<PlanLanguage> {
+        match path.as_ref().extension()?.to_str()? {
+            code if CODE.contains(&code) => Some(PlanLanguage::Code),
+            workflow if WORKFLOW.contains(&workflow) => Some(PlanLanguage::Workflow),
+            _ => None,
+        }
+    }
+}
+
 impl Plan {
     /// Reads a plan. The extension decides the language: `.ts`, `.js` and similar are code, `.yaml`, `.yml` and `.json` are
     /// workflows.
     pub fn read(path: impl AsRef<Path>) -> Result<Plan, PlanReadError> {
         let path = path.as_ref();
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        let language = match extension {
-            code if CODE.contains(&code) => PlanLanguage::Code,
-            workflow if WORKFLOW.contains(&workflow) => PlanLanguage::Workflow,
-            _ => return Err(PlanReadError::UnknownLanguage { path: path.to_owned() }),
-        };
+        let language = PlanLanguage::from_path(path);
+        let language = language.ok_or_else(|| PlanReadError::UnknownLanguage { path: path.to_owned() })?;
         let unreadable = |cause| PlanReadError::Unreadable { path: path.to_owned(), cause };
         if std::fs::metadata(path).map_err(unreadable)?.len() > MAX_PLAN_BYTES {
             return Err(PlanReadError::TooLong { path: path.to_owned() });
@@ -94,14 +104,19 @@ impl Plan {
 
     /// `sha256:` and the digest of the text.
     pub fn hash(&self) -> String {
-        let digest = Sha256::digest(self.text.as_bytes());
-        digest.iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"))
+        sha256(&self.text)
     }
 
     /// A line of the text, from 1.
     pub(super) fn line(&self, line: u32) -> Option<&str> {
         self.text.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)
     }
+}
+
+/// `sha256:` and the digest of a text.
+pub(super) fn sha256(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 impl fmt::Display for Plan {

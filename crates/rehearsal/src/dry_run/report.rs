@@ -2,7 +2,7 @@
 
 use rehearsal_core::report::Severity;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What a dry run found: what would have happened, and how much of it is known.
@@ -91,7 +91,7 @@ pub struct TypeMismatch {
 }
 
 /// A place in the plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanPlace {
     /// The plan's file.
     pub file: String,
@@ -104,7 +104,7 @@ pub struct PlanPlace {
 }
 
 /// A line and column from which a function was called.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Via {
     /// The line, from 1.
     pub line: u32,
@@ -186,6 +186,18 @@ pub enum FindingCode {
     Annotations,
     /// The answer of an override or of the cache cannot be used.
     Answer,
+    /// The text of a saved plan was edited.
+    PlanEdited,
+    /// A tool of a saved plan no longer exists.
+    ToolRemoved,
+    /// The input or output schema of a tool changed since the plan was saved.
+    SchemaChanged,
+    /// The annotations or the effect of a tool changed since the plan was saved.
+    EffectChanged,
+    /// A call has another answer than when the plan was saved.
+    AnswerChanged,
+    /// The plan makes other calls than when it was saved.
+    CallChanged,
 }
 
 /// More about the end of the plan.
@@ -241,7 +253,7 @@ pub struct ReportedCall {
 }
 
 /// An argument whose value depends on something that is not known.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KnownAfterRun {
     /// The JSON path in the arguments.
     pub path: String,
@@ -252,7 +264,7 @@ pub struct KnownAfterRun {
 }
 
 /// An answer on which a value depends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueSource {
     /// The number of the call.
     pub call: usize,
@@ -261,7 +273,7 @@ pub struct ValueSource {
 }
 
 /// What is not known before a real run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownReason {
     /// An invented answer.
@@ -273,7 +285,7 @@ pub enum UnknownReason {
 }
 
 /// A decision of the plan that depends on something that is not known.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportedBranch {
     /// The place of the condition, or of the value that a loop or a `switch` uses.
     pub place: PlanPlace,
@@ -296,7 +308,7 @@ pub struct ReportedBranch {
 }
 
 /// The form of a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BranchKind {
     /// A condition.
@@ -310,7 +322,7 @@ pub enum BranchKind {
 }
 
 /// What a call does to the world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// It changes nothing.
@@ -324,7 +336,7 @@ pub enum Effect {
 }
 
 /// How an effect is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectFrom {
     /// The operator declared it.
@@ -359,7 +371,7 @@ pub struct ReportedAnswer {
 }
 
 /// The source of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerOrigin {
     /// A rule that the user wrote.
@@ -377,7 +389,7 @@ pub enum AnswerOrigin {
 }
 
 /// A call that the run did not reach.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct UnreachedCall {
     /// `server:tool`; `null` if it cannot be determined without running the plan.
     pub tool: Option<String>,
@@ -394,7 +406,7 @@ pub struct UnreachedCall {
 }
 
 /// The outcome of a decision that leads to a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OnlyIf {
     /// The decision: an index of `branches`, from 0.
     pub branch: usize,
@@ -507,6 +519,11 @@ impl DryRunReport {
         !self.side_effects.is_empty()
     }
 
+    /// Whether something has changed since the plan was saved.
+    pub fn has_changes(&self) -> bool {
+        self.findings.iter().any(|finding| finding.code.is_change())
+    }
+
     /// Adds an error after the other errors, for a check of the caller.
     pub fn add_error(&mut self, code: FindingCode, call: Option<usize>, message: String) {
         let called = call.and_then(|call| self.tools_called.get(call.checked_sub(1)?));
@@ -517,9 +534,34 @@ impl DryRunReport {
         self.findings.insert(position.unwrap_or(self.findings.len()), finding);
     }
 
+    /// Adds findings before the others of their severity.
+    pub(super) fn add_findings(&mut self, found: Vec<PlanFinding>) {
+        let warnings = found.iter().filter(|finding| finding.severity == Severity::Warning);
+        self.validation.warnings =
+            warnings.map(PlanFinding::warning).chain(self.validation.warnings.drain(..)).collect();
+        self.findings.splice(..0, found);
+        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    }
+
     /// The number of findings of a severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
+    }
+}
+
+impl FindingCode {
+    /// Whether a finding of this kind is a change since a plan was saved.
+    fn is_change(self) -> bool {
+        use FindingCode::{AnswerChanged, CallChanged, EffectChanged, PlanEdited, SchemaChanged, ToolRemoved};
+        matches!(self, PlanEdited | ToolRemoved | SchemaChanged | EffectChanged | AnswerChanged | CallChanged)
+    }
+}
+
+impl PlanFinding {
+    /// The finding as an entry of `validation.warnings`.
+    pub(super) fn warning(&self) -> String {
+        let call = self.call.map(|call| format!("call {call}: ")).unwrap_or_default();
+        format!("{call}{}", self.message)
     }
 }
 

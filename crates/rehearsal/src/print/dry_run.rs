@@ -98,7 +98,7 @@ impl Page<'_> {
             let mut line = format!(
                 "  {:>number_width$}  {style}{symbol}  {:<11}{style:#}  {tool:<tool_width$}",
                 numbers(row),
-                effect_word(call.effect)
+                call.effect.word()
             );
             let plain_width = 2 + number_width + 2 + 1 + 2 + 11 + 2 + tool.width().max(tool_width);
             let status = self.status(call);
@@ -180,7 +180,7 @@ impl Page<'_> {
         writeln!(out, "Not run:")?;
         for call in not_run.iter().take(MAX_ROWS) {
             let tool = call.tool.as_deref().unwrap_or("a computed tool");
-            let effect = effect_word(call.effect);
+            let effect = call.effect.word();
             let place = place(&call.place);
             writeln!(out, "  {place:<7} {effect:<11}  {}  {}", sanitize_line(tool), sanitize_line(&call.reason))?;
         }
@@ -287,7 +287,7 @@ impl Page<'_> {
         let calls = &report.tools_called;
         if report.validation.syntax_valid {
             let effects = [Effect::Read, Effect::Write, Effect::Destructive, Effect::Unknown]
-                .map(|effect| (calls.iter().filter(|call| call.effect == effect).count(), effect_word(effect)));
+                .map(|effect| (calls.iter().filter(|call| call.effect == effect).count(), effect.word()));
             let origins = [
                 (AnswerOrigin::Override, "override"),
                 (AnswerOrigin::CapabilityCache, "cached"),
@@ -406,15 +406,6 @@ fn rows(calls: &[ReportedCall]) -> Vec<Row<'_>> {
 /// `4`, or `4–23`.
 fn numbers(row: &Row<'_>) -> String {
     if row.count == 1 { row.first.call.to_string() } else { format!("{}–{}", row.first.call, row.last.call) }
-}
-
-fn effect_word(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Read => "read",
-        Effect::Write => "write",
-        Effect::Destructive => "destructive",
-        Effect::Unknown => "unknown",
-    }
 }
 
 /// `key=value` for each argument. A value that a real run may replace has its source in its place or behind it.

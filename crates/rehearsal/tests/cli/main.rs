@@ -36,6 +36,7 @@ mod replay_empty;
 mod replay_sidecars;
 mod request;
 mod save;
+mod saved_plans;
 mod secrets;
 mod server_failures;
 mod server_selection;

@@ -29,6 +29,7 @@ mod replayed_subscriptions;
 mod replayed_tasks;
 mod replayed_unanswered;
 mod replays;
+mod saved_plans;
 mod snapshots;
 mod traced_plans;
 mod transcript;
