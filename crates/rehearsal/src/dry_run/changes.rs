@@ -292,13 +292,15 @@ impl<'a> Calls<'a> {
         calls.any(|call| is_at(site, call.place.as_ref())) || self.may_have_run(site)
     }
 
-    /// More or fewer calls from one place. If the saved plan has the number only as an example, it is a note.
+    /// More or fewer calls from one place. It is a note if the saved plan has their number only as an example, and if its text
+    /// is the same.
     fn changed_count(&self, site: &Site, before: &[&SavedCall], after: &[&ReportedCall]) -> Option<PlanFinding> {
         if before.len() == after.len() {
             return None;
         }
-        let is_open = before.iter().any(|call| call.repeats || !call.conditional_on.is_empty());
-        let is_possible = before.is_empty() && self.may_have_run(site);
+        let is_example = |call: &&SavedCall| call.repeats || !call.conditional_on.is_empty();
+        let is_open = !self.is_edited && before.iter().any(is_example);
+        let is_possible = !self.is_edited && before.is_empty() && self.may_have_run(site);
         let severity = if is_open || is_possible { Severity::Note } else { Severity::Warning };
         let tool = &site.0;
         let message = match (before.len(), after.len()) {
@@ -306,7 +308,7 @@ impl<'a> Calls<'a> {
             (0, _) => format!("{tool} is called; it was not when the plan was saved"),
             (before, 0) => format!("{tool} is not called; it was called {} when the plan was saved", times(before)),
             (before, after) => {
-                format!("{tool} is called {}; it was {} when the plan was saved", times(after), times(before))
+                format!("{tool} is called {}; it was called {} when the plan was saved", times(after), times(before))
             }
         };
         let place = after.first().map(|call| &call.place).or_else(|| Some(&before.first()?.place));

@@ -213,6 +213,12 @@ async fn an_edited_text_is_reported_with_the_calls_that_it_changes() {
             "warning CallChanged fs:write: arguments: $.path: was \"/b\", is \"/c\"",
         ]
     );
+    // The saved plan has one write, and only if there is a size.
+    saved.text = PLAN.replace("if (size > 0)", "await mcp.fs.write({});");
+    let report = saved.dry_run(&options(vec![stat(), write()])).await.unwrap();
+    let more = "warning CallChanged fs:write is called 2 times; it was called once when the plan was saved";
+    assert!(changes(&report).iter().any(|change| change == more), "{:#?}", changes(&report));
+
     saved.text = "await".to_owned();
     let report = saved.dry_run(&options(vec![stat(), write()])).await.unwrap();
     assert_eq!((changes(&report).len(), report.validation.syntax_valid), (1, false));
