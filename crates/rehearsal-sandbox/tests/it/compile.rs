@@ -138,7 +138,7 @@ fn calls_with_computed_names_are_listed() {
 }
 
 #[test]
-fn what_may_be_reassigned_or_shadowed_is_not_resolved() {
+fn reassigned_and_shadowed_names_are_not_resolved() {
     let source = "
         let fs = mcp.fs; fs = other(); fs.read({});
         function other(): any { return {} }

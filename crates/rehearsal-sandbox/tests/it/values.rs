@@ -68,7 +68,7 @@ fn a_value_that_json_cannot_hold_is_named_with_its_path() {
 }
 
 #[test]
-fn what_cannot_be_sent_at_all_is_a_type_error_at_the_line_of_the_plan() {
+fn a_value_that_cannot_be_sent_is_a_type_error_with_its_line() {
     let plans = [
         (
             "const a = { b: [1n] };\nawait mcp.fs.read({ a });",

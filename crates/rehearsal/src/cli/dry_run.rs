@@ -347,7 +347,7 @@ fn saved_failure(error: SavedPlanError) -> Failure {
 
 fn plan_failure(error: PlanReadError) -> Failure {
     let hint = matches!(error, PlanReadError::UnknownLanguage { .. })
-        .then_some("code ends in .ts or .js, tasks end in .yaml or .json");
+        .then_some("the extension of code is .ts or .js, that of a workflow .yaml or .json");
     Failure::bad_input(error).hints(hint)
 }
 

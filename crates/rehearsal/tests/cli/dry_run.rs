@@ -99,7 +99,7 @@ fn a_clean_plan_has_a_page_with_its_calls_and_their_answers() {
 }
 
 #[test]
-fn a_plan_with_mistakes_has_a_page_with_each_mistake_at_its_line() {
+fn a_page_has_each_mistake_at_its_line() {
     let fixture = project().file("plan.ts", include_str!("../../../../examples/plans/mistakes.ts"));
     rehearse!(fixture, "rehearse dry-run plan.ts 2>stderr", @r#"
     exit: 1
@@ -563,7 +563,7 @@ tasks:
 }
 
 #[test]
-fn two_dry_runs_of_a_plan_are_equal_except_for_the_elapsed_time() {
+fn dry_runs_are_equal_except_for_the_elapsed_time() {
     let plan = "
 const jobs = [1, 2, 3].map(async (job) => {
   await new Promise((resolve) => setTimeout(resolve, Math.random() * 100));

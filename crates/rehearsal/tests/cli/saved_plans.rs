@@ -21,7 +21,7 @@ fn project() -> Fixture {
 }
 
 #[test]
-fn a_saved_plan_can_be_opened_saved_again_and_read_by_its_owner_only() {
+fn a_saved_plan_is_opened_saved_again_and_private() {
     let fixture = project();
     rehearse!(
         fixture,
@@ -52,7 +52,7 @@ fn a_saved_plan_can_be_opened_saved_again_and_read_by_its_owner_only() {
 }
 
 #[test]
-fn a_saved_plan_opened_after_a_change_of_a_schema_names_the_change() {
+fn a_saved_plan_names_each_change_of_a_schema() {
     let changed = FILES
         .replace("  - name: delete_file", "  - name: remove_file")
         .replace("size: { type: integer, minimum: 0 }", "size: { type: [integer, \"null\"] }")
@@ -76,7 +76,7 @@ fn a_saved_plan_opened_after_a_change_of_a_schema_names_the_change() {
 }
 
 #[test]
-fn a_file_that_cannot_be_opened_or_overwritten_is_named_with_a_hint() {
+fn a_file_that_cannot_be_opened_or_replaced_has_a_hint() {
     let fixture = project()
         .file("newer.json", r#"{ "format": "rehearsal-plan/2", "steps": [] }"#)
         .file("damaged.json", &SAMPLE[..60])

@@ -58,7 +58,7 @@ async fn a_report_states_what_depends_on_invented_values() {
 }
 
 #[test]
-fn every_plan_that_deletes_has_a_line_that_states_what_it_depends_on() {
+fn each_plan_that_deletes_states_what_that_depends_on() {
     let (_, plans) = parse(include_str!("traced_plans.txt"));
     assert!(plans.len() >= 40);
     let titles: BTreeSet<&str> = plans.iter().map(|plan| plan.title.as_str()).collect();
