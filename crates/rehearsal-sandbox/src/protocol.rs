@@ -45,6 +45,9 @@ pub(crate) struct Start {
     pub(crate) limits: PlanLimits,
     #[serde(default)]
     pub(crate) force: Option<ForcedDecision>,
+    /// For each site the decisions that the run follows, `1` for true and `0` for false.
+    #[serde(default)]
+    pub(crate) follow: Vec<String>,
 }
 
 /// A decision that a run forces, whatever the plan's values are.
@@ -212,7 +215,7 @@ pub struct RecordedShape {
 }
 
 /// What the probes of one site recorded in a run. Equal records mean equal decisions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeRecord {
     /// How often the condition was true; how often a loop or a `switch` was reached; at a `catch`, how many errors of tools
@@ -224,8 +227,10 @@ pub struct ProbeRecord {
     pub decisions: u64,
     /// A hash of the values that decided, in their order.
     pub operands: u64,
-    /// The first part of this hash: of the first value that decided.
-    pub first_operand: u64,
+    /// The first part of this hash: of the values that decided first.
+    pub first_operands: u64,
+    /// The first decisions of a condition in their order, `1` for true and `0` for false.
+    pub sequence: String,
 }
 
 /// How far each part of the isolation is in force.

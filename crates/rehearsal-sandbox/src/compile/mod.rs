@@ -10,6 +10,8 @@ pub(crate) mod calls;
 mod caught;
 pub(crate) mod diagnostic;
 pub(crate) mod edits;
+mod expressions;
+mod flows;
 pub(crate) mod globals;
 mod names;
 mod probes;

@@ -7,22 +7,31 @@
 //! a ?? b                          ─►  PROBEq(3, a) ?? b
 //! catch (error) { … }             ─►  catch (error) {PROBEc(4, error); … }
 //! promise.catch(handler)          ─►  promise.catch(PROBEh(5, handler))
+//! const n = text.indexOf("a")     ─►  const n = PROBEd(6, PROBEo(6, text).indexOf("a"))
 //! ```
+//! The last one is a *derivation*: a value computed from others. If its operands change and its value does not, what uses the
+//! value still depends on them.
+//!
 //! A probe returns its value, unless the run forces another decision. Two runs whose probes recorded the same decided alike.
 
 use oxc_ast::ast::{
-    Argument, ArrowFunctionExpression, BindingPattern, CallExpression, CatchClause, ChainElement,
-    ConditionalExpression, DoWhileStatement, Expression, ForInStatement, ForOfStatement, ForStatement, IfStatement,
-    LogicalExpression, LogicalOperator, NewExpression, ObjectPropertyKind, Program, Statement, SwitchStatement,
-    TSEnumDeclaration, UnaryExpression, UnaryOperator, VariableDeclarator, WhileStatement,
+    Argument, ArrayExpressionElement, ArrowFunctionExpression, AssignmentExpression, AssignmentTarget, BindingPattern,
+    CallExpression, CatchClause, ChainElement, ConditionalExpression, DoWhileStatement, Expression, ForInStatement,
+    ForOfStatement, ForStatement, IfStatement, LogicalExpression, LogicalOperator, NewExpression, ObjectPropertyKind,
+    Program, Statement, SwitchStatement, TSEnumDeclaration, UnaryExpression, UnaryOperator, VariableDeclarator,
+    WhileStatement,
 };
+use std::collections::{BTreeMap, BTreeSet};
+
 use oxc_ast_visit::{Visit, walk};
-use oxc_semantic::Semantic;
+use oxc_semantic::{Semantic, SymbolId};
 use oxc_span::{GetSpan, Span};
 use serde_json::Value;
 
 use super::edits::Edits;
-use super::names::{Resolver, plain};
+use super::expressions::{contains_await, is_literal, method, root, unwrapped};
+use super::flows::{Flows, is_derivation, names, symbols};
+use super::names::{Reached, Resolver, plain};
 use crate::place::{LineIndex, SourcePlace};
 
 /// The most sites with probes in one plan.
@@ -37,6 +46,9 @@ const MAX_TEXT_CHARACTERS: usize = 60;
 /// Methods whose result usually decides something: their callbacks return conditions, or they are conditions themselves.
 const PREDICATE_CALLBACKS: &[&str] = &["every", "filter", "find", "findIndex", "findLast", "findLastIndex", "some"];
 const PREDICATES: &[&str] = &["endsWith", "every", "has", "includes", "some", "startsWith", "test"];
+
+/// Methods that put their arguments into their object.
+const ADDING: &[&str] = &["add", "push", "set", "unshift"];
 
 /// Line and column, both from 1.
 type Position = (u32, u32);
@@ -54,6 +66,8 @@ pub struct ProbeSite {
     sides: [Option<(Position, Position)>; 2],
     /// The number of literal cases of a `switch`.
     pub cases: u32,
+    /// The derivations whose values may be used here, by the index of their site.
+    pub derived_from: Vec<u32>,
 }
 
 /// The form of a decision.
@@ -71,6 +85,8 @@ pub enum ProbeKind {
     Loop,
     /// A `catch`.
     Catch,
+    /// A value that is computed from others.
+    Derivation,
 }
 
 impl ProbeSite {
@@ -94,6 +110,8 @@ pub(super) struct Probes {
     pub(super) compared: Vec<Value>,
     /// Whether there are sites without a probe.
     pub(super) is_truncated: bool,
+    /// The derivations whose values may be used in an argument, by the start of the call and the name of the argument.
+    pub(super) arguments: BTreeMap<(u32, String), Vec<u32>>,
 }
 
 /// Adds the probes of a program to the edits. The names of the probe functions begin with `prefix`.
@@ -104,11 +122,20 @@ pub(super) fn add<'a>(
     prefix: &str,
     edits: &mut Edits,
 ) -> Probes {
-    let probes = Probes { sites: Vec::new(), compared: Vec::new(), is_truncated: false };
+    let (sites, compared, arguments) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let probes = Probes { sites, compared, is_truncated: false, arguments };
     let resolver = Resolver { semantic };
-    let mut visitor = Visitor { source, resolver, prefix, edits, probes, operands: 0, in_condition: false };
+    let flows = Flows::default();
+    let mut visitor = Visitor { source, resolver, prefix, edits, probes, operands: 0, in_condition: false, flows };
     visitor.visit_program(program);
-    visitor.probes
+    let Visitor { mut probes, flows, .. } = visitor;
+    for (site, uses) in &flows.uses {
+        probes.sites[*site].derived_from = flows.derivations(uses);
+    }
+    for (argument, uses) in &flows.arguments {
+        probes.arguments.insert(argument.clone(), flows.derivations(uses));
+    }
+    probes
 }
 
 /// A prefix that does not occur in the source.
@@ -129,6 +156,7 @@ struct Visitor<'s, 'a> {
     operands: usize,
     /// The visited expression is part of a condition: its comparisons get no probe of their own.
     in_condition: bool,
+    flows: Flows,
 }
 
 impl<'a> Visitor<'_, 'a> {
@@ -146,7 +174,8 @@ impl<'a> Visitor<'_, 'a> {
         }
         let positions = |span: Span| (self.source.position(span.start), self.source.position(span.end));
         let sides = sides.map(|side| side.map(positions));
-        self.probes.sites.push(ProbeSite { kind, place: self.source.place(span.start), text, sides, cases });
+        let place = self.source.place(span.start);
+        self.probes.sites.push(ProbeSite { kind, place, text, sides, cases, derived_from: Vec::new() });
         Some(self.probes.sites.len() - 1)
     }
 
@@ -182,7 +211,28 @@ impl<'a> Visitor<'_, 'a> {
         if let Some(id) = self.site(kind, inner.span(), sides, 0) {
             self.wrap(inner, if kind == ProbeKind::Nullish { "q" } else { "b" }, &id.to_string());
             self.operands(inner, id);
+            self.flows.uses.push((id, symbols(&self.resolver, inner)));
         }
+    }
+
+    /// Adds the probes of the computed arguments of a tool, and returns them with their sites.
+    fn tool_arguments<'c>(&mut self, call: &'c CallExpression<'a>) -> Vec<(&'c Expression<'a>, usize)> {
+        let is_tool = matches!(self.resolver.reached(&call.callee), Some(Reached::Tool(..)));
+        let first = call.arguments.first().filter(|_| is_tool).and_then(Argument::as_expression);
+        let Some(Expression::ObjectExpression(object)) = first.map(plain) else { return Vec::new() };
+        let mut derivations = Vec::new();
+        for property in &object.properties {
+            if let ObjectPropertyKind::ObjectProperty(property) = property
+                && let Some(name) = self.resolver.key(&property.key, property.computed, 1)
+            {
+                let derivation = if property.shorthand { None } else { self.derivation(&property.value) };
+                derivations.extend(derivation.map(|id| (&property.value, id)));
+                let mut uses = symbols(&self.resolver, &property.value);
+                uses.derivations.extend(derivation);
+                self.flows.arguments.push(((call.span.start, name), uses));
+            }
+        }
+        derivations
     }
 
     /// Adds the probe of a function that handles errors of a promise: `promise.catch(f)`, `promise.then(f, g)`.
@@ -207,6 +257,7 @@ impl<'a> Visitor<'_, 'a> {
         let (values, span) = (unwrapped(values), body.span());
         let Some(id) = self.site(ProbeKind::Loop, values.span(), [Some(span), None], 0) else { return };
         self.wrap(values, "n", &id.to_string());
+        self.flows.uses.push((id, symbols(&self.resolver, values)));
         let turn = format!("{}i({id});", self.prefix);
         match body {
             Statement::BlockStatement(_) => self.edits.insert(span.start + 1, &turn),
@@ -244,12 +295,39 @@ impl<'a> Visitor<'_, 'a> {
             Expression::Identifier(identifier) if self.resolver.symbol(identifier).is_some() => {
                 self.operand(plain(expression), id);
             }
-            Expression::StaticMemberExpression(_) | Expression::PrivateFieldExpression(_) => {
-                self.operand(plain(expression), id);
+            member @ Expression::StaticMemberExpression(inner) => {
+                self.operand(member, id);
+                self.computed_object(&inner.object, id);
+            }
+            member @ Expression::PrivateFieldExpression(inner) => {
+                self.operand(member, id);
+                self.computed_object(&inner.object, id);
             }
             member @ Expression::ComputedMemberExpression(computed) => {
                 self.operand(member, id);
+                self.computed_object(&computed.object, id);
                 self.operands(&computed.expression, id);
+            }
+            Expression::NewExpression(new) => new.arguments.iter().for_each(|argument| self.argument(argument, id)),
+            Expression::ArrayExpression(array) => {
+                for element in &array.elements {
+                    match element {
+                        ArrayExpressionElement::SpreadElement(spread) => self.operands(&spread.argument, id),
+                        _ => element.as_expression().into_iter().for_each(|element| self.operands(element, id)),
+                    }
+                }
+            }
+            Expression::ObjectExpression(object) => {
+                for property in &object.properties {
+                    match property {
+                        ObjectPropertyKind::SpreadProperty(spread) => self.operands(&spread.argument, id),
+                        // A name that is key and value cannot be wrapped.
+                        ObjectPropertyKind::ObjectProperty(property) if !property.shorthand => {
+                            self.operands(&property.value, id);
+                        }
+                        ObjectPropertyKind::ObjectProperty(_) => {}
+                    }
+                }
             }
             awaited @ Expression::AwaitExpression(_) => self.operand(awaited, id),
             chain @ Expression::ChainExpression(inner) => {
@@ -298,6 +376,44 @@ impl<'a> Visitor<'_, 'a> {
                 template.expressions.iter().for_each(|part| self.operands(part, id));
             }
             _ => {}
+        }
+    }
+
+    /// The operands of an object whose member is read, if the object is computed: `text.split(",")` in `text.split(",").length`.
+    fn computed_object(&mut self, object: &Expression<'a>, id: usize) {
+        let mut inner = plain(object);
+        loop {
+            inner = match inner {
+                Expression::StaticMemberExpression(member) => plain(&member.object),
+                Expression::CallExpression(_)
+                | Expression::NewExpression(_)
+                | Expression::ComputedMemberExpression(_)
+                | Expression::ArrayExpression(_)
+                | Expression::ChainExpression(_) => return self.operands(object, id),
+                _ => return,
+            };
+        }
+    }
+
+    /// Adds the probe of a value that is computed, and returns its site. Its operands are added after the decisions in it, so
+    /// that they are inside of them.
+    fn derivation(&mut self, value: &Expression<'a>) -> Option<usize> {
+        let uses_nothing = || symbols(&self.resolver, value).symbols.is_empty() && !contains_await(value);
+        if self.in_condition || !is_derivation(value) || self.resolver.reached(value).is_some() || uses_nothing() {
+            return None;
+        }
+        let id = self.site(ProbeKind::Derivation, value.span(), [None, None], 0)?;
+        // A value may use more of a variable than its operands show: a member that is not there, or a name in a function.
+        let names = names(&self.resolver, value);
+        self.wrap(value, "d", &format!("{id}, {}", thunk(names)));
+        Some(id)
+    }
+
+    /// The variable at the beginning of a chain of members.
+    fn root_symbol(&self, expression: &Expression<'a>) -> Option<SymbolId> {
+        match root(expression) {
+            Expression::Identifier(name) => self.resolver.symbol(name),
+            _ => None,
         }
     }
 
@@ -423,6 +539,7 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
             _ => None,
         };
         if let Some(id) = self.site(ProbeKind::Switch, value.span(), [cases, None], literals.len() as u32) {
+            self.flows.uses.push((id, symbols(&self.resolver, value)));
             self.wrap(value, "s", &format!("{id}, [{}]", literals.join(", ")));
         }
         walk::walk_switch_statement(self, statement);
@@ -439,7 +556,27 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
                 }
             }
         }
+        let Some(init) = &declarator.init else { return walk::walk_variable_declarator(self, declarator) };
+        let derivation = self.derivation(init);
+        let names = declarator.id.get_binding_identifiers();
+        let declared = names.iter().filter_map(|name| name.symbol_id.get()).collect();
+        self.flows.define(declared, derivation, symbols(&self.resolver, init));
         walk::walk_variable_declarator(self, declarator);
+        derivation.into_iter().for_each(|id| self.operands(init, id));
+    }
+
+    fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
+        let derivation = self.derivation(&assignment.right);
+        let symbol = match &assignment.left {
+            AssignmentTarget::AssignmentTargetIdentifier(name) => self.resolver.symbol(name),
+            // A member that is set changes the object that a variable names.
+            left => left.as_member_expression().and_then(|member| self.root_symbol(member.object())),
+        };
+        if let Some(symbol) = symbol {
+            self.flows.define(vec![symbol], derivation, symbols(&self.resolver, &assignment.right));
+        }
+        walk::walk_assignment_expression(self, assignment);
+        derivation.into_iter().for_each(|id| self.operands(&assignment.right, id));
     }
 
     /// So may the keys of a `Map` and the elements of a `Set`.
@@ -512,6 +649,15 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
             }
         }
         self.visit_handler(call, method);
+        let derivations = self.tool_arguments(call);
+        if method.is_some_and(|name| ADDING.contains(&name))
+            && let Some(member) = plain(&call.callee).as_member_expression()
+            && let Some(symbol) = self.root_symbol(member.object())
+        {
+            for argument in call.arguments.iter().filter_map(Argument::as_expression) {
+                self.flows.define(vec![symbol], None, symbols(&self.resolver, argument));
+            }
+        }
         let takes_predicate = method.is_some_and(|name| PREDICATE_CALLBACKS.contains(&name));
         self.visit_expression(&call.callee);
         for argument in &call.arguments {
@@ -519,6 +665,9 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
                 Argument::ArrowFunctionExpression(function) if takes_predicate => self.visit_predicate(function),
                 _ => self.visit_argument(argument),
             }
+        }
+        for (value, id) in derivations {
+            self.operands(value, id);
         }
     }
 
@@ -558,57 +707,9 @@ impl<'a> Visit<'a> for Visitor<'_, 'a> {
     fn visit_ts_enum_declaration(&mut self, _: &TSEnumDeclaration<'a>) {}
 }
 
-/// The expression without parentheses, so that text can be inserted around it.
-fn unwrapped<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a> {
-    match expression {
-        Expression::ParenthesizedExpression(inner) => unwrapped(&inner.expression),
-        _ => expression,
-    }
-}
-
-/// The innermost object of a chain of members and calls.
-fn root<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a> {
-    let mut expression = expression;
-    loop {
-        expression = match plain(expression) {
-            Expression::CallExpression(call) => &call.callee,
-            other => match other.as_member_expression() {
-                Some(member) => member.object(),
-                None => return other,
-            },
-        };
-    }
-}
-
-fn method<'e>(call: &'e CallExpression<'_>) -> Option<&'e str> {
-    match plain(&call.callee) {
-        Expression::StaticMemberExpression(member) => Some(member.property.name.as_str()),
-        _ => None,
-    }
-}
-
-fn is_literal(expression: &Expression<'_>) -> bool {
-    matches!(
-        plain(expression),
-        Expression::StringLiteral(_)
-            | Expression::NumericLiteral(_)
-            | Expression::BooleanLiteral(_)
-            | Expression::NullLiteral(_)
-    )
-}
-
-fn contains_await(expression: &Expression<'_>) -> bool {
-    struct Awaits(bool);
-
-    impl<'a> Visit<'a> for Awaits {
-        fn visit_await_expression(&mut self, _: &oxc_ast::ast::AwaitExpression<'a>) {
-            self.0 = true;
-        }
-    }
-
-    let mut awaits = Awaits(false);
-    awaits.visit_expression(expression);
-    awaits.0
+/// A function that returns the values of some names, for the probe of a derivation.
+fn thunk(names: BTreeSet<String>) -> String {
+    if names.is_empty() { "0".to_owned() } else { format!("() => [{}]", Vec::from_iter(names).join(", ")) }
 }
 
 #[cfg(test)]
@@ -641,12 +742,18 @@ mod tests {
                 "let a = []; a.every((b) => { return b.c < 1; })",
                 "let a = []; return §b(0, §o(0, §o(0, a).every((b) => { return §b(1, §o(1, b.c) < 1); })));",
             ),
-            ("let a = {}; const b = a.c === 'd'", "let a = {}; const b = §b(0, §o(0, a.c) === \"d\");"),
-            ("let a; const b = a?.c ?? 1", "let a; const b = §q(0, §o(0, §o(0, a)?.c)) ?? 1;"),
+            (
+                "let a = {}; const b = a.c === 'd'",
+                "let a = {}; const b = §d(0, () => [a], §b(1, §o(1, §o(0, a.c)) === \"d\"));",
+            ),
+            (
+                "let a; const b = a?.c ?? 1",
+                "let a; const b = §d(0, () => [a], §q(1, §o(1, §o(1, §o(0, §o(0, a))?.c))) ?? 1);",
+            ),
             ("for (const a of [1]) { a }", "for (const a of §n(0, [1])) { §i(0); a; }"),
             (
                 "let b; for (const a of [1]) b = a === 1",
-                "let b; for (const a of §n(0, [1])) { §i(0); b = §b(1, §o(1, a) === 1); }",
+                "let b; for (const a of §n(0, [1])) { §i(0); b = §d(1, () => [a], §b(2, §o(2, §o(1, a)) === 1)); }",
             ),
             (
                 "for (const a in {}) f(a); function f(a) {}",
@@ -670,7 +777,7 @@ mod tests {
             ),
             (
                 "let a; const b = !!a; const c = !a.d",
-                "let a; const b = !!§b(0, §o(0, a)); const c = !§b(1, §o(1, a.d));",
+                "let a; const b = §d(0, () => [a], !!§b(1, §o(1, §o(0, a)))); const c = §d(2, () => [a], !§b(3, §o(3, §o(2, a.d))));",
             ),
         ] {
             assert_eq!(probed(source), expected, "{source}");

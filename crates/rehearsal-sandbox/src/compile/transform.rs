@@ -42,6 +42,9 @@ pub struct CompiledPlan {
     pub discarded_calls: Vec<SourcePlace>,
     /// The places at which the plan decides what it does next; their ids are their indexes.
     pub sites: Vec<ProbeSite>,
+    /// The derivations whose values may be used in arguments of tools: the place of the call, the name of the argument, and
+    /// the indexes of the sites.
+    pub derived_arguments: Vec<((u32, u32), String, Vec<u32>)>,
     /// Strings and numbers that the plan compares with.
     pub compared: Vec<serde_json::Value>,
     /// Whether the plan has so many decisions that not all are recorded.
@@ -126,7 +129,7 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         edits.insert(value.start, "return (");
     }
     let prefix = probes::prefix(source.text());
-    let Probes { sites, compared, is_truncated } =
+    let Probes { sites, compared, is_truncated, arguments } =
         probes::add(source, &program, &checked.semantic, &prefix, &mut edits);
     if let Some(value) = value {
         edits.insert(value.end, ")");
@@ -136,7 +139,8 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         vec![Diagnostic::new(source, 0, format!("the compiler cannot transform this plan: {message}"), None)]
     })?;
     let generated = LineIndex::new(&code);
-    let functions = ["b", "q", "o", "n", "i", "s", "c", "h"].map(|function| format!("{prefix}{function}")).join(", ");
+    let functions =
+        ["b", "q", "o", "n", "i", "s", "c", "h", "d"].map(|function| format!("{prefix}{function}")).join(", ");
     let code = format!("(async ({functions}) => {{\n{code}\n}})");
     let places = PlaceMap { source: source.clone(), edited, generated, tokens, edits, calls: index };
     Ok(CompiledPlan {
@@ -147,6 +151,7 @@ fn compile_here(file: &str, source: &LineIndex) -> Result<CompiledPlan, Vec<Diag
         tool_references: references,
         discarded_calls: discarded.collect(),
         sites,
+        derived_arguments: arguments.into_iter().map(|((at, name), from)| (source.position(at), name, from)).collect(),
         compared,
         is_partly_probed: is_truncated,
         places,

@@ -29,6 +29,8 @@ pub struct RunOptions {
     pub limits: PlanLimits,
     /// A decision of the plan that this run forces.
     pub force: Option<ForcedDecision>,
+    /// For each site of the plan, the [`ProbeRecord::sequence`] that this run follows; empty to follow none.
+    pub follow: Vec<String>,
 }
 
 impl Worker {
@@ -122,7 +124,7 @@ impl<'a> Run<'a> {
         if process.has_unrequested_output() {
             return Err(broken("it sent a message, or ended, before the run"));
         }
-        let RunOptions { seed, epoch_ms, catalogue, limits, force } = self.options;
+        let RunOptions { seed, epoch_ms, catalogue, limits, force, follow } = self.options;
         let mut budget = Budget::new(limits.wall());
         let start = Start {
             run: self.number,
@@ -132,6 +134,7 @@ impl<'a> Run<'a> {
             catalogue: catalogue.clone(),
             limits: limits.clone(),
             force: *force,
+            follow: follow.clone(),
         };
         self.send(process, &ToWorker::Start(start), &mut budget)?;
         loop {

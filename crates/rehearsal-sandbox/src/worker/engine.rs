@@ -179,13 +179,9 @@ fn drive<'js>(
 
 /// Runs the plan until it has an outcome and no open call, and returns the outcome.
 fn settle<'js>(ctx: &Ctx<'js>, run: &Run, control: &Control<'js>, pipes: &mut Pipes) -> Result<WorkerOutcome, End> {
-    let (code, force) = {
-        let mut state = run.state.borrow_mut();
-        (std::mem::take(&mut state.start.code), state.start.force)
-    };
-    let (site, choice, times) = force.map_or((-1, 0, 0), |force| (i64::from(force.site), force.choice, force.times));
+    let code = std::mem::take(&mut run.state.borrow_mut().start.code);
     match ctx.eval_with_options::<Function<'js>, _>(code, options(PLAN_FILE)) {
-        Ok(plan) => control.run.call::<_, ()>((plan, site, choice, times))?,
+        Ok(plan) => control.run.call::<_, ()>((plan,))?,
         Err(rquickjs::Error::Exception) => return Ok(syntax_error(ctx)),
         Err(error) => return Err(error.into()),
     }

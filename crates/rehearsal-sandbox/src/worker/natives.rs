@@ -12,6 +12,9 @@ use crate::protocol::{self, CallFrame, ConsoleLine, Lossy, RecordedShape, Worker
 /// The most findings that are kept for one value.
 const MAX_LOSSY: usize = 100;
 
+/// The most decisions of one site that a later run can follow.
+const MAX_SEQUENCE: usize = 1000;
+
 /// The longest text about an exception or a lossy value that is kept.
 const MAX_TEXT_BYTES: usize = 4 * 1024;
 
@@ -103,7 +106,19 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> rquickjs::Result<Objec
         })?,
     )?;
     let run_of = run.clone();
-    object.set("decided", Function::new(ctx.clone(), move |id: u32, yes: bool| decided(&run_of, id, yes))?)?;
+    object.set("decide", Function::new(ctx.clone(), move |id: u32, yes: bool| decide(&run_of, id, yes))?)?;
+    let run_of = run.clone();
+    object.set(
+        "choice",
+        Function::new(ctx.clone(), move |id: u32| {
+            keep_first(&run_of, id);
+            run_of.state.borrow_mut().forced(id)
+        })?,
+    )?;
+    let run_of = run.clone();
+    object.set("count", Function::new(ctx.clone(), move |id: u32, yes: bool| count(&run_of, id, yes))?)?;
+    let run_of = run.clone();
+    object.set("derived", Function::new(ctx.clone(), move |id: u32, text: String| derived(&run_of, id, &text))?)?;
     let run_of = run.clone();
     object.set("operand", Function::new(ctx.clone(), move |id: u32, text: String| operand(&run_of, id, &text))?)?;
     let run_of = run.clone();
@@ -203,12 +218,43 @@ fn done(run: &Run, json: String) {
     }
 }
 
-/// Records a decision.
-fn decided(run: &Run, id: u32, yes: bool) {
+/// Records a decision, and returns its outcome: that of the plan, unless the run forces another one or follows an earlier run.
+fn decide(run: &Run, id: u32, yes: bool) -> bool {
+    let outcome = run.state.borrow_mut().outcome_of(id, yes);
+    keep_first(run, id);
+    count(run, id, outcome);
+    if let Some(record) = run.state.borrow_mut().site(id)
+        && record.sequence.len() < MAX_SEQUENCE
+    {
+        record.sequence.push(if outcome { '1' } else { '0' });
+    }
+    outcome
+}
+
+/// Keeps the operands of the first decision.
+fn keep_first(run: &Run, id: u32) {
+    if let Some(record) = run.state.borrow_mut().site(id)
+        && record.first_operands == 0
+    {
+        record.first_operands = record.operands;
+    }
+}
+
+/// Counts an outcome.
+fn count(run: &Run, id: u32, yes: bool) {
     if let Some(record) = run.state.borrow_mut().site(id) {
         let count = if yes { &mut record.yes } else { &mut record.no };
         *count = count.saturating_add(1);
         record.decisions = hash(record.decisions, &[u8::from(yes)]);
+    }
+}
+
+/// Records the value of a derivation.
+fn derived(run: &Run, id: u32, text: &str) {
+    keep_first(run, id);
+    if let Some(record) = run.state.borrow_mut().site(id) {
+        record.yes = record.yes.saturating_add(1);
+        record.decisions = hash(hash(record.decisions, &text.len().to_le_bytes()), text.as_bytes());
     }
 }
 
@@ -217,9 +263,6 @@ fn operand(run: &Run, id: u32, text: &str) {
     if let Some(record) = run.state.borrow_mut().site(id) {
         // The length keeps values apart.
         record.operands = hash(hash(record.operands, &text.len().to_le_bytes()), text.as_bytes());
-        if record.first_operand == 0 {
-            record.first_operand = record.operands;
-        }
     }
 }
 

@@ -453,8 +453,6 @@
 
   // Probes: the compiler adds calls of these functions where the plan decides what it does next. Each returns its value,
   // unless the run forces another decision.
-  let forcedSite = -1, forcedChoice = 0, forcedTimes = 0;
-  const isForced = (id) => id === forcedSite && forcedTimes-- > 0;
   // A text that is different for different data. It reads no accessor and is not longer than about 4,000 characters.
   function digest(value, depth, rest) {
     if (typeof value === "string") return stringify(value.length > 2000 ? value.length + apply(slice, value, [0, 2000]) : value);
@@ -492,7 +490,11 @@
     }
     return "{" + text + "}";
   }
+  const operands = { __proto__: null };
   const note = (id, value) => {
+    const count = (operands[id] ?? 0) + 1;
+    operands[id] = count;
+    if (count > 5000) return;
     try {
       host.operand(id, wellFormed(digest(value, 0, { __proto__: null, left: 4000 })));
     } catch {
@@ -500,44 +502,56 @@
     }
   };
   const condition = (id, value) => {
-    const yes = !!value;
-    if (isForced(id)) {
-      host.decided(id, forcedChoice === 1);
-      return yes === (forcedChoice === 1) ? value : !yes;
-    }
-    host.decided(id, yes);
-    return value;
+    const yes = !!value, outcome = host.decide(id, yes);
+    return outcome === yes ? value : outcome;
   };
   const nullish = (id, value) => {
-    const isForcedAway = isForced(id) && forcedChoice === 0;
-    host.decided(id, !isForcedAway && value !== null && value !== undefined);
-    return isForcedAway ? undefined : value;
+    const yes = value !== null && value !== undefined;
+    return host.decide(id, yes) || !yes ? value : undefined;
   };
   const operand = (id, value) => {
     note(id, value);
     return value;
   };
   const loop = (id, value) => {
-    host.decided(id, true);
+    host.count(id, true);
     return value;
   };
-  const turn = (id) => host.decided(id, false);
+  const turn = (id) => host.count(id, false);
   const select = (id, cases, value) => {
-    host.decided(id, true);
+    host.count(id, true);
     note(id, value);
-    return isForced(id) ? cases[forcedChoice] : value;
+    const choice = host.choice(id);
+    return choice < 0 ? value : cases[choice];
   };
   const caught = (id, error) => {
     const isObject = typeof error === "object" && error !== null;
-    host.decided(id, isObject && apply(weakGet, toolErrors, [error]) !== undefined);
+    host.count(id, isObject && apply(weakGet, toolErrors, [error]) !== undefined);
   };
-
   const handler = (id, value) => {
     if (typeof value !== "function") return value;
     return (error) => {
       caught(id, error);
       return apply(value, undefined, [error]);
     };
+  };
+  // Only the first values of each derivation: what a loop computes thousands of times costs nothing more.
+  const derivations = { __proto__: null };
+  const derive = (id, names, value) => {
+    const count = (derivations[id] ?? 0) + 1;
+    derivations[id] = count;
+    if (count > 50) return value;
+    try {
+      if (names !== 0) note(id, names());
+    } catch {
+      // A name that is not initialized yet.
+    }
+    try {
+      host.derived(id, wellFormed(digest(value, 0, { __proto__: null, left: 4000 })));
+    } catch {
+      host.derived(id, "?");
+    }
+    return value;
   };
 
   // What natives.rs calls.
@@ -568,12 +582,9 @@
   const fail = (error) => describe(error, failed);
   return {
     __proto__: null,
-    run(plan, site, choice, times) {
-      forcedSite = site;
-      forcedChoice = choice;
-      forcedTimes = times;
+    run(plan) {
       try {
-        const promise = plan(condition, nullish, operand, loop, turn, select, caught, handler);
+        const promise = plan(condition, nullish, operand, loop, turn, select, caught, handler, derive);
         apply(then, promise, [
           (value) => {
             try {

@@ -50,12 +50,39 @@ pub(super) struct RunState {
     pub(super) shapes: Vec<RecordedShape>,
     /// What the probes recorded, by site.
     pub(super) sites: Vec<ProbeRecord>,
+    /// How often the forced decision was made.
+    forced: u32,
 }
 
 /// The most sites that are recorded: more than a plan has.
 const MAX_SITES: usize = 4096;
 
 impl RunState {
+    /// The choice that this run forces at a site, or -1.
+    pub(super) fn forced(&mut self, id: u32) -> i64 {
+        match self.start.force.filter(|force| force.site == id && self.forced < force.times) {
+            Some(force) => {
+                self.forced += 1;
+                i64::from(force.choice)
+            }
+            None => -1,
+        }
+    }
+
+    /// The outcome of a decision.
+    pub(super) fn outcome_of(&mut self, id: u32, yes: bool) -> bool {
+        match self.forced(id) {
+            -1 => {}
+            choice => return choice == 1,
+        }
+        let index = usize::try_from(id).unwrap_or(usize::MAX);
+        let made = self.sites.get(index).map_or(0, |record| record.sequence.len());
+        match self.start.follow.get(index).and_then(|followed| followed.as_bytes().get(made)) {
+            Some(followed) => *followed == b'1',
+            None => yes,
+        }
+    }
+
     /// The record of a site.
     pub(super) fn site(&mut self, id: u32) -> Option<&mut ProbeRecord> {
         let index = usize::try_from(id).ok().filter(|index| *index < MAX_SITES)?;

@@ -17,7 +17,7 @@ use super::report::{
     PlanPlace, PlanResult, ReportedAnswer, ReportedBranch, ReportedCall, Runs, SandboxLevels, SideEffect, TypeMismatch,
     UnhandledFailure, UnreachedCall, Validation,
 };
-use super::run::{DecisionSite, PlanFailure, RunRecord};
+use super::run::{DecisionSite, PlanFailure, RunRecord, SiteKind};
 use super::simulation::{CallEnd, CallProblem, SimulatedCall};
 use super::static_check::StaticCheck;
 use super::violations::Violation;
@@ -223,7 +223,7 @@ impl Assembly<'_> {
             let (place, call) = (failure.place.clone(), None);
             findings.push(PlanFinding { place, call, ..finding(FindingCode::MayFail, Severity::Warning, message) });
         }
-        let caught = self.dependence.branches.iter().filter(|branch| sites[branch.site].kind == BranchKind::Catch);
+        let caught = self.dependence.branches.iter().filter(|branch| sites[branch.site].kind == SiteKind::Catch);
         for branch in caught {
             let message = "this `catch` handles an error that an invented answer may cause; the plan without this error was \
                            not rehearsed";
@@ -436,11 +436,17 @@ fn source_line(plan: &Plan, place: Option<&PlanPlace>) -> Option<String> {
 
 fn reported_branch(branch: &DependentBranch, sites: &[DecisionSite]) -> ReportedBranch {
     let site = &sites[branch.site];
+    let kind = match site.kind {
+        SiteKind::Condition | SiteKind::Derivation => BranchKind::Condition,
+        SiteKind::Switch => BranchKind::Switch,
+        SiteKind::Loop => BranchKind::Loop,
+        SiteKind::Catch => BranchKind::Catch,
+    };
     let numbers = |calls: &[usize]| calls.iter().map(|index| index + 1).collect();
     ReportedBranch {
         place: site.place.clone(),
         text: site.text.clone(),
-        kind: site.kind,
+        kind,
         from: numbers(&branch.from),
         reason: branch.reason,
         taken: branch.taken,

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use rehearsal_core::json::{Path, PathQuery};
+use rehearsal_core::json::{Path, PathQuery, Segment};
 use rehearsal_core::report::Severity;
 use rehearsal_sandbox::{
     CallOutcome, CompiledPlan, Deliver, Diagnostic, ErrorKind, Host, Idle, Level, Levels, Limit, PlanError,
@@ -21,8 +21,8 @@ use super::assemble::{finding, invalid};
 use super::catalogue::Servers;
 use super::options::DryRunOptions;
 use super::plan::Plan;
-use super::report::{BranchKind, DryRunReport, FindingCode, PlanFinding, PlanPlace, SandboxLevels, Via};
-use super::run::{CallKey, CallSite, DecisionSite, PlanFailure, PlanRunner, RunRecord, Variation};
+use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, SandboxLevels, Via};
+use super::run::{CallKey, CallSite, DecisionSite, PlanFailure, PlanRunner, RunRecord, SiteKind, Variation};
 use super::simulation::{CallEnd, PlannedCall, SimulatedCall, Simulation, SimulationEvent};
 use super::static_check::StaticCheck;
 use super::violations::KnownArguments;
@@ -181,6 +181,7 @@ impl<'a> Runner<'a> {
             seed: if variation.other_seed { !self.options.seed } else { self.options.seed },
             epoch_ms: simulation.epoch_ms().cast_signed(),
             force: variation.force,
+            follow: variation.follow.clone(),
             ..self.options.clone()
         };
         let mut host = PlanHost { plan: self.plan, simulation, placeholders: &self.placeholders, record_placeholders };
@@ -205,6 +206,12 @@ impl PlanRunner for Runner<'_> {
         self.plan.sites.get(site)?.side_of(&SourcePlace { line: place.line, column: place.column, via })
     }
 
+    fn derived_arguments(&self, place: &PlanPlace) -> Vec<(&str, &[u32])> {
+        let at = (place.line, place.column.unwrap_or_default());
+        let here = self.plan.derived_arguments.iter().filter(|(other, ..)| *other == at);
+        here.map(|(_, name, from)| (name.as_str(), from.as_slice())).collect()
+    }
+
     fn is_discarded(&self, place: &PlanPlace) -> bool {
         self.plan.discarded_calls.iter().any(|other| is_place(place, other))
     }
@@ -212,19 +219,28 @@ impl PlanRunner for Runner<'_> {
 
 fn decision_site(file: &str, site: &ProbeSite) -> DecisionSite {
     let kind = match site.kind {
-        ProbeKind::Condition | ProbeKind::LoopCondition | ProbeKind::Nullish => BranchKind::Condition,
-        ProbeKind::Switch => BranchKind::Switch,
-        ProbeKind::Loop => BranchKind::Loop,
-        ProbeKind::Catch => BranchKind::Catch,
+        ProbeKind::Condition | ProbeKind::LoopCondition | ProbeKind::Nullish => SiteKind::Condition,
+        ProbeKind::Switch => SiteKind::Switch,
+        ProbeKind::Loop => SiteKind::Loop,
+        ProbeKind::Catch => SiteKind::Catch,
+        ProbeKind::Derivation => SiteKind::Derivation,
     };
     let (place, text) = (plan_place(file, site.place.clone()), site.text.clone());
     let choices = match site.kind {
         // A value that is not there cannot be forced.
         ProbeKind::Nullish => 1,
         ProbeKind::Switch => site.cases,
-        ProbeKind::Condition | ProbeKind::LoopCondition | ProbeKind::Loop | ProbeKind::Catch => 2,
+        ProbeKind::Condition | ProbeKind::LoopCondition => 2,
+        ProbeKind::Loop | ProbeKind::Catch | ProbeKind::Derivation => 0,
     };
-    DecisionSite { kind, place, text, is_loop: site.kind == ProbeKind::LoopCondition, choices }
+    DecisionSite {
+        kind,
+        place,
+        text,
+        is_loop: site.kind == ProbeKind::LoopCondition,
+        choices,
+        derived_from: site.derived_from.clone(),
+    }
 }
 
 /// Answers the calls of one run.
@@ -248,7 +264,7 @@ impl Host for PlanHost<'_> {
                 None => CallEnd::Value(self.placeholders.of_place.get(&key.site).cloned().unwrap_or_default()),
             };
             let mut guessed = self.placeholders.guessed.get(&key).cloned().unwrap_or_default();
-            guessed.extend(call.unknown.iter().filter_map(|path| PathQuery::parse(path).ok()?.single().cloned()));
+            guessed.extend(call.unknown.iter().filter_map(|path| guessed_part(path)));
             let planned = PlannedCall {
                 key,
                 // The worker sends JSON, or its frame is refused.
@@ -274,6 +290,15 @@ impl Host for PlanHost<'_> {
             SimulationEvent::Nothing => Deliver::Cancel,
         }
     }
+}
+
+/// The part of the arguments whose type is a guess: the value, or the list with it, which a method of the guess made.
+fn guessed_part(path: &str) -> Option<Path> {
+    let mut path = PathQuery::parse(path).ok()?.single().cloned()?;
+    while matches!(path.segments().last(), Some(Segment::Index(_))) {
+        path.pop();
+    }
+    Some(path)
 }
 
 /// The worker counts calls from 1.

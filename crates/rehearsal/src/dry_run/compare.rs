@@ -6,8 +6,7 @@ use rehearsal_core::json::Path;
 use rehearsal_sandbox::ProbeRecord;
 use serde_json::Value;
 
-use super::report::BranchKind;
-use super::run::{CallKey, CallSite, DecisionSite, RunRecord};
+use super::run::{CallKey, CallSite, DecisionSite, RunRecord, SiteKind};
 use super::simulation::{CallEnd, SimulatedCall};
 
 /// The shortest value that identifies its source inside a longer text.
@@ -22,7 +21,7 @@ pub(super) enum DependentPart {
     Argument(usize, Path),
     /// Whether a call is made, by its index.
     Call(usize),
-    /// How often a tool is called from a place, from any caller of the function around it.
+    /// How often a tool is called from a place. Without callers: from any caller of the function around it.
     Count(CallSite),
     /// A decision, by the index of its site.
     Decision(usize),
@@ -64,10 +63,13 @@ pub(super) fn compare(base: &RunRecord, other: &RunRecord, sites: &[DecisionSite
         }
     }
     let known: HashSet<&CallKey> = base.calls.iter().map(|call| &call.call.key).collect();
+    let known_sites: HashSet<&CallSite> = base.calls.iter().map(|call| &call.call.key.site).collect();
     let known_places: HashSet<CallSite> = base.calls.iter().map(|call| call.call.key.site.without_callers()).collect();
     for (index, call) in other.calls.iter().enumerate().filter(|(_, call)| !known.contains(&call.call.key)) {
-        let place = call.call.key.site.without_callers();
-        if known_places.contains(&place) {
+        let (site, place) = (&call.call.key.site, call.call.key.site.without_callers());
+        if known_sites.contains(site) {
+            differences.parts.insert(DependentPart::Count(site.clone()));
+        } else if known_places.contains(&place) {
             differences.parts.insert(DependentPart::Count(place));
         } else {
             differences.added.push(index);
@@ -87,9 +89,15 @@ pub(super) fn compare(base: &RunRecord, other: &RunRecord, sites: &[DecisionSite
 /// Whether a decision has other values or another outcome.
 fn decides_otherwise(before: &ProbeRecord, after: &ProbeRecord, site: &DecisionSite) -> bool {
     match site.kind {
-        BranchKind::Loop => before.yes > 0 && before.yes == after.yes && before.no != after.no,
-        BranchKind::Catch => before.yes != after.yes || before.no != after.no,
-        BranchKind::Condition | BranchKind::Switch => {
+        SiteKind::Loop => before.yes > 0 && before.yes == after.yes && before.no != after.no,
+        SiteKind::Derivation => {
+            before.yes > 0
+                && after.yes > 0
+                && (before.first_operands != after.first_operands
+                    || before.yes == after.yes && before.operands != after.operands)
+        }
+        SiteKind::Catch => before.yes != after.yes || before.no != after.no,
+        SiteKind::Condition | SiteKind::Switch => {
             let count = |record: &ProbeRecord| u64::from(record.yes) + u64::from(record.no);
             if count(before) == 0 || count(after) == 0 {
                 false
@@ -97,7 +105,7 @@ fn decides_otherwise(before: &ProbeRecord, after: &ProbeRecord, site: &DecisionS
                 before.decisions != after.decisions || before.operands != after.operands
             } else {
                 // An outer decision may be the reason. What can be compared is the first value.
-                has_other_outcome(before, after) || before.first_operand != after.first_operand
+                has_other_outcome(before, after) || before.first_operands != after.first_operands
             }
         }
     }

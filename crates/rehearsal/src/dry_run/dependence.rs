@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::catalogue::Servers;
 use super::compare::{DependentPart, InventedValues, has_other_outcome};
-use super::report::{BranchKind, KnownAfterRun, OnlyIf, PlanPlace, UnknownReason, ValueSource};
-use super::run::{CallSite, PlanFailure, PlanRunner, RunRecord};
+use super::report::{KnownAfterRun, OnlyIf, PlanPlace, UnknownReason, ValueSource};
+use super::run::{CallSite, PlanFailure, PlanRunner, RunRecord, SiteKind};
 use super::search::{ForcedRun, Observations, Sources};
 use super::simulation::SimulatedCall;
 use super::static_check::StaticCheck;
@@ -112,7 +112,8 @@ impl Conclusion<'_> {
                 }
                 DependentPart::Count(place) => {
                     for (index, call) in self.base.calls.iter().enumerate() {
-                        dependence.calls[index].repeats |= call.call.key.site.without_callers() == *place;
+                        let site = &call.call.key.site;
+                        dependence.calls[index].repeats |= site == place || site.without_callers() == *place;
                     }
                 }
                 DependentPart::Call(call) => {
@@ -154,11 +155,7 @@ impl Conclusion<'_> {
         sources: &Sources,
         near: Option<&(&RunRecord, InventedValues)>,
     ) -> KnownAfterRun {
-        let reason = match (sources.clock, sources.random) {
-            (true, _) => UnknownReason::Clock,
-            (_, true) => UnknownReason::Random,
-            (false, false) => UnknownReason::Answer,
-        };
+        let reason = sources.reason();
         let mut from: Vec<ValueSource> = Vec::new();
         if reason == UnknownReason::Answer {
             let value = near.and_then(|(near, values)| {
@@ -186,18 +183,15 @@ impl Conclusion<'_> {
         let sites = self.runner.sites();
         let mut found: BTreeMap<usize, (UnknownReason, BTreeSet<CallSite>)> = BTreeMap::new();
         for (part, sources) in &self.observed.sources {
-            if let DependentPart::Decision(site) = part {
-                let reason = match (sources.clock, sources.random) {
-                    (true, _) => UnknownReason::Clock,
-                    (_, true) => UnknownReason::Random,
-                    (false, false) => UnknownReason::Answer,
-                };
-                found.insert(*site, (reason, sources.answers.clone()));
+            if let DependentPart::Decision(site) = part
+                && sites[*site].kind != SiteKind::Derivation
+            {
+                found.insert(*site, (sources.reason(), sources.answers.clone()));
             }
         }
         for (index, site) in sites.iter().enumerate() {
             // Another exception than the error of a tool: an invented value may be its reason.
-            let is_caught = site.kind == BranchKind::Catch && self.base.decisions.get(index).is_some_and(|r| r.no > 0);
+            let is_caught = site.kind == SiteKind::Catch && self.base.decisions.get(index).is_some_and(|r| r.no > 0);
             if is_caught && !invented.is_empty() {
                 let all = || (UnknownReason::Answer, invented.iter().cloned().collect());
                 found.entry(index).or_insert_with(all);
@@ -206,8 +200,8 @@ impl Conclusion<'_> {
         for (site, (reason, answers)) in found {
             let record = &self.base.decisions[site];
             let taken = match (sites[site].kind, record.yes > 0, record.no > 0) {
-                (BranchKind::Condition, true, false) => Some(true),
-                (BranchKind::Condition, false, true) => Some(false),
+                (SiteKind::Condition, true, false) => Some(true),
+                (SiteKind::Condition, false, true) => Some(false),
                 _ => None,
             };
             let branch = DependentBranch {
@@ -223,9 +217,9 @@ impl Conclusion<'_> {
             let number = dependence.branches.len();
             for call in &branch.calls {
                 match sites[site].kind {
-                    BranchKind::Condition if sites[site].is_loop => dependence.calls[*call].repeats = true,
-                    BranchKind::Loop => dependence.calls[*call].repeats = true,
-                    BranchKind::Condition | BranchKind::Switch | BranchKind::Catch => {
+                    SiteKind::Condition if sites[site].is_loop => dependence.calls[*call].repeats = true,
+                    SiteKind::Loop => dependence.calls[*call].repeats = true,
+                    SiteKind::Condition | SiteKind::Switch | SiteKind::Catch | SiteKind::Derivation => {
                         dependence.calls[*call].conditional_on.push(number);
                     }
                 }
@@ -242,8 +236,8 @@ impl Conclusion<'_> {
         for (index, call) in self.base.calls.iter().enumerate() {
             let side = call.call.place.as_ref().and_then(|place| self.runner.side_of(site, place));
             let is_there = match kind {
-                BranchKind::Condition => side.is_some() && (taken.is_none() || side == taken),
-                BranchKind::Switch | BranchKind::Loop | BranchKind::Catch => side.is_some(),
+                SiteKind::Condition => side.is_some() && (taken.is_none() || side == taken),
+                SiteKind::Switch | SiteKind::Loop | SiteKind::Catch | SiteKind::Derivation => side.is_some(),
             };
             if is_there {
                 calls.insert(index);
@@ -271,7 +265,7 @@ impl Conclusion<'_> {
         let place = call.call.place.as_ref()?;
         let is_later = |site: &usize| {
             *site != forced.site
-                && self.runner.sites()[*site].kind == BranchKind::Condition
+                && self.runner.sites()[*site].kind == SiteKind::Condition
                 && self.observed.sources.contains_key(&DependentPart::Decision(*site))
                 && has_other_outcome(&self.base.decisions[*site], &forced.record.decisions[*site])
                 && self.runner.side_of(*site, place).is_some()
@@ -291,7 +285,7 @@ impl Conclusion<'_> {
                         BranchSide { branch, value: place.and_then(|place| self.runner.side_of(site, place)) }
                     }),
                     None => branch_of(forced.site).map(|branch| {
-                        let is_switch = self.runner.sites()[forced.site].kind == BranchKind::Switch;
+                        let is_switch = self.runner.sites()[forced.site].kind == SiteKind::Switch;
                         BranchSide { branch, value: (!is_switch).then_some(forced.choice == 1) }
                     }),
                 };
@@ -373,11 +367,11 @@ impl Dependence {
         let sides = self.branches.iter().enumerate().filter_map(|(index, branch)| {
             let side = runner.side_of(branch.site, place)?;
             let kind = runner.sites()[branch.site].kind;
-            let value = (kind != BranchKind::Switch).then_some(side);
+            let value = (kind != SiteKind::Switch).then_some(side);
             let is_other = match kind {
-                BranchKind::Condition => branch.taken.is_some_and(|taken| taken != side),
-                BranchKind::Switch => true,
-                BranchKind::Loop | BranchKind::Catch => false,
+                SiteKind::Condition => branch.taken.is_some_and(|taken| taken != side),
+                SiteKind::Switch => true,
+                SiteKind::Loop | SiteKind::Catch | SiteKind::Derivation => false,
             };
             is_other.then_some(BranchSide { branch: index, value })
         });

@@ -4,7 +4,7 @@ use rehearsal_sandbox::{ErrorKind, ForcedDecision, ProbeRecord};
 use serde_json::Value;
 
 use super::alternates::Alternate;
-use super::report::{BranchKind, FindingCode, PlanPlace, Via};
+use super::report::{FindingCode, PlanPlace, Via};
 use super::simulation::{INVENTED_ANSWERS, LatencyChoice, SimulatedCall};
 
 /// A plan that can run several times.
@@ -17,6 +17,10 @@ pub(super) trait PlanRunner {
 
     /// The side of a decision on which a call at this place is: `true` is the part that runs if the condition holds.
     fn side_of(&self, site: usize, place: &PlanPlace) -> Option<bool>;
+
+    /// The derivations whose values may be used in arguments of calls at this place: the name of the argument and the indexes
+    /// of their sites.
+    fn derived_arguments(&self, place: &PlanPlace) -> Vec<(&str, &[u32])>;
 
     /// Whether the plan does nothing with the result of calls at this place.
     fn is_discarded(&self, place: &PlanPlace) -> bool;
@@ -34,6 +38,8 @@ pub(super) struct Variation {
     pub(super) answers: Option<VariedAnswers>,
     /// A decision that does not depend on values.
     pub(super) force: Option<ForcedDecision>,
+    /// The decisions of the base run, which this run repeats whatever its values are.
+    pub(super) follow: Vec<String>,
     /// Calls that fail.
     pub(super) failure: Option<(CallSite, ErrorKind)>,
 }
@@ -54,7 +60,7 @@ impl Variation {
 
     /// Whether this is the base run, apart from latencies.
     pub(super) fn is_base(&self) -> bool {
-        let Variation { latencies: _, other_clock, other_seed, answers, force, failure } = self;
+        let Variation { latencies: _, other_clock, other_seed, answers, force, follow: _, failure } = self;
         !other_clock && !other_seed && answers.is_none() && force.is_none() && failure.is_none()
     }
 }
@@ -62,13 +68,30 @@ impl Variation {
 /// A place at which a plan decides what it does next.
 #[derive(Clone, Debug)]
 pub(super) struct DecisionSite {
-    pub(super) kind: BranchKind,
+    pub(super) kind: SiteKind,
     pub(super) place: PlanPlace,
     pub(super) text: String,
     /// Whether the decision is made again and again, so that it must not be forced for ever.
     pub(super) is_loop: bool,
     /// The number of choices that can be forced.
     pub(super) choices: u32,
+    /// The derivations whose values may be used here, by the index of their site.
+    pub(super) derived_from: Vec<u32>,
+}
+
+/// What is recorded at a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SiteKind {
+    /// The outcome of a condition.
+    Condition,
+    /// The value of a `switch`.
+    Switch,
+    /// The turns of a loop.
+    Loop,
+    /// The errors that a `catch` handles.
+    Catch,
+    /// A value that is computed from others. It decides nothing by itself.
+    Derivation,
 }
 
 /// A place in the plan from which a tool is called.

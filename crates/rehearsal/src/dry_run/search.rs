@@ -9,12 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use rehearsal_core::json::Path;
 use rehearsal_sandbox::ForcedDecision;
 
 use super::alternates::Alternate;
 use super::compare::{DependentPart, Differences, compare, has_other_outcome};
-use super::report::BranchKind;
-use super::run::{CallSite, PlanFailure, PlanRunner, RunRecord, Variation};
+use super::report::UnknownReason;
+use super::run::{CallSite, PlanFailure, PlanRunner, RunRecord, SiteKind, Variation};
 use super::simulation::{CallEnd, SimulatedCall};
 
 /// Maximum number of runs in which invented values are those that the plan compares with.
@@ -49,6 +50,8 @@ pub(super) struct Observations {
     pub(super) invented: Vec<CallSite>,
     /// The decisions of which a run with other values changed the outcome.
     pub(super) changed: BTreeSet<usize>,
+    /// The derivations that had another value in some run.
+    varied: BTreeSet<usize>,
     /// Calls from places from which the base run makes none.
     pub(super) added: Vec<SimulatedCall>,
     /// Why the plan failed with other values.
@@ -68,6 +71,26 @@ pub(super) struct Sources {
     pub(super) clock: bool,
     pub(super) random: bool,
     pub(super) answers: BTreeSet<CallSite>,
+    /// Whether other invented values changed the part, even if it is not known of which call.
+    pub(super) is_invented: bool,
+}
+
+impl Sources {
+    /// The main reason why the part is not known.
+    pub(super) fn reason(&self) -> UnknownReason {
+        match (self.is_invented || !self.answers.is_empty(), self.clock) {
+            (true, _) => UnknownReason::Answer,
+            (false, true) => UnknownReason::Clock,
+            (false, false) => UnknownReason::Random,
+        }
+    }
+
+    fn extend(&mut self, other: &Sources) {
+        self.clock |= other.clock;
+        self.random |= other.random;
+        self.is_invented |= other.is_invented;
+        self.answers.extend(other.answers.iter().cloned());
+    }
 }
 
 /// A run with a forced decision.
@@ -95,6 +118,7 @@ pub(super) fn search(
     if !search.observed.invented.is_empty() && search.all_values() {
         search.attribute();
     }
+    search.derive();
     search.force();
     search.observed
 }
@@ -164,18 +188,90 @@ impl Search<'_> {
         for (index, (alternate, name)) in alternates(self.compared).into_iter().enumerate() {
             // The first run is always made: without it nothing at all is known.
             if index > 0 && !self.may_run() {
-                self.observed.undone.push(name.to_owned());
+                if !self.observed.undone.iter().any(|undone| undone == name) {
+                    self.observed.undone.push(name.to_owned());
+                }
                 continue;
             }
             let Some((record, differences)) = self.run(&Variation::answers(alternate, None), name) else { continue };
             is_changed |= !differences.is_empty();
             self.note_outcomes(&record);
             self.merge(&record, differences, None);
+            // The calls of the first run may be other ones; then the values are those of the run that follows.
             if alternate == Alternate::Near {
-                self.observed.near = Some(record);
+                is_changed |= self.follow();
             }
         }
         is_changed || !self.observed.failures.is_empty()
+    }
+
+    /// A run with near values and the decisions of the base run: its calls are the same, so that their arguments can be compared.
+    fn follow(&mut self) -> bool {
+        let variation = Variation { follow: self.decisions(), ..Variation::answers(Alternate::Near, None) };
+        let Some((record, mut differences)) = self.run(&variation, "other values with the same decisions") else {
+            return false;
+        };
+        let sites = self.runner.sites();
+        differences.parts.retain(|part| match part {
+            DependentPart::Argument(..) => true,
+            DependentPart::Decision(site) => sites[*site].kind == SiteKind::Derivation,
+            DependentPart::Call(_) | DependentPart::Count(_) | DependentPart::Result => false,
+        });
+        differences.added.clear();
+        let is_changed = !differences.is_empty();
+        self.note_values(&record);
+        self.merge(&record, differences, None);
+        self.observed.near = Some(record);
+        is_changed
+    }
+
+    /// The decisions of the base run.
+    fn decisions(&self) -> Vec<String> {
+        self.base.decisions.iter().map(|record| record.sequence.clone()).collect()
+    }
+
+    /// Notes which derivations had another value.
+    fn note_values(&mut self, record: &RunRecord) {
+        for (index, (before, after)) in self.base.decisions.iter().zip(&record.decisions).enumerate() {
+            if before.yes == after.yes && before.decisions != after.decisions {
+                self.observed.varied.insert(index);
+            }
+        }
+    }
+
+    /// A derivation whose operands are not known, and whose value was the same in every run, hides what depends on them: a text
+    /// that never contains what is searched for. The decisions and arguments that may use its value depend on the same.
+    fn derive(&mut self) {
+        let sites = self.runner.sites();
+        let masked: BTreeMap<u32, Sources> = (0..sites.len())
+            .filter(|site| sites[*site].kind == SiteKind::Derivation && !self.observed.varied.contains(site))
+            .filter_map(|site| {
+                let sources = self.observed.sources.get(&DependentPart::Decision(site))?;
+                Some((u32::try_from(site).ok()?, sources.clone()))
+            })
+            .collect();
+        let of = |from: &[u32]| {
+            let mut sources = Sources::default();
+            from.iter().filter_map(|site| masked.get(site)).for_each(|masked| sources.extend(masked));
+            (sources.reason() != UnknownReason::Random || sources.random).then_some(sources)
+        };
+        let mut found: Vec<(DependentPart, Sources)> = Vec::new();
+        for (index, site) in sites.iter().enumerate().filter(|(_, site)| site.kind != SiteKind::Derivation) {
+            found.extend(of(&site.derived_from).map(|sources| (DependentPart::Decision(index), sources)));
+        }
+        for (index, call) in self.base.calls.iter().enumerate() {
+            let Some(place) = &call.call.place else { continue };
+            for (name, from) in self.runner.derived_arguments(place) {
+                let path = Path::root().join(name);
+                let is_inside = |part: &DependentPart| matches!(part, DependentPart::Argument(call, other) if *call == index && other.is_within(&path));
+                if !self.observed.sources.keys().any(is_inside) && path.lookup(&call.call.arguments).is_some() {
+                    found.extend(of(from).map(|sources| (DependentPart::Argument(index, path.clone()), sources)));
+                }
+            }
+        }
+        for (part, sources) in found {
+            self.observed.sources.entry(part).or_insert(sources);
+        }
     }
 
     /// Notes which decisions had another outcome, and why the plan failed.
@@ -185,6 +281,7 @@ impl Search<'_> {
                 self.observed.changed.insert(index);
             }
         }
+        self.note_values(record);
         if let (None, Some(failure)) = (&self.base.failure, &record.failure) {
             let is_known = |other: &PlanFailure| other.place == failure.place;
             if !self.observed.failures.iter().any(is_known) {
@@ -195,7 +292,9 @@ impl Search<'_> {
 
     fn merge(&mut self, record: &RunRecord, differences: Differences, source: Option<&CallSite>) {
         for part in differences.parts {
-            self.observed.sources.entry(part).or_default().answers.extend(source.cloned());
+            let sources = self.observed.sources.entry(part).or_default();
+            sources.is_invented = true;
+            sources.answers.extend(source.cloned());
         }
         for index in differences.added {
             self.add(&record.calls[index]);
@@ -209,16 +308,20 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the source of a part is not known yet.
+    /// Whether the source of a value is not known yet.
     fn is_open(&self) -> bool {
-        self.observed.sources.values().any(|sources| !sources.clock && !sources.random && sources.answers.is_empty())
+        let is_open = |(part, sources): (&DependentPart, &Sources)| {
+            let is_value = !matches!(part, DependentPart::Call(_) | DependentPart::Count(_));
+            is_value && sources.is_invented && sources.answers.is_empty()
+        };
+        self.observed.sources.iter().any(is_open)
     }
 
     /// Finds out on which call each part depends: runs with other values for the answers from one place at a time.
     fn attribute(&mut self) {
         let sites = self.observed.invented.clone();
         if let [site] = &sites[..] {
-            for sources in self.observed.sources.values_mut().filter(|sources| !sources.clock && !sources.random) {
+            for sources in self.observed.sources.values_mut().filter(|sources| sources.is_invented) {
                 sources.answers.insert(site.clone());
             }
             return;
@@ -234,7 +337,10 @@ impl Search<'_> {
                     self.observed.undone.push(format!("the source of each value, for {rest} of {} calls", sites.len()));
                     return;
                 }
-                let variation = Variation::answers(alternate, Some(site.clone()));
+                let mut variation = Variation::answers(alternate, Some(site.clone()));
+                if alternate == Alternate::Near {
+                    variation.follow = self.decisions();
+                }
                 if let Some((record, differences)) = self.run(&variation, "other values of one call") {
                     self.note_outcomes(&record);
                     self.merge(&record, differences, Some(site));
@@ -283,7 +389,9 @@ impl Search<'_> {
                     *other != site && has_other_outcome(&self.base.decisions[*other], &record.decisions[*other])
                 }
                 DependentPart::Count(_) => true,
-                DependentPart::Argument(..) | DependentPart::Call(_) | DependentPart::Result => false,
+                // An argument may be chosen by the decision.
+                DependentPart::Argument(..) | DependentPart::Result => !record.is_impossible(),
+                DependentPart::Call(_) => false,
             };
             if is_consequence {
                 self.observed.sources.entry(part.clone()).or_insert_with(|| sources.clone());
@@ -298,10 +406,10 @@ impl Search<'_> {
         let id = u32::try_from(site).unwrap_or(u32::MAX);
         let forced = |choice| ForcedDecision { site: id, choice, times };
         match (decision.kind, record.yes > 0, record.no > 0) {
-            (BranchKind::Condition, true, false) => vec![forced(0)],
-            (BranchKind::Condition, false, true) if decision.choices > 1 => vec![forced(1)],
-            (BranchKind::Switch, ..) => (0..decision.choices.min(MAX_FORCED_CASES)).map(forced).collect(),
-            (BranchKind::Condition | BranchKind::Loop | BranchKind::Catch, ..) => Vec::new(),
+            (SiteKind::Condition, true, false) => vec![forced(0)],
+            (SiteKind::Condition, false, true) if decision.choices > 1 => vec![forced(1)],
+            (SiteKind::Switch, ..) => (0..decision.choices.min(MAX_FORCED_CASES)).map(forced).collect(),
+            (SiteKind::Condition | SiteKind::Loop | SiteKind::Catch | SiteKind::Derivation, ..) => Vec::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Runs a workflow in virtual time.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rehearsal_core::json::{Path, Segment};
@@ -9,8 +10,8 @@ use rehearsal_sandbox::ProbeRecord;
 use serde_json::{Map, Value};
 
 use super::catalogue::Servers;
-use super::report::{AnswerOrigin, BranchKind, FindingCode, PlanPlace};
-use super::run::{DecisionSite, PlanFailure, PlanRunner, RunRecord, Variation};
+use super::report::{AnswerOrigin, FindingCode, PlanPlace};
+use super::run::{DecisionSite, PlanFailure, PlanRunner, RunRecord, SiteKind, Variation};
 use super::simulation::{CallEnd, PlannedCall, Simulation, SimulationEvent};
 
 /// Maximum index in an array of a placeholder.
@@ -43,7 +44,14 @@ impl<'a> TaskRunner<'a> {
         let (mut sites, mut deciding) = (Vec::new(), Vec::new());
         for (index, task) in workflow.tasks.iter().enumerate().filter(|(_, task)| task.when.is_some()) {
             let (place, text) = (place(file, task.at), format!("`when` of task {}", task.id));
-            sites.push(DecisionSite { kind: BranchKind::Condition, place, text, is_loop: false, choices: 2 });
+            sites.push(DecisionSite {
+                kind: SiteKind::Condition,
+                place,
+                text,
+                is_loop: false,
+                choices: 2,
+                derived_from: Vec::new(),
+            });
             deciding.push(index);
         }
         TaskRunner { workflow, file, servers, sites, deciding }
@@ -54,10 +62,10 @@ impl PlanRunner for TaskRunner<'_> {
     /// Runs the tasks: each begins when the tasks that it depends on have ended, up to the limit of the workflow.
     fn run(&mut self, variation: &Variation) -> RunRecord {
         let mut simulation = Simulation::new(self.servers, variation, &[]);
-        let forced = variation.force.and_then(|force| {
-            let site = usize::try_from(force.site).ok()?;
-            Some((*self.deciding.get(site)?, force.choice == 1))
-        });
+        let followed = variation.follow.iter().enumerate().filter(|(_, sequence)| !sequence.is_empty());
+        let mut forced: HashMap<usize, bool> = followed.map(|(site, sequence)| (site, sequence == "1")).collect();
+        forced.extend(variation.force.and_then(|force| Some((usize::try_from(force.site).ok()?, force.choice == 1))));
+        let forced = forced.into_iter().filter_map(|(site, holds)| Some((*self.deciding.get(site)?, holds))).collect();
         let mut run = TaskRun {
             workflow: self.workflow,
             file: self.file,
@@ -68,6 +76,7 @@ impl PlanRunner for TaskRunner<'_> {
             is_placeholder: vec![false; self.workflow.tasks.len()],
             forced,
             decisions: vec![ProbeRecord::default(); self.workflow.tasks.len()],
+            not_made: Vec::new(),
         };
         loop {
             run.start_ready(&mut simulation);
@@ -78,7 +87,7 @@ impl PlanRunner for TaskRunner<'_> {
                 SimulationEvent::Timer | SimulationEvent::Nothing => break,
             }
         }
-        let decisions = self.deciding.iter().map(|task| run.decisions[*task]).collect();
+        let decisions = self.deciding.iter().map(|task| run.decisions[*task].clone()).collect();
         RunRecord { decisions, ..run.record(simulation) }
     }
 
@@ -89,6 +98,10 @@ impl PlanRunner for TaskRunner<'_> {
     /// A `when` has one call: that of its task.
     fn side_of(&self, site: usize, place: &PlanPlace) -> Option<bool> {
         (self.sites.get(site)?.place == *place).then_some(true)
+    }
+
+    fn derived_arguments(&self, _: &PlanPlace) -> Vec<(&str, &[u32])> {
+        Vec::new()
     }
 
     fn is_discarded(&self, _: &PlanPlace) -> bool {
@@ -107,10 +120,12 @@ struct TaskRun<'a> {
     placeholders: Vec<Value>,
     /// Whether the result of a task is a placeholder.
     is_placeholder: Vec<bool>,
-    /// The task whose `when` is forced, and its outcome.
-    forced: Option<(usize, bool)>,
+    /// The outcomes of `when` that are forced, by task.
+    forced: HashMap<usize, bool>,
     /// What the `when` of each task decided.
     decisions: Vec<ProbeRecord>,
+    /// The tasks whose calls could not be made, and that the workflow goes on without, with the reason.
+    not_made: Vec<(usize, String)>,
 }
 
 /// A value for each task in which every reference to it finds something.
@@ -194,10 +209,7 @@ impl TaskRun<'_> {
         };
         if let Some(when) = &task.when {
             let value = when.value(&result_of);
-            let holds = match self.forced {
-                Some((forced, holds)) if forced == index => holds,
-                _ => when.is.matches(&value),
-            };
+            let holds = self.forced.get(&index).copied().unwrap_or_else(|| when.holds(&value));
             let mut operand = DefaultHasher::new();
             value.to_string().hash(&mut operand);
             self.decisions[index] = ProbeRecord {
@@ -205,7 +217,8 @@ impl TaskRun<'_> {
                 no: u32::from(!holds),
                 decisions: u64::from(holds),
                 operands: operand.finish(),
-                first_operand: operand.finish(),
+                first_operands: operand.finish(),
+                sequence: if holds { "1" } else { "0" }.to_owned(),
             };
             if !holds {
                 return Some(TaskState::Skipped("its `when` does not hold".to_owned()));
@@ -257,7 +270,13 @@ impl TaskRun<'_> {
 
     fn fail(&mut self, task: &WorkflowTask, message: String, call: Option<usize>) -> TaskState {
         match task.on_error {
-            OnError::Continue => TaskState::Ended(Value::Null),
+            OnError::Continue => {
+                if call.is_none() {
+                    let index = self.workflow.tasks.iter().position(|other| other.id == task.id);
+                    self.not_made.extend(index.map(|index| (index, message)));
+                }
+                TaskState::Ended(Value::Null)
+            }
             OnError::SkipDependents => TaskState::Skipped(message),
             OnError::Stop => {
                 let place = Some(place(self.file, task.at));
@@ -301,7 +320,7 @@ impl TaskRun<'_> {
         RunRecord {
             value,
             failure,
-            skipped: skipped.collect(),
+            skipped: skipped.chain(self.not_made.iter().cloned()).collect(),
             duration_ms: simulation.now_ms(),
             calls: simulation.into_calls(),
             ..RunRecord::default()

@@ -167,7 +167,7 @@ impl Page<'_> {
             notes.push(format!("if {}", conditions.join(", ")));
         }
         if call.repeats {
-            notes.push("repeats".to_owned());
+            notes.push("count known after run".to_owned());
         }
         if notes.is_empty() { source } else { format!("{source} ({})", notes.join("; ")) }
     }

@@ -81,7 +81,7 @@ fn a_clean_plan_has_a_page_with_its_calls_and_their_answers() {
     ----- stdout -----
     plan.ts  dry run: no call reached a server  (sandbox: landlock, seccomp, rlimits)
       1  ·  read         files:list_folder  path="/reports"                            schema
-      2  -  destructive  files:delete_file  path=(known after run: 1 $.files[0].path)  placeholder (if 3:56; repeats)
+      2  -  destructive  files:delete_file  path=(known after run: 1 $.files[0].path)  placeholder (if 3:56; count known after run)
     Depends on values that are known after the run:
       3:56    file.size < 100 (answer of call 1): true in this run; call 2 may not be made
       5:20    loop over small (answer of call 1): call 2 may repeat, or not be made

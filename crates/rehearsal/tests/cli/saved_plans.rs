@@ -58,7 +58,7 @@ fn a_saved_plan_names_each_change_of_a_schema() {
         .replace("size: { type: integer, minimum: 0 }", "size: { type: [integer, \"null\"] }")
         .replace("required: [path, size]", "required: [size]");
     let fixture = project().file("files.mock.yaml", &changed);
-    rehearse!(fixture, "rehearse dry-run sample.plan.json --max-runs 9 2>notes | grep -A 1 -E '^(error|warning): '", @r#"
+    rehearse!(fixture, "rehearse dry-run sample.plan.json --max-runs 24 2>notes | grep -A 1 -E '^(error|warning): '", @r#"
     exit: 0
     ----- stdout -----
     error: call 2: no tool files:delete_file

@@ -95,7 +95,7 @@ async fn the_number_of_runs_depends_on_what_is_invented() {
 
     let budget = RunBudget { runs: 3, time: Duration::from_secs(60) };
     let report = dry_run("(await mcp.math.reset()).left.length", &options.budget(budget)).await;
-    assert_eq!((report.runs.count, report.runs.budget_hit), (3, true));
+    assert_eq!((report.runs.count, report.runs.budget_hit), (4, true));
     assert!(report.findings.iter().any(|finding| finding.code == FindingCode::Budget), "{:?}", report.findings);
 }
 

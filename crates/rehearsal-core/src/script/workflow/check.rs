@@ -119,15 +119,13 @@ impl Checker {
                 return None;
             }
         };
-        let is = match &when.is {
-            None => Matcher::parse(&json!({"not": {"any": [null, false, 0, ""]}})).ok()?,
-            Some(written) => match Matcher::parse(&written.value) {
-                Ok(matcher) => matcher,
-                Err(error) => {
-                    self.problem(written.at, error.to_string());
-                    return None;
-                }
-            },
+        let is = match when.is.as_ref().map(|written| (written.at, Matcher::parse(&written.value))) {
+            None => None,
+            Some((_, Ok(matcher))) => Some(matcher),
+            Some((at, Err(error))) => {
+                self.problem(at, error.to_string());
+                return None;
+            }
         };
         Some(TaskCondition { reference, is })
     }

@@ -56,10 +56,22 @@ pub struct TaskCondition {
     /// The value.
     pub reference: Reference,
     /// The matcher for it.
-    pub is: Matcher,
+    pub is: Option<Matcher>,
 }
 
 impl TaskCondition {
+    /// Whether the condition holds for a value. Without a matcher, the value must not be `null`, `false`, `0` or `""`.
+    pub fn holds(&self, value: &Value) -> bool {
+        match (&self.is, value) {
+            (Some(matcher), value) => matcher.matches(value),
+            (None, Value::Null) => false,
+            (None, Value::Bool(value)) => *value,
+            (None, Value::Number(value)) => value.as_f64() != Some(0.0),
+            (None, Value::String(value)) => !value.is_empty(),
+            (None, Value::Array(_) | Value::Object(_)) => true,
+        }
+    }
+
     /// The value that decides; `null` if it is missing.
     pub fn value(&self, result_of: &dyn Fn(usize) -> Option<Value>) -> Value {
         let value = result_of(self.reference.task).and_then(|result| self.reference.value(&result).ok());
@@ -126,7 +138,7 @@ tasks:
         let result = json!({"files": [{"name": "a.md", "size": 5}]});
         let of = |task: usize| (task == 0).then(|| result.clone());
         let when = read.when.as_ref().unwrap();
-        assert!(when.is.matches(&when.value(&of)));
+        assert!(when.holds(&when.value(&of)));
         let arguments = read.arguments.resolve(&of).unwrap();
         assert_eq!(arguments, json!({"path": "/srv/a.md", "size": 5, "all": result}));
         let (known, unknown) = read.arguments.known_parts();
@@ -168,5 +180,25 @@ tasks:
             ["plan.yaml:1:18: unknown key `tol`; did you mean `tool`?"]
         );
         assert_eq!(problems("tasks: []"), ["plan.yaml:1:1: a workflow needs at least one task"]);
+    }
+
+    #[test]
+    fn a_condition_without_a_matcher_needs_a_value_that_is_not_empty() {
+        let text = "tasks: [{id: a, tool: s:t}, {id: b, tool: s:t, when: {$from: a}}]";
+        let workflow = parse("workflow.yaml", text).unwrap();
+        let when = workflow.tasks[1].when.as_ref().unwrap();
+        for (value, holds) in [
+            (json!(null), false),
+            (json!(false), false),
+            (json!(0), false),
+            (json!(""), false),
+            (json!(true), true),
+            (json!(7), true),
+            (json!("x"), true),
+            (json!([]), true),
+            (json!({"a": 1}), true),
+        ] {
+            assert_eq!(when.holds(&value), holds, "{value}");
+        }
     }
 }
