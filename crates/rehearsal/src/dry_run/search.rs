@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use rehearsal_sandbox::ForcedDecision;
 
 use super::alternates::Alternate;
+use super::call::{AnsweredCall, CallEnd};
 use super::compare::{DependentPart, Differences, compare, has_other_outcome};
 use super::report::BranchKind;
 use super::run::{CallSite, PlanFailure, PlanRunner, RunRecord, Variation};
-use super::simulation::{CallEnd, SimulatedCall};
 
 /// Maximum number of runs in which invented values are those that the plan compares with.
 const MAX_COMPARED_RUNS: usize = 4;
@@ -50,7 +50,7 @@ pub(super) struct Observations {
     /// The decisions of which a run with other values changed the outcome.
     pub(super) changed: BTreeSet<usize>,
     /// Calls from places from which the base run makes none.
-    pub(super) added: Vec<SimulatedCall>,
+    pub(super) added: Vec<AnsweredCall>,
     /// Why the plan failed with other values.
     pub(super) failures: Vec<PlanFailure>,
     /// The run in which all invented values are other ones of the same form.
@@ -202,8 +202,8 @@ impl Search<'_> {
         }
     }
 
-    fn add(&mut self, call: &SimulatedCall) {
-        let is_same = |other: &SimulatedCall| other.name() == call.name() && other.call.place == call.call.place;
+    fn add(&mut self, call: &AnsweredCall) {
+        let is_same = |other: &AnsweredCall| other.name() == call.name() && other.call.place == call.call.place;
         if !self.observed.added.iter().any(is_same) {
             self.observed.added.push(call.clone());
         }
