@@ -140,7 +140,7 @@ impl ExecAssembly<'_> {
             RunStop::Deviated(index, reason) => (*index, reason.clone()),
             RunStop::SideEffect(index) => {
                 let call = &self.run.calls[*index].call;
-                let message = format!("--expect-read-only: {} {}", call.name(), call.effect.effect.verb());
+                let message = format!("{} {}, and only reading is expected", call.name(), call.effect.effect.verb());
                 (*index, message)
             }
         };

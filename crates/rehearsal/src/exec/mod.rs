@@ -65,6 +65,8 @@ debug_as_display!(ExecError);
 
 /// Runs a plan on real servers.
 ///
+/// Dropping the future does not end the run; a [`Cancellation`] does.
+///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
