@@ -19,7 +19,7 @@ use super::plan_file::{PlanFile, effect, tool};
 use super::run::{Signals, runtime};
 use crate::print::exec_page;
 
-/// Run an agent's plan on the real servers, and keep what they return
+/// Run an agent's plan on the live servers, and keep what they return
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct ExecArgs {
@@ -188,7 +188,7 @@ impl ExecArgs {
         let named = named_servers(&plan.plan());
         let used: Vec<&str> = names.iter().filter(|name| named.contains(*name)).map(String::as_str).collect();
         let (plan, used) = (self.plan.display(), if used.is_empty() { "none".to_owned() } else { used.join(", ") });
-        context.stderr.note(format_args!("running {plan} on real servers of {}: {used}", config.display()));
+        context.stderr.note(format_args!("running {plan} on live servers of {}: {used}", config.display()));
         let mut clients = Vec::new();
         for name in names {
             match read_config(&config, &name, |variable| context.variable(variable)) {
@@ -229,7 +229,7 @@ fn exit(report: &ExecReport) -> Exit {
 fn failure(error: ExecError) -> Failure {
     match &error {
         ExecError::Edited { .. } => {
-            Failure::bad_input(error).hint("rehearse it again: rehearse dry-run FILE --out FILE")
+            Failure::bad_input(error).hint("save a new rehearsal: rehearse dry-run FILE --out FILE")
         }
         ExecError::Cache(_) | ExecError::Sandbox(_) | ExecError::WeakSandbox { .. } | ExecError::Panicked => {
             Failure::server_failed(error)

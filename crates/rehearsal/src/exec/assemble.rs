@@ -168,7 +168,7 @@ impl ExecAssembly<'_> {
             };
             let hint = match code {
                 FindingCode::SideEffect => None,
-                _ => Some("rehearse the plan again: rehearse dry-run PLAN --out FILE".to_owned()),
+                _ => Some("save a new rehearsal: rehearse dry-run PLAN --out FILE".to_owned()),
             };
             let message = format!("the run was stopped before this call: {}", stopped.reason);
             let place = stopped.place.clone();

@@ -1,4 +1,4 @@
-//! Runs an agent's plan on real servers: the same sandbox and the same tasks as a dry run, with servers in place of a simulation.
+//! Runs an agent's plan on live servers: the same sandbox and the same tasks as a dry run, with servers in place of a simulation.
 //!
 //! ```text
 //! plan ──► compile ──► run in the sandbox ──call──► contract ──► server ──► trace, cache
@@ -63,7 +63,7 @@ pub enum ExecError {
 
 debug_as_display!(ExecError);
 
-/// Runs a plan on real servers.
+/// Runs a plan on live servers.
 ///
 /// Dropping the future does not end the run; a [`Cancellation`] does.
 ///
@@ -89,7 +89,7 @@ pub async fn exec(plan: &Plan, options: ExecOptions) -> Result<ExecReport, ExecE
 }
 
 impl SavedPlan {
-    /// Runs the plan on real servers as a contract. The first call that was not rehearsed, or whose arguments differ in more
+    /// Runs the plan on live servers as a contract. The first call that was not rehearsed, or whose arguments differ in more
     /// than what was known after the run, ends the run before the call is made.
     ///
     /// The seed is that of the saved plan, and so is the purpose, unless `options` have another.

@@ -76,7 +76,7 @@ fn a_real_run_has_a_page_with_its_calls_and_results() {
     Cache: 2 results stored in cache.sqlite
     Trace: trace.jsonl
     ----- stderr -----
-    running cleanup.ts on real servers of .mcp.json: files
+    running cleanup.ts on live servers of .mcp.json: files
     "#);
 }
 
@@ -317,9 +317,9 @@ fn a_saved_plan_whose_text_was_edited_is_not_run() {
     rehearse!(fixture, "rehearse exec saved.json", @"
     exit: 2
     ----- stderr -----
-    running saved.json on real servers of .mcp.json: files
+    running saved.json on live servers of .mcp.json: files
     error: cleanup.ts: the text of the plan was edited after the plan was saved
-    hint: rehearse it again: rehearse dry-run FILE --out FILE
+    hint: save a new rehearsal: rehearse dry-run FILE --out FILE
     ");
 }
 
