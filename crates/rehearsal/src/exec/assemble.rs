@@ -108,7 +108,7 @@ impl ExecAssembly<'_> {
             result: if error.is_none() { self.record.value.clone() } else { Value::Null },
             error,
             console: self.record.console.clone(),
-            not_run: self.not_run(&calls),
+            not_run: self.not_run(&calls, stopped_before.as_ref()),
             cache: settings.cache.as_ref().map(|cache| cached(cache.path().display().to_string(), &calls)),
             is_recorded: self.run.is_traced
                 && self.run.warnings.is_empty()
@@ -243,10 +243,11 @@ impl ExecAssembly<'_> {
     }
 
     /// The tasks without a call, with the reasons of those that were skipped.
-    fn not_run(&self, calls: &[ExecutedCall]) -> Vec<SkippedTask> {
+    fn not_run(&self, calls: &[ExecutedCall], stopped: Option<&StoppedCall>) -> Vec<SkippedTask> {
+        let stopped = stopped.and_then(|call| call.task.as_ref());
         let mut skipped = Vec::new();
         for (index, task) in self.tasks.iter().enumerate() {
-            if calls.iter().any(|call| call.task.as_ref() == Some(&task.task)) {
+            if stopped == Some(&task.task) || calls.iter().any(|call| call.task.as_ref() == Some(&task.task)) {
                 continue;
             }
             let reason = self.record.skipped.iter().find(|(other, _)| *other == index);

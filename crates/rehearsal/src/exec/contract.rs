@@ -90,6 +90,9 @@ impl Contract {
             (Some((branch, None)), _) => {
                 format!("{name} was not rehearsed: it is in another branch of {}", condition(branch))
             }
+            (None, Some(possible)) if call.task.is_some() => {
+                format!("{name} was not rehearsed; in the rehearsal, {}", possible.reason)
+            }
             (None, Some(_)) => format!("{name} was not rehearsed: the rehearsal did not reach this call"),
             (None, None) => format!("{name} was not rehearsed"),
         }

@@ -1,6 +1,7 @@
 //! `rehearse exec`
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -215,6 +216,8 @@ fn secrets_are_not_in_the_trace() {
     let (status, report) = exec(&fixture, plan, "-o secret.jsonl");
     assert_eq!((status, &report["trace"]), (0, &"secret.jsonl".into()), "{report:#}");
     let trace = std::fs::read_to_string(fixture.path().join("secret.jsonl")).unwrap();
+    let cache = std::fs::metadata(fixture.path().join(".rehearsal/cache.sqlite")).unwrap();
+    assert_eq!(cache.permissions().mode() & 0o777, 0o600);
     assert!(trace.contains("login") && !trace.contains("hunter2-hunter2"), "{trace}");
 }
 
@@ -307,6 +310,29 @@ for (const file of files) await mcp.files.read_file({ path: file.path });";
         report["findings"].as_array().unwrap().iter().map(|found| found["code"].as_str().unwrap()).collect();
     assert_eq!(codes[0], "call-changed");
     assert!(codes.contains(&"schema-changed") && codes.contains(&"answer-changed"), "{report:#}");
+}
+
+#[test]
+fn a_saved_workflow_stops_before_a_task_that_its_rehearsal_skipped() {
+    let tasks = "tasks:
+  - { id: list, tool: files:list_folder, arguments: { path: /reports } }
+  - id: delete
+    tool: files:delete_file
+    arguments: { path: { $from: list, path: '$.files[0].path' } }
+    when: { $from: list, path: '$.files[0].size', is: { lt: 100 } }
+";
+    let fixture = project().file("tasks.yaml", tasks);
+    let line = "rehearse exec tasks.yaml && rehearse dry-run tasks.yaml --offline --out saved.json";
+    assert!(fixture.shell(line).status().unwrap().success());
+    put(&fixture, "files.mock.yaml", &FILES.replace("size: 1200", "size: 12"));
+    let (status, report) = json_of(&fixture, "rehearse exec saved.json --json");
+    assert_eq!((status, &report["status"]), (1, &"deviated".into()), "{report:#}");
+    let stopped = &report["stopped_before"];
+    assert_eq!((&stopped["task"], &stopped["place"]["line"]), (&"delete".into(), &4.into()), "{report:#}");
+    let reason = "files:delete_file was not rehearsed; in the rehearsal, task delete: its `when` does not hold";
+    assert_eq!(stopped["reason"], reason);
+    assert_eq!(report["not_run"], json!([]));
+    assert!(!traced(&fixture).contains(&"delete_file".to_owned()));
 }
 
 #[test]
