@@ -1,5 +1,6 @@
 //! `rehearse exec`
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -112,6 +113,7 @@ Exit status:
 impl ExecArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let plan = PlanFile::read(&self.plan, self.seed)?;
+        self.check_trace()?;
         let mut options = self.options();
         for (name, client) in self.servers(&plan, context)? {
             options = options.server(name, client);
@@ -148,6 +150,16 @@ impl ExecArgs {
             self.print(report, context)?;
         }
         Ok(signal.or_else(|| report.as_ref().map(exit)).unwrap_or(Exit::Ok))
+    }
+
+    /// Checks that the trace can be written, before a call has an effect.
+    fn check_trace(&self) -> Result<(), Failure> {
+        let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let checked = match self.output.exists() {
+            true => OpenOptions::new().append(true).open(&self.output).map(drop),
+            false => std::fs::read_dir(folder).map(drop),
+        };
+        checked.map_err(|cause| Failure::unwritable(&self.output, &cause))
     }
 
     fn options(&self) -> ExecOptions {

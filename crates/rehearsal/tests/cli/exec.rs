@@ -169,6 +169,8 @@ fn a_server_that_cannot_be_started_ends_with_status_3_and_a_plan_that_fails_with
     assert_eq!(report["cache"]["stored"], 1);
     let (status, report) = exec(&fixture, "await mcp.files.", "");
     assert_eq!((status, &report["status"]), (1, &"invalid".into()));
+    let (status, report) = exec(&fixture, "await mcp.files.list_folder({ path: '/' });", "-o missing/trace.jsonl");
+    assert_eq!((status, report["status"].as_str()), (2, None), "{report:#}");
     // The variable of a server matters only if the plan names the server.
     let (status, report) = exec(&fixture, "await mcp.secret.tool({});", "");
     assert_eq!(status, 2, "{report:#}");
