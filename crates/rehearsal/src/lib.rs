@@ -83,6 +83,8 @@ pub mod client;
 pub mod config;
 #[cfg(feature = "dry-run")]
 pub mod dry_run;
+#[cfg(feature = "dry-run")]
+pub mod exec;
 #[cfg(feature = "mock")]
 pub mod generate;
 #[cfg(feature = "mock")]
@@ -104,6 +106,8 @@ pub mod verify;
 pub use client::{Client, ClientBuilder, ClientError, ServerResponse};
 #[cfg(feature = "dry-run")]
 pub use dry_run::dry_run;
+#[cfg(feature = "dry-run")]
+pub use exec::exec;
 #[cfg(feature = "mock")]
 pub use mock::MockServer;
 #[cfg(feature = "mock")]

@@ -110,8 +110,7 @@ impl Import<'_> {
         }
         self.imported.servers.insert(session.server.clone());
         let tool = request.params().and_then(|params| params.field("name")?.text());
-        let is_complete = |reply: &&Reply| !reply.is_input_required() && !is_task(reply);
-        let (Some(tool), Some(reply)) = (tool, reply.filter(is_complete)) else {
+        let (Some(tool), Some(reply)) = (tool, reply.filter(|reply| is_complete(reply))) else {
             self.imported.skipped += 1;
             return Ok(());
         };
@@ -157,6 +156,11 @@ impl Session {
         self.tools.extend(page);
         self.is_listed = true;
     }
+}
+
+/// Whether a reply is the result of a call: it neither requires input nor creates a task.
+pub(crate) fn is_complete(reply: &Reply) -> bool {
+    !reply.is_input_required() && !is_task(reply)
 }
 
 /// Whether a task was created in place of a result.

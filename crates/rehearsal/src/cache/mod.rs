@@ -14,6 +14,7 @@ mod key;
 mod source;
 mod sqlite;
 
+pub(crate) use import::is_complete;
 pub use import::{ImportError, Imported, import};
 pub use key::ArgumentsKey;
 pub use source::CacheSource;

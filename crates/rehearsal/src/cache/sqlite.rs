@@ -1,6 +1,7 @@
 //! The store of the cache: one SQLite file that several processes may use at once.
 
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -176,6 +177,8 @@ impl Cache {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|cause| CacheError::Folder { path: folder.to_owned(), cause })?;
         }
+        // The results of real runs may contain secrets, so a new file is its owner's. SQLite reports what is wrong with it.
+        let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let connection = Connection::open(path).map_err(|cause| CacheError::Store { path: path.to_owned(), cause })?;
         Cache::prepare(connection, path.to_owned())
     }

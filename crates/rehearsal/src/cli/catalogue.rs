@@ -15,7 +15,7 @@ use super::context::Context;
 use super::exit::Failure;
 
 /// The configuration that is used without `--config`, if it exists.
-const DEFAULT_CONFIG: &str = ".mcp.json";
+pub(super) const DEFAULT_CONFIG: &str = ".mcp.json";
 
 /// The heading of the options that name servers.
 pub(super) const SERVERS: &str = "Servers";

@@ -11,6 +11,7 @@ use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
 use super::context::Context;
 use super::dry_run::DryRunArgs;
+use super::exec::ExecArgs;
 use super::exit::Exit;
 use super::generate::GenerateArgs;
 use super::init::InitArgs;
@@ -65,6 +66,7 @@ pub(super) enum Verb {
     Verify(VerifyArgs),
     Generate(GenerateArgs),
     DryRun(Box<DryRunArgs>),
+    Exec(Box<ExecArgs>),
     Types(TypesArgs),
     Cache(CacheArgs),
     Wrap(WrapArgs),
@@ -85,6 +87,7 @@ Examples:
   rehearse verify trace.jsonl -- npx -y @modelcontextprotocol/server-everything
   rehearse replay trace.jsonl
   rehearse dry-run plan.ts --config .mcp.json
+  rehearse exec plan.ts --config .mcp.json
 
 `rehearse list --help` describes a verb.";
 

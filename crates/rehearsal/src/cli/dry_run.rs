@@ -8,8 +8,8 @@ use clap::Args;
 use jiff::Timestamp;
 use rehearsal::cache::Cache;
 use rehearsal::dry_run::{
-    Catalogue, DeclaredEffect, DryRunError, DryRunOptions, DryRunReport, Effect, FindingCode, Plan, PlanLanguage,
-    PlanReadError, RunBudget, SafeTools, SavedPlan, SavedPlanError, ServerTools,
+    Catalogue, DeclaredEffect, DryRunError, DryRunOptions, DryRunReport, Effect, FindingCode, RunBudget, SafeTools,
+    SavedPlan, SavedPlanError, ServerTools,
 };
 use rehearsal_core::suggest::closest;
 
@@ -17,6 +17,7 @@ use super::catalogue::{CatalogueArgs, SERVERS};
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
+use super::plan_file::{PlanFile, effect, saved_failure, tool};
 use super::run::runtime;
 use crate::print::dry_run_page;
 
@@ -87,12 +88,6 @@ pub(super) struct DryRunArgs {
     json: bool,
 }
 
-/// What the file of a plan contains.
-enum PlanFile {
-    Plan(Plan),
-    Saved(Box<SavedPlan>),
-}
-
 /// The variable with the default of `--max-run-time`, for slow machines.
 const MAX_RUN_TIME: &str = "REHEARSE_MAX_RUN_TIME";
 
@@ -141,7 +136,7 @@ Exit status:
 
 impl DryRunArgs {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let plan = self.read_plan()?;
+        let plan = PlanFile::read(&self.plan, self.seed)?;
         if let Some(path) = &self.out {
             if path.as_os_str() == "-" {
                 let failure = Failure::bad_input("--out -: the report is on stdout");
@@ -183,24 +178,6 @@ impl DryRunArgs {
             save(path, &plan, options, &report, context)?;
         }
         Ok(self.exit(&report))
-    }
-
-    /// Reads the plan. A file with the format of saved plans is one, unless its extension is one of code.
-    fn read_plan(&self) -> Result<PlanFile, Failure> {
-        let saved = match PlanLanguage::from_path(&self.plan) {
-            Some(PlanLanguage::Code) => None,
-            Some(PlanLanguage::Workflow) | None => Some(SavedPlan::read(&self.plan)),
-        };
-        match saved {
-            Some(Ok(_)) if self.seed.is_some() => {
-                Err(Failure::bad_input("--seed: a saved plan has its own seed").hint("leave --seed out"))
-            }
-            Some(Ok(saved)) => Ok(PlanFile::Saved(Box::new(saved))),
-            Some(Err(error @ (SavedPlanError::NewerFormat { .. } | SavedPlanError::Damaged { .. }))) => {
-                Err(saved_failure(error))
-            }
-            Some(Err(_)) | None => Plan::read(&self.plan).map(PlanFile::Plan).map_err(plan_failure),
-        }
     }
 
     fn budget(&self, context: &Context) -> Result<RunBudget, Failure> {
@@ -330,42 +307,6 @@ fn save(
     Ok(())
 }
 
-fn saved_failure(error: SavedPlanError) -> Failure {
-    let hint = match &error {
-        SavedPlanError::Exists { .. } => Some("name another file, or remove this one"),
-        SavedPlanError::NewerFormat { .. } => Some("update rehearse, or save the plan again with --out"),
-        SavedPlanError::Damaged { .. } => Some("save the plan again with --out"),
-        SavedPlanError::TooLong { .. } => Some("make fewer calls, or calls with shorter arguments"),
-        SavedPlanError::HasErrors { .. }
-        | SavedPlanError::OtherPlan { .. }
-        | SavedPlanError::Unwritable { .. }
-        | SavedPlanError::Unreadable { .. }
-        | SavedPlanError::NotSaved { .. } => None,
-    };
-    Failure::bad_input(error).hints(hint)
-}
-
-fn plan_failure(error: PlanReadError) -> Failure {
-    let hint = matches!(error, PlanReadError::UnknownLanguage { .. })
-        .then_some("the extension of code is .ts or .js, that of a workflow .yaml or .json");
-    Failure::bad_input(error).hints(hint)
-}
-
 fn run_failure(error: DryRunError) -> Failure {
     Failure::server_failed(error)
-}
-
-fn tool(text: &str) -> Result<(String, String), String> {
-    match text.split_once(':') {
-        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Ok((server.to_owned(), tool.to_owned())),
-        _ => Err("write it SERVER:TOOL".to_owned()),
-    }
-}
-
-fn effect(text: &str) -> Result<(String, DeclaredEffect), String> {
-    let (tool, effect) = text.rsplit_once('=').ok_or("write it SERVER:TOOL=EFFECT")?;
-    if !tool.contains(':') {
-        return Err("write it SERVER:TOOL=EFFECT".to_owned());
-    }
-    Ok((tool.to_owned(), effect.parse()?))
 }

@@ -67,6 +67,7 @@ fn run_verb(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
         Verb::Verify(verify) => verify.run(context),
         Verb::Generate(generate) => generate.run(context),
         Verb::DryRun(dry_run) => dry_run.run(context),
+        Verb::Exec(exec) => exec.run(context),
         Verb::Types(types) => types.run(context),
         Verb::Cache(cache) => cache.run(context),
         Verb::Logout(logout) => logout.run(context),

@@ -24,6 +24,8 @@ enum Format {
     Workflow,
     /// The report of `rehearse dry-run --json`
     DryRun,
+    /// The report of `rehearse exec --json`
+    Exec,
     /// A plan that `rehearse dry-run --out` saved
     SavedPlan,
 }
@@ -50,6 +52,7 @@ impl SchemaArgs {
             Format::Mock => mock::json_schema(),
             Format::Workflow => workflow::json_schema(),
             Format::DryRun => rehearsal::dry_run::json_schema(),
+            Format::Exec => rehearsal::exec::json_schema(),
             Format::SavedPlan => rehearsal::dry_run::SavedPlan::json_schema(),
         };
         to_stdout(|out| writeln!(out, "{schema:#}"))?;

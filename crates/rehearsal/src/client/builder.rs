@@ -260,6 +260,26 @@ impl ClientBuilder {
         self
     }
 
+    /// What a recording states about the server: how it is reached, and the command or the URL.
+    #[cfg(feature = "dry-run")]
+    pub(crate) fn server_info(&self) -> serde_json::Map<String, Value> {
+        let info = match &self.target {
+            ConnectTarget::Command(command) | ConnectTarget::Listening { command, .. } => {
+                let arguments: Vec<_> = command.arguments.iter().map(|word| word.to_string_lossy()).collect();
+                let transport = if matches!(self.target, ConnectTarget::Command(_)) { "stdio" } else { "http" };
+                let program = command.program.to_string_lossy();
+                serde_json::json!({"transport": transport, "command": program, "arguments": arguments})
+            }
+            ConnectTarget::Url(endpoint) => serde_json::json!({"transport": "http", "url": endpoint.url}),
+            ConnectTarget::Container(_) => serde_json::json!({"transport": "stdio"}),
+            ConnectTarget::Connection(_) => serde_json::json!({"transport": "memory"}),
+        };
+        match info {
+            Value::Object(info) => info,
+            _ => serde_json::Map::new(),
+        }
+    }
+
     /// Calls `sink` with every line of the server's stderr. A server that this client does not start has no stderr.
     pub fn on_stderr(mut self, sink: impl Fn(&str) + Send + Sync + 'static) -> ClientBuilder {
         let sink: StderrSink = Arc::new(sink);

@@ -6,6 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use rehearsal_core::exchange::{Exchange, TimedMessage};
 use rehearsal_core::json::RawJson;
+#[cfg(feature = "dry-run")]
+use rehearsal_core::message::RequestId;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::Content;
 use rehearsal_core::protocol::content::ResourceContents;
@@ -170,7 +172,14 @@ impl ServerResponse {
         &self.answered.exchange
     }
 
-    fn reply(&self) -> Option<&Reply> {
+    /// The id of the request.
+    #[cfg(feature = "dry-run")]
+    pub(crate) fn request_id(&self) -> Option<&RequestId> {
+        self.answered.exchange.request.message.as_request().map(|request| &request.id)
+    }
+
+    /// The reply.
+    pub(crate) fn reply(&self) -> Option<&Reply> {
         self.answered.exchange.reply()
     }
 

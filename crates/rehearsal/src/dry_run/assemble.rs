@@ -8,6 +8,7 @@ use rehearsal_core::json::excerpt;
 use rehearsal_core::report::Severity;
 use serde_json::Value;
 
+use super::call::{AnsweredCall, CallEnd, CallProblem};
 use super::dependence::{CallDependence, Dependence, DependentBranch};
 use super::effects::ToolEffect;
 use super::explore::Exploration;
@@ -18,7 +19,6 @@ use super::report::{
     UnhandledFailure, UnreachedCall, Validation,
 };
 use super::run::{DecisionSite, PlanFailure, RunRecord, SiteKind};
-use super::simulation::{CallEnd, CallProblem, SimulatedCall};
 use super::static_check::StaticCheck;
 use super::violations::Violation;
 
@@ -73,7 +73,7 @@ pub(super) fn invalid(plan: &Plan, intent: Option<String>, findings: Vec<PlanFin
 }
 
 /// A finding without a call.
-pub(super) fn finding(code: FindingCode, severity: Severity, message: impl Into<String>) -> PlanFinding {
+pub(crate) fn finding(code: FindingCode, severity: Severity, message: impl Into<String>) -> PlanFinding {
     let message = message.into();
     PlanFinding { code, severity, call: None, place: None, message, hint: None, source_line: None }
 }
@@ -266,7 +266,7 @@ impl Assembly<'_> {
     fn validation(&self, findings: &[PlanFinding]) -> Validation {
         let calls = &self.record.calls;
         let with_origin = |origin| calls.iter().filter(|call| call.origin == origin).count();
-        let exists = |call: &&SimulatedCall| {
+        let exists = |call: &&AnsweredCall| {
             matches!(call.problem, None | Some(CallProblem::Arguments(_)))
                 && !matches!(call.origin, AnswerOrigin::Override | AnswerOrigin::Live)
         };
@@ -382,7 +382,11 @@ fn unhandled_finding(failure: &UnhandledFailure) -> PlanFinding {
 }
 
 /// The findings about a call that the server would refuse.
-fn problem_messages(server: &str, name: &str, problem: &CallProblem) -> Vec<(FindingCode, String, Option<String>)> {
+pub(crate) fn problem_messages(
+    server: &str,
+    name: &str,
+    problem: &CallProblem,
+) -> Vec<(FindingCode, String, Option<String>)> {
     match problem {
         CallProblem::MissingServer { hint } => {
             vec![(FindingCode::MissingServer, format!("no server {server}, called as {name}"), hint.clone())]
@@ -430,7 +434,7 @@ fn merged(findings: Vec<PlanFinding>, plan: &Plan) -> Vec<PlanFinding> {
     merged.into_iter().map(finish).collect()
 }
 
-fn source_line(plan: &Plan, place: Option<&PlanPlace>) -> Option<String> {
+pub(crate) fn source_line(plan: &Plan, place: Option<&PlanPlace>) -> Option<String> {
     place.and_then(|place| plan.line(place.line)).map(str::to_owned)
 }
 
@@ -456,7 +460,7 @@ fn reported_branch(branch: &DependentBranch, sites: &[DecisionSite]) -> Reported
     }
 }
 
-fn reported(index: usize, call: &SimulatedCall, dependence: Option<&CallDependence>) -> ReportedCall {
+fn reported(index: usize, call: &AnsweredCall, dependence: Option<&CallDependence>) -> ReportedCall {
     let CallDependence { known_after_run, conditional_on, repeats } = dependence.cloned().unwrap_or_default();
     let ToolEffect { effect, from, is_reversible, notes, .. } = &call.effect;
     let (value, is_error) = match &call.end {
@@ -500,7 +504,7 @@ fn reported(index: usize, call: &SimulatedCall, dependence: Option<&CallDependen
 }
 
 /// The mean over the calls of how real their answers are, and each loss with its reason.
-fn confidence(calls: &[SimulatedCall], dependence: &Dependence) -> (f64, Vec<ConfidenceLoss>) {
+fn confidence(calls: &[AnsweredCall], dependence: &Dependence) -> (f64, Vec<ConfidenceLoss>) {
     let mut lost: BTreeMap<&'static str, (f64, Vec<usize>)> = BTreeMap::new();
     for (index, call) in calls.iter().enumerate() {
         let (weight, reason) = match (&call.problem, call.origin) {
@@ -556,7 +560,7 @@ fn subject(arguments: &Value) -> Option<String> {
         .next()
 }
 
-fn rounded(ms: f64) -> f64 {
+pub(crate) fn rounded(ms: f64) -> f64 {
     (ms * 10.0).round() / 10.0
 }
 

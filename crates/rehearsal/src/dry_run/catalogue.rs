@@ -14,11 +14,11 @@ use rehearsal_core::suggest::closest;
 use serde_json::{Value, json};
 
 use super::assemble::finding;
+use super::call::CallProblem;
 use super::effects::{DeclaredEffects, ToolEffect};
 use super::options::DryRunOptions;
 use super::report::{FindingCode, PlanFinding};
 use super::safe_tools::SafeTools;
-use super::simulation::CallProblem;
 use super::value::result_value;
 use crate::cache::{Cache, CacheEntry, CacheError, CacheSource};
 
@@ -71,7 +71,7 @@ impl Catalogue {
 
 /// The servers of a dry run: each with the chain that answers its calls.
 #[derive(Debug, Default)]
-pub(super) struct Servers {
+pub(crate) struct Servers {
     servers: BTreeMap<String, DryRunServer>,
     cache: Option<Arc<Cache>>,
     safe_tools: Option<Arc<SafeTools>>,
@@ -101,10 +101,10 @@ pub(super) struct KnownServer {
 
 /// A tool with what its calls are checked against.
 #[derive(Debug)]
-pub(super) struct CheckedTool {
+pub(crate) struct CheckedTool {
     /// The compiled input schema, or why it cannot be used.
     pub(super) input: Result<Schema, String>,
-    pub(super) effect: ToolEffect,
+    pub(crate) effect: ToolEffect,
     /// The output schema, or the shape of recorded results.
     output: Option<Value>,
     compiled_output: OnceLock<Option<Schema>>,
@@ -121,7 +121,7 @@ impl CheckedTool {
 
 impl Servers {
     /// Builds the chains: override, cache, example of the output schema. What they leave unanswered is a placeholder.
-    pub(super) fn new(options: &DryRunOptions) -> Result<Servers, CacheError> {
+    pub(crate) fn new(options: &DryRunOptions) -> Result<Servers, CacheError> {
         let DryRunOptions { catalogue, overrides, cache, effects, safe_tools, .. } = options;
         let cache = cache.as_ref();
         let mut servers = BTreeMap::new();
@@ -142,6 +142,23 @@ impl Servers {
         Ok(Servers { servers, cache: cache.cloned(), safe_tools: safe_tools.clone() })
     }
 
+    /// Sets the tools of a server that was connected to.
+    pub(crate) fn connect(
+        &mut self,
+        name: &str,
+        listed: &ServerTools,
+        effects: &DeclaredEffects,
+    ) -> Result<(), CacheError> {
+        let server = match listed {
+            ServerTools::Known { tools, .. } => {
+                DryRunServer::Known(Box::new(KnownServer::new(name, tools, None, None, effects)?))
+            }
+            ServerTools::Unavailable { reason } => DryRunServer::Unavailable { reason: reason.clone() },
+        };
+        self.servers.insert(name.to_owned(), server);
+        Ok(())
+    }
+
     /// The tools whose calls reach their servers, if a tool is one of them.
     pub(super) fn safe_tools(&self, server: &str, tool: &str) -> Option<&SafeTools> {
         self.safe_tools.as_deref().filter(|tools| tools.contains(server, tool))
@@ -152,7 +169,7 @@ impl Servers {
     }
 
     /// The tool of a call, or why a real run of the call would fail. A missing tool is looked for on the other servers.
-    pub(super) fn check(&self, server: &str, tool: &str) -> (Option<&CheckedTool>, Option<CallProblem>) {
+    pub(crate) fn check(&self, server: &str, tool: &str) -> (Option<&CheckedTool>, Option<CallProblem>) {
         match self.get(server) {
             None => {
                 let names: Vec<&str> = self.servers.keys().map(String::as_str).collect();
@@ -186,7 +203,7 @@ impl Servers {
     }
 
     /// The declared effects of tools that do not exist.
-    pub(super) fn unknown_declarations(&self, effects: &DeclaredEffects) -> Vec<PlanFinding> {
+    pub(crate) fn unknown_declarations(&self, effects: &DeclaredEffects) -> Vec<PlanFinding> {
         let unknown = effects.keys().filter_map(|name| {
             let (server, tool) = name.split_once(':').unwrap_or((name, ""));
             let (code, hint) = match self.check(server, tool).1? {
@@ -266,7 +283,7 @@ impl KnownServer {
 }
 
 /// The tools of one server as the server and its override list them, without what is recorded about them.
-pub(super) enum ListedTools {
+pub(crate) enum ListedTools {
     /// The lists.
     Known(Arc<Lists>),
     /// The tools could not be listed.
@@ -277,7 +294,7 @@ pub(super) enum ListedTools {
 
 impl ListedTools {
     /// Lists the tools of a server.
-    pub(super) fn new(catalogue: &Catalogue, script: Option<&Arc<dyn AnswerSource>>, server: &str) -> ListedTools {
+    pub(crate) fn new(catalogue: &Catalogue, script: Option<&Arc<dyn AnswerSource>>, server: &str) -> ListedTools {
         let tools: &[Value] = match (catalogue.servers.get(server), script) {
             (Some(ServerTools::Known { tools, .. }), _) => tools,
             (Some(ServerTools::Unavailable { .. }), None) => return ListedTools::Unavailable,
@@ -290,7 +307,7 @@ impl ListedTools {
     }
 
     /// The element of `tools/list` of a tool.
-    pub(super) fn get(&self, tool: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, tool: &str) -> Option<&Value> {
         match self {
             ListedTools::Known(lists) => Some(lists.find(ListKind::Tools, tool)?.value()),
             ListedTools::Unavailable | ListedTools::Missing => None,

@@ -81,18 +81,26 @@ fn changed_tools<'a>(
             // The report has an error about this server.
             (ListedTools::Unavailable, _) => continue,
         };
-        let after = SavedTool::from_listed(listed);
-        for (part, code, before, after) in [
-            ("input schema", FindingCode::SchemaChanged, &before.input_schema, &after.input_schema),
-            ("output schema", FindingCode::SchemaChanged, &before.output_schema, &after.output_schema),
-            ("annotations", FindingCode::EffectChanged, &before.annotations, &after.annotations),
-        ] {
-            for text in changed_values(before.as_ref(), after.as_ref()) {
-                add(code, format!("{name}: {part}: {text}"));
-            }
+        for (code, message) in changed_tool(name, before, listed) {
+            add(code, message);
         }
     }
     servers
+}
+
+/// The changes of a tool that still exists. `listed` is its element of `tools/list`.
+pub(crate) fn changed_tool(name: &str, before: &SavedTool, listed: &Value) -> Vec<(FindingCode, String)> {
+    let after = SavedTool::from_listed(listed);
+    let mut found = Vec::new();
+    for (part, code, before, after) in [
+        ("input schema", FindingCode::SchemaChanged, &before.input_schema, &after.input_schema),
+        ("output schema", FindingCode::SchemaChanged, &before.output_schema, &after.output_schema),
+        ("annotations", FindingCode::EffectChanged, &before.annotations, &after.annotations),
+    ] {
+        let texts = changed_values(before.as_ref(), after.as_ref()).into_iter();
+        found.extend(texts.map(|text| (code, format!("{name}: {part}: {text}"))));
+    }
+    found
 }
 
 /// The changes of a schema or of annotations, such as `$.required: added "mode"`.
@@ -171,7 +179,7 @@ fn change_text(difference: &Difference) -> String {
 }
 
 /// The first of several differences, and the number of the others.
-fn first_change(found: &[&Difference]) -> Option<String> {
+pub(crate) fn first_change(found: &[&Difference]) -> Option<String> {
     let (first, others) = found.split_first()?;
     let more = match others.len() {
         0 => String::new(),
@@ -359,7 +367,7 @@ fn times(count: usize) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-fn unknown_paths(known: &[KnownAfterRun]) -> Vec<Path> {
+pub(crate) fn unknown_paths(known: &[KnownAfterRun]) -> Vec<Path> {
     known.iter().filter_map(|known| PathQuery::parse(&known.path).ok()?.single().cloned()).collect()
 }
 
@@ -379,27 +387,35 @@ fn changed_answer(before: &SavedAnswer, call: &ReportedCall) -> Option<(Severity
         let severity = if is_invented(before.source) { Severity::Note } else { Severity::Warning };
         return Some((severity, text));
     }
-    let is_same = before.is_error == after.is_error && before.is_value(&after.value);
-    if is_same || is_invented(before.source) {
+    if is_invented(before.source) {
         return None;
     }
     let subject = match after.cached_at.as_deref() {
         Some(at) => format!("its answer, recorded at {at}, is another one"),
         None => "its answer is another one".to_owned(),
     };
-    let text = match (before.is_error, after.is_error) {
+    let text = other_answer(before, &after.value, after.is_error, &subject)?;
+    Some((Severity::Warning, text))
+}
+
+/// How a value or an error differs from a saved answer, after the text `subject`.
+pub(crate) fn other_answer(before: &SavedAnswer, value: &Value, is_error: bool, subject: &str) -> Option<String> {
+    if before.is_error == is_error && before.is_value(value) {
+        return None;
+    }
+    let text = match (before.is_error, is_error) {
         (true, false) => "it was an error".to_owned(),
         (false, true) => "it is an error".to_owned(),
-        _ if before.value_hash.is_some() => return Some((Severity::Warning, subject)),
+        _ if before.value_hash.is_some() => return Some(subject.to_owned()),
         _ => {
-            let found = differences(&before.value, &after.value);
+            let found = differences(&before.value, value);
             first_change(&found.iter().collect::<Vec<_>>())?
         }
     };
-    Some((Severity::Warning, format!("{subject}: {text}")))
+    Some(format!("{subject}: {text}"))
 }
 
-fn is_invented(source: AnswerOrigin) -> bool {
+pub(crate) fn is_invented(source: AnswerOrigin) -> bool {
     match source {
         AnswerOrigin::Override | AnswerOrigin::CapabilityCache | AnswerOrigin::Live => false,
         AnswerOrigin::SchemaMock | AnswerOrigin::Placeholder | AnswerOrigin::None => true,

@@ -18,12 +18,13 @@ use serde_json::value::to_raw_value;
 
 use super::alternates::compared_rounds;
 use super::assemble::{finding, invalid};
+use super::call::{AnsweredCall, Answerer, CallEnd, PlannedCall, RunEvent};
 use super::catalogue::Servers;
 use super::options::DryRunOptions;
 use super::plan::Plan;
 use super::report::{DryRunReport, FindingCode, PlanFinding, PlanPlace, SandboxLevels, Via};
 use super::run::{CallKey, CallSite, DecisionSite, PlanFailure, PlanRunner, RunRecord, SiteKind, Variation};
-use super::simulation::{CallEnd, PlannedCall, SimulatedCall, Simulation, SimulationEvent};
+use super::simulation::Simulation;
 use super::static_check::StaticCheck;
 use super::violations::KnownArguments;
 use super::{DryRunError, Rehearsal};
@@ -51,7 +52,7 @@ extern "C" fn run_as_worker() {
 
 /// A worker for one plan. The first is started now, because a program that makes one dry run needs no others; from the second
 /// on they come from a pool. Unused workers exit with the program, when their stdin is closed.
-fn take_worker() -> Result<Worker, SandboxError> {
+pub(crate) fn take_worker() -> Result<Worker, SandboxError> {
     static HAS_RUN: AtomicBool = AtomicBool::new(false);
     static POOL: OnceLock<Pool> = OnceLock::new();
     // Without a use the linker may leave the constructor out.
@@ -176,7 +177,8 @@ impl<'a> Runner<'a> {
 
     /// One run. With `record_placeholders` a placeholder without a shape is a recorder.
     fn run_once(&mut self, variation: &Variation, record_placeholders: bool) -> (RunRecord, Vec<RecordedShape>) {
-        let simulation = Simulation::new(self.servers, variation, &self.plan.compared).ending_loops(self.ends_loops);
+        let mut simulation =
+            Simulation::new(self.servers, variation, &self.plan.compared).ending_loops(self.ends_loops);
         let options = RunOptions {
             seed: if variation.other_seed { !self.options.seed } else { self.options.seed },
             epoch_ms: simulation.epoch_ms().cast_signed(),
@@ -184,10 +186,16 @@ impl<'a> Runner<'a> {
             follow: variation.follow.clone(),
             ..self.options.clone()
         };
-        let mut host = PlanHost { plan: self.plan, simulation, placeholders: &self.placeholders, record_placeholders };
+        let mut host = PlanHost {
+            plan: self.plan,
+            answerer: &mut simulation,
+            placeholders: &self.placeholders,
+            record_placeholders,
+        };
         let mut outcome = self.worker.run(self.plan, &options, &mut host);
         let recorded = mem::take(&mut outcome.shapes);
-        (record(self.plan, outcome, host.simulation), recorded)
+        let record = record(self.plan, outcome);
+        (RunRecord { calls: simulation.into_calls(), ..record }, recorded)
     }
 }
 
@@ -243,21 +251,34 @@ fn decision_site(file: &str, site: &ProbeSite) -> DecisionSite {
     }
 }
 
+/// Runs a plan once. The record has no calls: the answerer has them.
+pub(crate) fn run_plan(
+    plan: &CompiledPlan,
+    worker: &mut Worker,
+    options: &RunOptions,
+    answerer: &mut dyn Answerer,
+) -> RunRecord {
+    let placeholders = &Placeholders::default();
+    let mut host = PlanHost { plan, answerer, placeholders, record_placeholders: false };
+    record(plan, worker.run(plan, options, &mut host))
+}
+
 /// Answers the calls of one run.
 struct PlanHost<'a> {
     plan: &'a CompiledPlan,
-    simulation: Simulation<'a>,
+    answerer: &'a mut dyn Answerer,
     placeholders: &'a Placeholders,
     record_placeholders: bool,
 }
 
 impl Host for PlanHost<'_> {
     fn idle(&mut self, batch: Idle) -> Deliver {
+        self.answerer.prepare(&batch.calls.iter().map(|call| call.server.as_str()).collect());
         for call in batch.calls {
             let lossy = call.lossy.iter().map(|lossy| format!("{}: {}", lossy.path, lossy.message));
             let is_caught = call.place.as_ref().is_some_and(|place| self.plan.is_caught(place));
             let place = call.place.map(|place| plan_place(&self.plan.file, place));
-            let key = self.simulation.next_key(&call.server, &call.tool, place.as_ref());
+            let key = self.answerer.next_key(&call.server, &call.tool, place.as_ref());
             let placeholder = match self.placeholders.shapes.get(&key) {
                 Some(shape) => CallEnd::Value(shape.clone()),
                 None if self.record_placeholders => CallEnd::Recorder,
@@ -279,15 +300,15 @@ impl Host for PlanHost<'_> {
                 placeholder,
                 guessed,
             };
-            self.simulation.call(planned, call.at_ms);
+            self.answerer.call(planned, call.at_ms);
         }
-        match self.simulation.advance(batch.timer_ms) {
-            SimulationEvent::Delivered { now_ms, calls } => {
-                let results = calls.into_iter().map(|index| (call_id(index), outcome(self.simulation.get(index))));
+        match self.answerer.advance(batch.timer_ms) {
+            RunEvent::Delivered { now_ms, calls } => {
+                let results = calls.into_iter().map(|index| (call_id(index), outcome(self.answerer.get(index))));
                 Deliver::Results { now_ms, results: results.collect() }
             }
-            SimulationEvent::Timer => Deliver::FireTimer,
-            SimulationEvent::Nothing => Deliver::Cancel,
+            RunEvent::Timer => Deliver::FireTimer,
+            RunEvent::Nothing => Deliver::Cancel,
         }
     }
 }
@@ -310,7 +331,7 @@ fn call_index(id: u32) -> Option<usize> {
     usize::try_from(id).ok()?.checked_sub(1)
 }
 
-fn outcome(call: &SimulatedCall) -> CallOutcome {
+fn outcome(call: &AnsweredCall) -> CallOutcome {
     match &call.end {
         CallEnd::Value(value) => match to_raw_value(value) {
             Ok(value) => CallOutcome::Value(value),
@@ -325,12 +346,12 @@ fn outcome(call: &SimulatedCall) -> CallOutcome {
     }
 }
 
-fn record(plan: &CompiledPlan, outcome: RunOutcome, simulation: Simulation<'_>) -> RunRecord {
+/// What a run leaves behind, without its calls.
+fn record(plan: &CompiledPlan, outcome: RunOutcome) -> RunRecord {
     let (value, failure) = match outcome.result {
         Ok(value) => (serde_json::from_str(value.get()).unwrap_or_default(), None),
         Err(error) => (Value::Null, Some(plan_failure(&plan.file, error))),
     };
-    let calls = simulation.into_calls();
     RunRecord {
         value,
         failure,
@@ -340,7 +361,7 @@ fn record(plan: &CompiledPlan, outcome: RunOutcome, simulation: Simulation<'_>) 
         not_awaited: outcome.not_awaited.into_iter().filter_map(call_index).collect(),
         unfinished: outcome.unfinished.into_iter().filter_map(call_index).collect(),
         duration_ms: outcome.ended_ms,
-        calls,
+        calls: Vec::new(),
         skipped: Vec::new(),
         decisions: outcome.sites,
     }
@@ -373,7 +394,7 @@ fn plan_place(file: &str, place: SourcePlace) -> PlanPlace {
     PlanPlace { file: file.to_owned(), line: place.line, column: place.column, via: via.collect() }
 }
 
-fn syntax_finding(plan: &Plan, diagnostic: Diagnostic) -> PlanFinding {
+pub(crate) fn syntax_finding(plan: &Plan, diagnostic: Diagnostic) -> PlanFinding {
     PlanFinding {
         place: Some(plan_place(&plan.file, diagnostic.place)),
         hint: diagnostic.hint,
@@ -415,7 +436,7 @@ fn unreached_calls(servers: &Servers, plan: &CompiledPlan, record: &RunRecord) -
     checks
 }
 
-fn is_at(call: &SimulatedCall, place: &SourcePlace) -> bool {
+fn is_at(call: &AnsweredCall, place: &SourcePlace) -> bool {
     call.call.place.as_ref().is_some_and(|other| is_place(other, place))
 }
 
@@ -437,7 +458,7 @@ fn unseen_finding(plan: &CompiledPlan, record: &RunRecord) -> Option<PlanFinding
     Some(finding(FindingCode::Unseen, Severity::Warning, message))
 }
 
-fn sandbox_levels(levels: &Levels) -> SandboxLevels {
+pub(crate) fn sandbox_levels(levels: &Levels) -> SandboxLevels {
     let text = |level: &Level| match level {
         Level::Enforced => "enforced".to_owned(),
         Level::Partial(reason) => format!("partial: {reason}"),
@@ -446,7 +467,7 @@ fn sandbox_levels(levels: &Levels) -> SandboxLevels {
     SandboxLevels { landlock: text(&levels.landlock), seccomp: text(&levels.seccomp), rlimits: text(&levels.rlimits) }
 }
 
-fn isolation_finding(levels: &SandboxLevels) -> Option<PlanFinding> {
+pub(crate) fn isolation_finding(levels: &SandboxLevels) -> Option<PlanFinding> {
     let parts = [("landlock", &levels.landlock), ("seccomp", &levels.seccomp), ("rlimits", &levels.rlimits)];
     let weak = parts.into_iter().filter(|(_, level)| *level != "enforced");
     let weak: Vec<String> = weak.map(|(name, level)| format!("{name} {level}")).collect();

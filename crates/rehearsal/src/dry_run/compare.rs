@@ -6,8 +6,8 @@ use rehearsal_core::json::Path;
 use rehearsal_sandbox::ProbeRecord;
 use serde_json::Value;
 
+use super::call::{AnsweredCall, CallEnd};
 use super::run::{CallKey, CallSite, DecisionSite, RunRecord, SiteKind};
-use super::simulation::{CallEnd, SimulatedCall};
 
 /// The shortest value that identifies its source inside a longer text.
 const MIN_PART_LENGTH: usize = 4;
@@ -46,7 +46,7 @@ impl Differences {
 /// Compares a run with the base run. In a forced run, the plan's own errors belong to the side that was forced.
 pub(super) fn compare(base: &RunRecord, other: &RunRecord, sites: &[DecisionSite], is_forced: bool) -> Differences {
     let mut differences = Differences::default();
-    let others: HashMap<&CallKey, &SimulatedCall> = other.calls.iter().map(|call| (&call.call.key, call)).collect();
+    let others: HashMap<&CallKey, &AnsweredCall> = other.calls.iter().map(|call| (&call.call.key, call)).collect();
     // A run that fails has no calls behind the failure.
     let ends_early = other.failure.is_some() && base.failure.is_none() && !is_forced;
     for (index, call) in base.calls.iter().enumerate() {
@@ -149,7 +149,7 @@ pub(super) struct InventedValues {
 impl InventedValues {
     /// The values of `other`, by the calls of the base run.
     pub(super) fn new(base: &RunRecord, other: &RunRecord) -> InventedValues {
-        let others: HashMap<&CallKey, &SimulatedCall> = other.calls.iter().map(|call| (&call.call.key, call)).collect();
+        let others: HashMap<&CallKey, &AnsweredCall> = other.calls.iter().map(|call| (&call.call.key, call)).collect();
         let mut values = Vec::new();
         for (index, call) in base.calls.iter().enumerate().filter(|(_, call)| call.is_invented()) {
             let Some(changed) = others.get(&call.call.key) else { continue };

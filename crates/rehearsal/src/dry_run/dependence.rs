@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use rehearsal_core::json::Path;
 use serde_json::Value;
 
+use super::call::AnsweredCall;
 use super::catalogue::Servers;
 use super::compare::{DependentPart, InventedValues, has_other_outcome};
 use super::report::{KnownAfterRun, OnlyIf, PlanPlace, UnknownReason, ValueSource};
 use super::run::{CallSite, PlanFailure, PlanRunner, RunRecord, SiteKind};
 use super::search::{ForcedRun, Observations, Sources};
-use super::simulation::SimulatedCall;
 use super::static_check::StaticCheck;
 use super::violations::KnownArguments;
 
@@ -74,7 +74,7 @@ pub(super) struct DependentBranch {
 /// A call that only another run makes.
 #[derive(Clone, Debug)]
 pub(super) struct PossibleCall {
-    pub(super) call: SimulatedCall,
+    pub(super) call: AnsweredCall,
     pub(super) only_if: Option<BranchSide>,
 }
 
@@ -261,7 +261,7 @@ impl Conclusion<'_> {
 
     /// The innermost decision around a call that has another outcome in a forced run, other than the forced one: the call
     /// depends on it, and only through it on the forced one.
-    fn later_decision(&self, forced: &ForcedRun, call: &SimulatedCall) -> Option<usize> {
+    fn later_decision(&self, forced: &ForcedRun, call: &AnsweredCall) -> Option<usize> {
         let place = call.call.place.as_ref()?;
         let is_later = |site: &usize| {
             *site != forced.site

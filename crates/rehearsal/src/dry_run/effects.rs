@@ -9,13 +9,13 @@ use super::report::{Effect, EffectFrom};
 
 /// The effect of a tool, and how it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ToolEffect {
-    pub(super) effect: Effect,
-    pub(super) from: EffectFrom,
-    pub(super) is_reversible: bool,
-    pub(super) notes: Vec<String>,
+pub(crate) struct ToolEffect {
+    pub(crate) effect: Effect,
+    pub(crate) from: EffectFrom,
+    pub(crate) is_reversible: bool,
+    pub(crate) notes: Vec<String>,
     /// Whether the annotations contradict each other.
-    pub(super) is_contradictory: bool,
+    pub(crate) is_contradictory: bool,
 }
 
 /// What an operator declares about a tool.
@@ -46,11 +46,11 @@ impl FromStr for DeclaredEffect {
 }
 
 /// The operator's declarations, by `server:tool`.
-pub(super) type DeclaredEffects = BTreeMap<String, DeclaredEffect>;
+pub(crate) type DeclaredEffects = BTreeMap<String, DeclaredEffect>;
 
 impl ToolEffect {
     /// The effect of a tool of which nothing is known.
-    pub(super) fn unknown() -> ToolEffect {
+    pub(crate) fn unknown() -> ToolEffect {
         ToolEffect::new(Effect::Unknown, EffectFrom::Unknown)
     }
 
@@ -58,7 +58,7 @@ impl ToolEffect {
     ///
     /// The defaults of the specification hold only if the server annotates the tool at all. Annotations that contradict each
     /// other count as the worse one.
-    pub(super) fn of_tool(tool: &Value, declared: Option<DeclaredEffect>) -> ToolEffect {
+    pub(crate) fn of_tool(tool: &Value, declared: Option<DeclaredEffect>) -> ToolEffect {
         match declared {
             Some(DeclaredEffect::Read) => return ToolEffect::new(Effect::Read, EffectFrom::Operator),
             Some(DeclaredEffect::Write) => return ToolEffect::new(Effect::Write, EffectFrom::Operator),
@@ -115,7 +115,7 @@ impl Effect {
     }
 
     /// What a tool with this effect does, as a verb.
-    pub(super) fn verb(self) -> &'static str {
+    pub(crate) fn verb(self) -> &'static str {
         match self {
             Effect::Read => "reads",
             Effect::Write => "adds or writes",

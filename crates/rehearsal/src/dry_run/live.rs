@@ -1,18 +1,21 @@
-//! The tools of the servers of a configuration.
+//! The tools of live servers, and what a plan gets for their responses.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rehearsal_core::protocol::Tool;
+use rehearsal_sandbox::ErrorKind;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
+use super::call::CallEnd;
 use super::catalogue::{Catalogue, ServerTools};
+use super::value::{error_message, result_value};
 use crate::cache::{Cache, CacheError};
-use crate::client::{ClientBuilder, ClientError};
+use crate::client::{ClientBuilder, ClientError, ServerResponse};
 
 /// The present time in milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
@@ -74,4 +77,22 @@ async fn list_tools(builder: ClientBuilder) -> Result<Vec<Value>, ClientError> {
     let tools = client.list_tools().await;
     let _ = client.close().await;
     Ok(tools?.into_iter().map(|Tool { raw, .. }| raw).collect())
+}
+
+/// What a plan gets for the response of a server.
+pub(crate) fn end_of_response(response: &Result<ServerResponse, ClientError>) -> CallEnd {
+    let failed = |kind, message: String, content: Value| CallEnd::Error { kind, message, content };
+    match response {
+        Ok(response) if response.is_tool_error() => {
+            let content = response.result().get("content").cloned().unwrap_or_default();
+            failed(ErrorKind::Tool, error_message(response.result()), content)
+        }
+        Ok(response) if !response.success() => {
+            let message = response.error_message().unwrap_or_else(|| "the result cannot be used".to_owned());
+            failed(ErrorKind::Protocol, message, Value::Null)
+        }
+        Ok(response) => CallEnd::Value(result_value(response.result())),
+        Err(error @ ClientError::TimedOut { .. }) => failed(ErrorKind::Timeout, error.to_string(), Value::Null),
+        Err(error) => failed(ErrorKind::Protocol, error.to_string(), Value::Null),
+    }
 }

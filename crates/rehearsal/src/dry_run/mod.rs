@@ -28,26 +28,27 @@
 //! ```
 
 mod alternates;
-mod assemble;
-mod catalogue;
-mod changes;
-mod code;
+pub(crate) mod assemble;
+pub(crate) mod call;
+pub(crate) mod catalogue;
+pub(crate) mod changes;
+pub(crate) mod code;
 mod compare;
 mod declarations;
 mod dependence;
-mod effects;
+pub(crate) mod effects;
 mod explore;
-mod live;
+pub(crate) mod live;
 mod options;
-mod plan;
+pub(crate) mod plan;
 mod report;
-mod run;
+pub(crate) mod run;
 mod safe_tools;
 mod saved;
 mod search;
 mod simulation;
 mod static_check;
-mod tasks;
+pub(crate) mod tasks;
 mod value;
 mod violations;
 

@@ -17,9 +17,9 @@ const MAX_PLAN_BYTES: u64 = 4 << 20;
 /// A plan.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub(super) file: String,
-    pub(super) text: String,
-    pub(super) language: PlanLanguage,
+    pub(crate) file: String,
+    pub(crate) text: String,
+    pub(crate) language: PlanLanguage,
 }
 
 /// The language of a plan.
@@ -108,7 +108,7 @@ impl Plan {
     }
 
     /// A line of the text, from 1.
-    pub(super) fn line(&self, line: u32) -> Option<&str> {
+    pub(crate) fn line(&self, line: u32) -> Option<&str> {
         self.text.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)
     }
 }

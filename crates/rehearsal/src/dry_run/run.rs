@@ -4,8 +4,9 @@ use rehearsal_sandbox::{ErrorKind, ForcedDecision, ProbeRecord};
 use serde_json::Value;
 
 use super::alternates::Alternate;
+use super::call::AnsweredCall;
 use super::report::{FindingCode, PlanPlace, Via};
-use super::simulation::{INVENTED_ANSWERS, LatencyChoice, SimulatedCall};
+use super::simulation::{INVENTED_ANSWERS, LatencyChoice};
 
 /// A plan that can run several times.
 pub(super) trait PlanRunner {
@@ -96,7 +97,7 @@ pub(super) enum SiteKind {
 
 /// A place in the plan from which a tool is called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct CallSite {
+pub(crate) struct CallSite {
     server: String,
     tool: String,
     at: Option<(u32, Option<u32>)>,
@@ -104,7 +105,7 @@ pub(super) struct CallSite {
 }
 
 impl CallSite {
-    pub(super) fn new(server: &str, tool: &str, place: Option<&PlanPlace>) -> CallSite {
+    pub(crate) fn new(server: &str, tool: &str, place: Option<&PlanPlace>) -> CallSite {
         let via = place.iter().flat_map(|place| &place.via).map(|Via { line, column }| (*line, *column));
         CallSite {
             server: server.to_owned(),
@@ -115,62 +116,62 @@ impl CallSite {
     }
 
     /// The same place, however it was reached.
-    pub(super) fn without_callers(&self) -> CallSite {
+    pub(crate) fn without_callers(&self) -> CallSite {
         CallSite { via: Vec::new(), ..self.clone() }
     }
 
-    pub(super) fn tool(&self) -> &str {
+    pub(crate) fn tool(&self) -> &str {
         &self.tool
     }
 }
 
 /// A call in every run of a plan: its place, and its number among the calls from there, from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct CallKey {
-    pub(super) site: CallSite,
-    pub(super) occurrence: usize,
+pub(crate) struct CallKey {
+    pub(crate) site: CallSite,
+    pub(crate) occurrence: usize,
 }
 
 /// What a run of a plan leaves behind.
 #[derive(Debug, Default)]
-pub(super) struct RunRecord {
+pub(crate) struct RunRecord {
     /// The calls, in the order in which the plan made them.
-    pub(super) calls: Vec<SimulatedCall>,
+    pub(crate) calls: Vec<AnsweredCall>,
     /// The value of the plan; `null` if it failed.
-    pub(super) value: Value,
+    pub(crate) value: Value,
     /// Why the plan failed.
-    pub(super) failure: Option<PlanFailure>,
-    pub(super) console: Vec<String>,
+    pub(crate) failure: Option<PlanFailure>,
+    pub(crate) console: Vec<String>,
     /// The values that were changed or lost when the plan's value became JSON.
-    pub(super) lossy: Vec<String>,
+    pub(crate) lossy: Vec<String>,
     /// The calls whose promise the plan did not use.
-    pub(super) not_awaited: Vec<usize>,
+    pub(crate) not_awaited: Vec<usize>,
     /// The calls whose results came after the end of the plan.
-    pub(super) unfinished: Vec<usize>,
+    pub(crate) unfinished: Vec<usize>,
     /// Errors of promises that the plan does not handle.
-    pub(super) unhandled: Vec<PlanFailure>,
+    pub(crate) unhandled: Vec<PlanFailure>,
     /// The virtual time at the end.
-    pub(super) duration_ms: f64,
+    pub(crate) duration_ms: f64,
     /// The tasks that did not run, by index, with the reason.
-    pub(super) skipped: Vec<(usize, String)>,
+    pub(crate) skipped: Vec<(usize, String)>,
     /// What the plan decided, one entry for each of [`PlanRunner::sites`].
-    pub(super) decisions: Vec<ProbeRecord>,
+    pub(crate) decisions: Vec<ProbeRecord>,
 }
 
 impl RunRecord {
     /// Whether a call from one place has so many invented answers that later ones may be empty.
-    pub(super) fn repeats_invented_calls(&self) -> bool {
+    pub(crate) fn repeats_invented_calls(&self) -> bool {
         self.calls.iter().any(|call| call.is_invented() && call.call.key.occurrence > INVENTED_ANSWERS)
     }
 
     /// Whether a limit ended the run, so that it shows nothing about the plan's values.
-    pub(super) fn is_limited(&self) -> bool {
+    pub(crate) fn is_limited(&self) -> bool {
         let is_limit = |failure: &PlanFailure| matches!(failure.code, FindingCode::Limit | FindingCode::Sandbox);
         self.failure.as_ref().is_some_and(is_limit)
     }
 
     /// Whether the engine threw the error that ended the run: with these values the plan cannot go on.
-    pub(super) fn is_impossible(&self) -> bool {
+    pub(crate) fn is_impossible(&self) -> bool {
         let names = ["TypeError:", "RangeError:", "ReferenceError:", "SyntaxError:"];
         self.failure.as_ref().is_some_and(|failure| names.iter().any(|name| failure.message.starts_with(name)))
     }
@@ -178,12 +179,12 @@ impl RunRecord {
 
 /// Why a plan failed.
 #[derive(Clone, Debug)]
-pub(super) struct PlanFailure {
-    pub(super) code: FindingCode,
-    pub(super) message: String,
-    pub(super) place: Option<PlanPlace>,
+pub(crate) struct PlanFailure {
+    pub(crate) code: FindingCode,
+    pub(crate) message: String,
+    pub(crate) place: Option<PlanPlace>,
     /// The call whose error the plan did not catch.
-    pub(super) call: Option<usize>,
+    pub(crate) call: Option<usize>,
     /// Whether it ran until it exceeded a limit, as a loop without an end does.
-    pub(super) is_endless: bool,
+    pub(crate) is_endless: bool,
 }

@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
+use super::call::CallEnd;
+use super::live::end_of_response;
 use super::run::CallSite;
-use super::simulation::CallEnd;
-use super::value::{error_message, result_value};
 use crate::client::{Client, ClientBuilder, ClientError};
 
 /// Connected servers, and the tools of them whose calls run for real.
@@ -77,23 +77,8 @@ impl SafeTools {
 }
 
 async fn call_tool(client: &Client, tool: &str, arguments: &Value) -> LiveAnswer {
-    use rehearsal_sandbox::ErrorKind;
     let started = std::time::Instant::now();
     let response = client.call_tool(tool, arguments.clone()).await;
     let latency_ms = started.elapsed().as_secs_f64() * 1000.0;
-    let failed = |kind, message: String, content: Value| CallEnd::Error { kind, message, content };
-    let end = match response {
-        Ok(response) if response.is_tool_error() => {
-            let content = response.result().get("content").cloned().unwrap_or_default();
-            failed(ErrorKind::Tool, error_message(response.result()), content)
-        }
-        Ok(response) if !response.success() => {
-            let message = response.error_message().unwrap_or_else(|| "the result cannot be used".to_owned());
-            failed(ErrorKind::Protocol, message, Value::Null)
-        }
-        Ok(response) => CallEnd::Value(result_value(response.result())),
-        Err(error @ ClientError::TimedOut { .. }) => failed(ErrorKind::Timeout, error.to_string(), Value::Null),
-        Err(error) => failed(ErrorKind::Protocol, error.to_string(), Value::Null),
-    };
-    LiveAnswer { end, latency_ms }
+    LiveAnswer { end: end_of_response(&response), latency_ms }
 }

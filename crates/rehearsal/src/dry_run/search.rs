@@ -13,10 +13,10 @@ use rehearsal_core::json::Path;
 use rehearsal_sandbox::ForcedDecision;
 
 use super::alternates::Alternate;
+use super::call::{AnsweredCall, CallEnd};
 use super::compare::{DependentPart, Differences, compare, has_other_outcome};
 use super::report::UnknownReason;
 use super::run::{CallSite, PlanFailure, PlanRunner, RunRecord, SiteKind, Variation};
-use super::simulation::{CallEnd, SimulatedCall};
 
 /// Maximum number of runs in which invented values are those that the plan compares with.
 const MAX_COMPARED_RUNS: usize = 4;
@@ -53,7 +53,7 @@ pub(super) struct Observations {
     /// The derivations that had another value in some run.
     varied: BTreeSet<usize>,
     /// Calls from places from which the base run makes none.
-    pub(super) added: Vec<SimulatedCall>,
+    pub(super) added: Vec<AnsweredCall>,
     /// Why the plan failed with other values.
     pub(super) failures: Vec<PlanFailure>,
     /// The run in which all invented values are other ones of the same form.
@@ -301,8 +301,8 @@ impl Search<'_> {
         }
     }
 
-    fn add(&mut self, call: &SimulatedCall) {
-        let is_same = |other: &SimulatedCall| other.name() == call.name() && other.call.place == call.call.place;
+    fn add(&mut self, call: &AnsweredCall) {
+        let is_same = |other: &AnsweredCall| other.name() == call.name() && other.call.place == call.call.place;
         if !self.observed.added.iter().any(is_same) {
             self.observed.added.push(call.clone());
         }

@@ -5,7 +5,7 @@
 //! plan ◄──deliver── the earliest of the queue; the clock advances to it
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use rehearsal_core::answer::{
     Action, Answer, ConnectionState, Decision, Environment, IncomingRequest, LogFilter, Provenance, RequestContext,
     ResultKind, StateSigner,
 };
-use rehearsal_core::json::Path;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Revision;
 use rehearsal_core::script::mock::FaultKind;
@@ -21,13 +20,14 @@ use rehearsal_sandbox::ErrorKind;
 use serde_json::{Value, json};
 
 use super::alternates::{Alternate, alternate};
+use super::call::{AnsweredCall, Answerer, CallCounter, CallEnd, CallProblem, PlannedCall, RunEvent};
 use super::catalogue::{DryRunServer, KnownServer, Servers};
 use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
-use super::run::{CallKey, CallSite, Variation, VariedAnswers};
+use super::run::{CallKey, Variation, VariedAnswers};
 use super::safe_tools::LiveAnswer;
 use super::value::{error_message, result_value};
-use super::violations::{KnownArguments, Violation, check_known_parts};
+use super::violations::{KnownArguments, check_known_parts};
 use crate::cache::{ArgumentsKey, Cache, LatencyScope};
 
 /// The clock of every base run begins here, so that two dry runs of a plan are the same: 2026-01-01T00:00:00Z.
@@ -38,74 +38,6 @@ const OTHER_EPOCH_MS: u64 = EPOCH_MS + (496 * 86_400 + 7 * 3600 + 41 * 60 + 13) 
 pub(super) const INVENTED_ANSWERS: usize = 10;
 /// How long a real client waits for an answer that never comes, in milliseconds.
 const CALL_TIMEOUT_MS: f64 = 30_000.0;
-
-/// A call that a plan makes.
-#[derive(Clone, Debug)]
-pub(super) struct PlannedCall {
-    pub(super) key: CallKey,
-    pub(super) server: String,
-    pub(super) tool: String,
-    pub(super) arguments: Value,
-    pub(super) place: Option<PlanPlace>,
-    /// The task of a workflow.
-    pub(super) task: Option<String>,
-    /// The values that were changed or lost when the arguments became JSON.
-    pub(super) lossy: Vec<String>,
-    /// Whether the plan continues if the call fails.
-    pub(super) is_caught: bool,
-    /// The calls that had to end first, if the plan states them; else those of the last delivery.
-    pub(super) after: Option<Vec<usize>>,
-    /// What answers the call if nothing is known about the tool's results.
-    pub(super) placeholder: CallEnd,
-    /// The paths of arguments that come from placeholders: their types are guesses, so they break no schema.
-    pub(super) guessed: Vec<Path>,
-}
-
-/// What a plan gets for a call.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum CallEnd {
-    /// A value.
-    Value(Value),
-    /// A value that records what the plan does with it, in place of a placeholder, as long as its shape is not known.
-    Recorder,
-    /// An error, which the plan may catch.
-    Error { kind: ErrorKind, message: String, content: Value },
-}
-
-/// A call with its answer.
-#[derive(Clone, Debug)]
-pub(super) struct SimulatedCall {
-    pub(super) call: PlannedCall,
-    pub(super) end: CallEnd,
-    pub(super) origin: AnswerOrigin,
-    pub(super) cached_ms: Option<u64>,
-    pub(super) remarks: Vec<String>,
-    pub(super) problem: Option<CallProblem>,
-    /// Why the input schema of the tool cannot be used, so that the arguments are not checked.
-    pub(super) unchecked: Option<String>,
-    pub(super) effect: ToolEffect,
-    /// The latency in milliseconds, if it is known.
-    pub(super) latency_ms: Option<f64>,
-    /// Whether the latencies of real runs differ, so that the estimate has a range.
-    pub(super) latency_varies: bool,
-    pub(super) started_ms: f64,
-    pub(super) ended_ms: f64,
-    /// The calls that were delivered just before this one was made.
-    pub(super) waits_for: Vec<usize>,
-}
-
-/// Why a real run of a call would fail before the tool runs.
-#[derive(Clone, Debug)]
-pub(super) enum CallProblem {
-    /// No server has this name.
-    MissingServer { hint: Option<String> },
-    /// The server has no such tool.
-    MissingTool { hint: Option<String> },
-    /// The server's tools are not known.
-    UnknownCatalogue { reason: String },
-    /// The arguments do not fit the input schema.
-    Arguments(Vec<Violation>),
-}
 
 /// Which latency of a tool a run uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,30 +65,18 @@ pub(super) struct Simulation<'a> {
     compared: &'a [Value],
     /// Whether later invented answers of repeated calls are empty, so that loops end.
     ends_loops: bool,
-    /// The number of calls from each place.
-    occurrences: HashMap<CallSite, usize>,
+    counter: CallCounter,
     /// The state of each server's chains: the one for valid calls, and the other.
     states: HashMap<(String, bool), ConnectionState>,
     signer: StateSigner,
     now_ms: f64,
-    calls: Vec<SimulatedCall>,
+    calls: Vec<AnsweredCall>,
     /// The indexes of calls whose answers are not delivered.
     queue: Vec<usize>,
     /// The calls of the last delivery.
     delivered: Vec<usize>,
     /// The latencies of a tool with some arguments, of a tool, and of a server, as far as they were looked up.
     known_latencies: HashMap<(String, Option<String>, Option<ArgumentsKey>), Option<Latency>>,
-}
-
-/// The next event of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum SimulationEvent {
-    /// These calls ended at this time.
-    Delivered { now_ms: f64, calls: Vec<usize> },
-    /// A timer of the plan fires first.
-    Timer,
-    /// Nothing is left to happen.
-    Nothing,
 }
 
 impl<'a> Simulation<'a> {
@@ -166,7 +86,7 @@ impl<'a> Simulation<'a> {
             variation,
             compared,
             ends_loops: false,
-            occurrences: HashMap::new(),
+            counter: CallCounter::default(),
             states: HashMap::new(),
             // Its signatures are not seen outside this run.
             signer: StateSigner::new([0; 32]),
@@ -188,66 +108,12 @@ impl<'a> Simulation<'a> {
         if self.variation.other_clock { OTHER_EPOCH_MS } else { EPOCH_MS }
     }
 
-    /// The key of the next call from a place.
-    pub(super) fn next_key(&mut self, server: &str, tool: &str, place: Option<&PlanPlace>) -> CallKey {
-        let site = CallSite::new(server, tool, place);
-        let count = self.occurrences.entry(site.clone()).or_default();
-        *count += 1;
-        CallKey { site, occurrence: *count }
-    }
-
-    /// Checks and answers a call, and returns its index. Its answer is delivered after its latency.
-    pub(super) fn call(&mut self, call: PlannedCall, at_ms: f64) -> usize {
-        self.now_ms = self.now_ms.max(at_ms);
-        let mut simulated = self.simulate(call);
-        self.vary(&mut simulated);
-        simulated.started_ms = self.now_ms;
-        simulated.ended_ms = self.now_ms + simulated.latency_ms.unwrap_or(0.0).max(0.0);
-        simulated.waits_for = simulated.call.after.clone().unwrap_or_else(|| self.delivered.clone());
-        self.calls.push(simulated);
-        let index = self.calls.len() - 1;
-        self.queue.push(index);
-        index
-    }
-
-    /// Advances to the next event: the calls that end first, or the timer if it is earlier.
-    pub(super) fn advance(&mut self, timer_ms: Option<f64>) -> SimulationEvent {
-        let earliest = self.queue.iter().map(|index| self.calls[*index].ended_ms).min_by(f64::total_cmp);
-        match (earliest, timer_ms) {
-            (None, None) => SimulationEvent::Nothing,
-            (None, Some(timer)) => {
-                self.now_ms = self.now_ms.max(timer);
-                SimulationEvent::Timer
-            }
-            (Some(earliest), Some(timer)) if timer < earliest => {
-                self.now_ms = self.now_ms.max(timer);
-                SimulationEvent::Timer
-            }
-            (Some(earliest), _) => {
-                self.now_ms = self.now_ms.max(earliest);
-                let (calls, queue): (Vec<usize>, Vec<usize>) =
-                    self.queue.iter().partition(|index| self.calls[**index].ended_ms <= earliest);
-                self.queue = queue;
-                self.delivered.clone_from(&calls);
-                SimulationEvent::Delivered { now_ms: self.now_ms, calls }
-            }
-        }
-    }
-
-    pub(super) fn now_ms(&self) -> f64 {
-        self.now_ms
-    }
-
-    pub(super) fn get(&self, index: usize) -> &SimulatedCall {
-        &self.calls[index]
-    }
-
-    pub(super) fn into_calls(self) -> Vec<SimulatedCall> {
+    pub(super) fn into_calls(self) -> Vec<AnsweredCall> {
         self.calls
     }
 
     /// Replaces the answer of a call as the variation of this run requires.
-    fn vary(&self, simulated: &mut SimulatedCall) {
+    fn vary(&self, simulated: &mut AnsweredCall) {
         if let Some((site, kind)) = self.variation.failure.as_ref().filter(|(site, _)| *site == simulated.call.key.site)
         {
             let message = match kind {
@@ -274,7 +140,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Puts another value in the place of an invented one.
-    fn replace(&self, simulated: &mut SimulatedCall, kind: Alternate) {
+    fn replace(&self, simulated: &mut AnsweredCall, kind: Alternate) {
         if let CallEnd::Value(value) = &mut simulated.end {
             let tool = self.servers.check(&simulated.call.server, &simulated.call.tool).0;
             let schema = tool.filter(|_| simulated.origin == AnswerOrigin::SchemaMock).and_then(|tool| tool.output());
@@ -282,7 +148,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn simulate(&mut self, call: PlannedCall) -> SimulatedCall {
+    fn simulate(&mut self, call: PlannedCall) -> AnsweredCall {
         let servers = self.servers;
         let (tool, mut problem) = servers.check(&call.server, &call.tool);
         let mut unchecked = None;
@@ -296,7 +162,7 @@ impl<'a> Simulation<'a> {
             None => {}
         }
         let effect = tool.map_or_else(ToolEffect::unknown, |tool| tool.effect.clone());
-        let mut simulated = SimulatedCall {
+        let mut simulated = AnsweredCall {
             // The plan continues, so that one dry run lists all findings.
             end: call.placeholder.clone(),
             origin: AnswerOrigin::None,
@@ -323,7 +189,7 @@ impl<'a> Simulation<'a> {
 
     /// Answers a valid call of a safe tool with the answer of its server, and returns whether it did. A call with arguments
     /// of which nothing is known is not made.
-    fn answer_live(&self, simulated: &mut SimulatedCall) -> bool {
+    fn answer_live(&self, simulated: &mut AnsweredCall) -> bool {
         let call = &simulated.call;
         let tools = self.servers.safe_tools(&call.server, &call.tool);
         let tools = tools.filter(|_| simulated.problem.is_none() && call.guessed.is_empty());
@@ -336,7 +202,7 @@ impl<'a> Simulation<'a> {
         true
     }
 
-    fn answer(&mut self, server: &KnownServer, simulated: &mut SimulatedCall) {
+    fn answer(&mut self, server: &KnownServer, simulated: &mut AnsweredCall) {
         let call = &simulated.call;
         let params = json!({"name": call.tool, "arguments": call.arguments});
         let context = RequestContext {
@@ -442,6 +308,61 @@ impl<'a> Simulation<'a> {
     }
 }
 
+impl Answerer for Simulation<'_> {
+    /// No server is needed.
+    fn prepare(&mut self, _: &BTreeSet<&str>) {}
+
+    fn next_key(&mut self, server: &str, tool: &str, place: Option<&PlanPlace>) -> CallKey {
+        self.counter.next_key(server, tool, place)
+    }
+
+    /// Checks and answers a call, and returns its index. Its answer is delivered after its latency.
+    fn call(&mut self, call: PlannedCall, at_ms: f64) -> usize {
+        self.now_ms = self.now_ms.max(at_ms);
+        let mut simulated = self.simulate(call);
+        self.vary(&mut simulated);
+        simulated.started_ms = self.now_ms;
+        simulated.ended_ms = self.now_ms + simulated.latency_ms.unwrap_or(0.0).max(0.0);
+        simulated.waits_for = simulated.call.after.clone().unwrap_or_else(|| self.delivered.clone());
+        self.calls.push(simulated);
+        let index = self.calls.len() - 1;
+        self.queue.push(index);
+        index
+    }
+
+    /// Advances to the next event: the calls that end first, or the timer if it is earlier.
+    fn advance(&mut self, timer_ms: Option<f64>) -> RunEvent {
+        let earliest = self.queue.iter().map(|index| self.calls[*index].ended_ms).min_by(f64::total_cmp);
+        match (earliest, timer_ms) {
+            (None, None) => RunEvent::Nothing,
+            (None, Some(timer)) => {
+                self.now_ms = self.now_ms.max(timer);
+                RunEvent::Timer
+            }
+            (Some(earliest), Some(timer)) if timer < earliest => {
+                self.now_ms = self.now_ms.max(timer);
+                RunEvent::Timer
+            }
+            (Some(earliest), _) => {
+                self.now_ms = self.now_ms.max(earliest);
+                let (calls, queue): (Vec<usize>, Vec<usize>) =
+                    self.queue.iter().partition(|index| self.calls[**index].ended_ms <= earliest);
+                self.queue = queue;
+                self.delivered.clone_from(&calls);
+                RunEvent::Delivered { now_ms: self.now_ms, calls }
+            }
+        }
+    }
+
+    fn now_ms(&self) -> f64 {
+        self.now_ms
+    }
+
+    fn get(&self, index: usize) -> &AnsweredCall {
+        &self.calls[index]
+    }
+}
+
 /// A number for the values of a call, equal in every run.
 fn salt(key: &CallKey) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -508,28 +429,4 @@ fn end_of(answer: &Answer) -> (CallEnd, bool) {
         },
     };
     (end, false)
-}
-
-impl SimulatedCall {
-    /// `server:tool`
-    pub(super) fn name(&self) -> String {
-        format!("{}:{}", self.call.server, self.call.tool)
-    }
-
-    /// Whether the answer is no real one for these arguments.
-    pub(super) fn is_invented(&self) -> bool {
-        match self.origin {
-            AnswerOrigin::SchemaMock | AnswerOrigin::Placeholder | AnswerOrigin::None => true,
-            AnswerOrigin::Override | AnswerOrigin::CapabilityCache | AnswerOrigin::Live => false,
-        }
-    }
-
-    /// Whether a real run of the call would fail.
-    pub(super) fn fails(&self) -> bool {
-        let is_refused = match &self.problem {
-            Some(CallProblem::UnknownCatalogue { .. }) | None => false,
-            Some(_) => true,
-        };
-        is_refused || matches!(self.end, CallEnd::Error { .. })
-    }
 }

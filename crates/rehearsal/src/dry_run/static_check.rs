@@ -1,8 +1,8 @@
 //! Calls that the plan contains and that a run did not reach, checked as far as they are known.
 
+use super::call::CallProblem;
 use super::catalogue::Servers;
 use super::report::{Effect, PlanPlace, UnreachedCall};
-use super::simulation::CallProblem;
 use super::violations::{KnownArguments, check_known_parts};
 
 /// A call that a run did not reach.

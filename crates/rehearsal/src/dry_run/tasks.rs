@@ -9,10 +9,11 @@ use rehearsal_core::script::workflow::{OnError, Workflow, WorkflowTask};
 use rehearsal_sandbox::ProbeRecord;
 use serde_json::{Map, Value};
 
+use super::call::{Answerer, CallEnd, PlannedCall, RunEvent};
 use super::catalogue::Servers;
 use super::report::{AnswerOrigin, FindingCode, PlanPlace};
 use super::run::{DecisionSite, PlanFailure, PlanRunner, RunRecord, SiteKind, Variation};
-use super::simulation::{CallEnd, PlannedCall, Simulation, SimulationEvent};
+use super::simulation::Simulation;
 
 /// Maximum index in an array of a placeholder.
 const MAX_PLACEHOLDER_ELEMENTS: usize = 1000;
@@ -66,29 +67,10 @@ impl PlanRunner for TaskRunner<'_> {
         let mut forced: HashMap<usize, bool> = followed.map(|(site, sequence)| (site, sequence == "1")).collect();
         forced.extend(variation.force.and_then(|force| Some((usize::try_from(force.site).ok()?, force.choice == 1))));
         let forced = forced.into_iter().filter_map(|(site, holds)| Some((*self.deciding.get(site)?, holds))).collect();
-        let mut run = TaskRun {
-            workflow: self.workflow,
-            file: self.file,
-            states: vec![TaskState::Waiting; self.workflow.tasks.len()],
-            calls: vec![None; self.workflow.tasks.len()],
-            failure: None,
-            placeholders: placeholders(self.workflow),
-            is_placeholder: vec![false; self.workflow.tasks.len()],
-            forced,
-            decisions: vec![ProbeRecord::default(); self.workflow.tasks.len()],
-            not_made: Vec::new(),
-        };
-        loop {
-            run.start_ready(&mut simulation);
-            match simulation.advance(None) {
-                SimulationEvent::Delivered { calls, .. } => {
-                    calls.into_iter().for_each(|call| run.end(call, &simulation));
-                }
-                SimulationEvent::Timer | SimulationEvent::Nothing => break,
-            }
-        }
+        let run = TaskRun::new(self.workflow, self.file, forced).finish(&mut simulation);
         let decisions = self.deciding.iter().map(|task| run.decisions[*task].clone()).collect();
-        RunRecord { decisions, ..run.record(simulation) }
+        let record = run.record(simulation.now_ms());
+        RunRecord { decisions, calls: simulation.into_calls(), ..record }
     }
 
     fn sites(&self) -> &[DecisionSite] {
@@ -168,8 +150,40 @@ fn add_path(value: &mut Value, path: &[Segment]) {
     add_path(child, rest);
 }
 
-impl TaskRun<'_> {
-    fn start_ready(&mut self, simulation: &mut Simulation<'_>) {
+/// Runs a workflow once. The record has no calls: the answerer has them.
+pub(crate) fn run_tasks(workflow: &Workflow, file: &str, answerer: &mut dyn Answerer) -> RunRecord {
+    let run = TaskRun::new(workflow, file, HashMap::new()).finish(answerer);
+    run.record(answerer.now_ms())
+}
+
+impl<'a> TaskRun<'a> {
+    fn new(workflow: &'a Workflow, file: &'a str, forced: HashMap<usize, bool>) -> TaskRun<'a> {
+        TaskRun {
+            workflow,
+            file,
+            states: vec![TaskState::Waiting; workflow.tasks.len()],
+            calls: vec![None; workflow.tasks.len()],
+            failure: None,
+            placeholders: placeholders(workflow),
+            is_placeholder: vec![false; workflow.tasks.len()],
+            forced,
+            decisions: vec![ProbeRecord::default(); workflow.tasks.len()],
+            not_made: Vec::new(),
+        }
+    }
+
+    /// Runs until no task is left that can run.
+    fn finish(mut self, answerer: &mut dyn Answerer) -> Self {
+        loop {
+            self.start_ready(answerer);
+            match answerer.advance(None) {
+                RunEvent::Delivered { calls, .. } => calls.into_iter().for_each(|call| self.end(call, &*answerer)),
+                RunEvent::Timer | RunEvent::Nothing => return self,
+            }
+        }
+    }
+
+    fn start_ready(&mut self, answerer: &mut dyn Answerer) {
         // A task that is skipped, or that fails before its call, can make others ready.
         let mut changed = true;
         while changed {
@@ -182,7 +196,7 @@ impl TaskRun<'_> {
                 if !matches!(self.states[index], TaskState::Waiting) {
                     continue;
                 }
-                if let Some(next) = self.start(index, simulation) {
+                if let Some(next) = self.start(index, answerer) {
                     self.states[index] = next;
                     changed = true;
                 }
@@ -191,7 +205,7 @@ impl TaskRun<'_> {
     }
 
     /// The next state of a waiting task; `None` if it must still wait.
-    fn start(&mut self, index: usize, simulation: &mut Simulation<'_>) -> Option<TaskState> {
+    fn start(&mut self, index: usize, answerer: &mut dyn Answerer) -> Option<TaskState> {
         let task = &self.workflow.tasks[index];
         for dependency in &task.depends_on {
             match &self.states[*dependency] {
@@ -231,7 +245,7 @@ impl TaskRun<'_> {
         let after = task.depends_on.iter().filter_map(|dependency| self.calls[*dependency]).collect();
         let place = place(self.file, task.at);
         let call = PlannedCall {
-            key: simulation.next_key(&task.server, &task.tool, Some(&place)),
+            key: answerer.next_key(&task.server, &task.tool, Some(&place)),
             server: task.server.clone(),
             tool: task.tool.clone(),
             arguments,
@@ -243,7 +257,7 @@ impl TaskRun<'_> {
             guessed: self.guessed(task),
             placeholder: CallEnd::Value(self.placeholders[index].clone()),
         };
-        let call = simulation.call(call, simulation.now_ms());
+        let call = answerer.call(call, answerer.now_ms());
         self.calls[index] = Some(call);
         Some(TaskState::Running)
     }
@@ -254,12 +268,12 @@ impl TaskRun<'_> {
     }
 
     /// Notes the end of a call.
-    fn end(&mut self, call: usize, simulation: &Simulation<'_>) {
+    fn end(&mut self, call: usize, answerer: &dyn Answerer) {
         let Some(index) = self.calls.iter().position(|other| *other == Some(call)) else { return };
         let task = &self.workflow.tasks[index];
         self.is_placeholder[index] =
-            matches!(simulation.get(call).origin, AnswerOrigin::Placeholder | AnswerOrigin::None);
-        self.states[index] = match &simulation.get(call).end {
+            matches!(answerer.get(call).origin, AnswerOrigin::Placeholder | AnswerOrigin::None);
+        self.states[index] = match &answerer.get(call).end {
             CallEnd::Value(value) => TaskState::Ended(value.clone()),
             CallEnd::Recorder => TaskState::Ended(Value::Null),
             CallEnd::Error { message, .. } => {
@@ -287,7 +301,7 @@ impl TaskRun<'_> {
         }
     }
 
-    fn record(self, simulation: Simulation<'_>) -> RunRecord {
+    fn record(self, duration_ms: f64) -> RunRecord {
         let result_of = |index: usize| match &self.states[index] {
             TaskState::Ended(value) => Some(value.clone()),
             TaskState::Waiting | TaskState::Running | TaskState::Skipped(_) => None,
@@ -317,19 +331,13 @@ impl TaskRun<'_> {
             TaskState::Waiting => Some((index, "the workflow stopped before it".to_owned())),
             TaskState::Skipped(_) | TaskState::Running | TaskState::Ended(_) => None,
         });
-        RunRecord {
-            value,
-            failure,
-            skipped: skipped.chain(self.not_made.iter().cloned()).collect(),
-            duration_ms: simulation.now_ms(),
-            calls: simulation.into_calls(),
-            ..RunRecord::default()
-        }
+        let skipped = skipped.chain(self.not_made.iter().cloned()).collect();
+        RunRecord { value, failure, skipped, duration_ms, ..RunRecord::default() }
     }
 }
 
 /// The place of a span.
-pub(super) fn place(file: &str, at: Span) -> PlanPlace {
+pub(crate) fn place(file: &str, at: Span) -> PlanPlace {
     let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
     PlanPlace { file: file.to_owned(), line: number(at.line), column: Some(number(at.column)), via: Vec::new() }
 }

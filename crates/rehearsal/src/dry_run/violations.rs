@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// One rule of an input schema that the arguments break.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Violation {
+pub(crate) struct Violation {
     pub(super) path: Path,
     pub(super) keyword: String,
     pub(super) expected: String,

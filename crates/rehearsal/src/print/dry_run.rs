@@ -93,7 +93,7 @@ impl Page<'_> {
         let inline_width = inline_width.filter(|width| *width <= MAX_ALIGNED).max().unwrap_or(0);
         for row in rows.iter().take(MAX_ROWS) {
             let call = row.first;
-            let (symbol, style) = self.symbol(call.effect);
+            let (symbol, style) = effect_symbol(call.effect, self.screen.palette);
             let tool = sanitize_line(&call.tool);
             let mut line = format!(
                 "  {:>number_width$}  {style}{symbol}  {:<11}{style:#}  {tool:<tool_width$}",
@@ -124,16 +124,6 @@ impl Page<'_> {
             writeln!(out, "  … and {} more; --json has all calls", rows.len() - MAX_ROWS)?;
         }
         Ok(())
-    }
-
-    fn symbol(&self, effect: Effect) -> (char, Style) {
-        let palette = self.screen.palette;
-        match effect {
-            Effect::Read => ('·', Style::new()),
-            Effect::Write => ('+', palette.name),
-            Effect::Destructive => ('-', palette.error),
-            Effect::Unknown => ('?', palette.hint),
-        }
     }
 
     fn status(&self, call: &ReportedCall) -> String {
@@ -216,51 +206,13 @@ impl Page<'_> {
         });
         for (index, found) in self.report.findings.iter().enumerate().take(MAX_FINDINGS) {
             let label = if stop == Some(index) { "a real run stops here" } else { "" };
-            writeln!(out, "{}", self.finding(found, label))?;
+            writeln!(out, "{}", finding_text(found, label, self.screen))?;
         }
         let more = self.report.findings.len().saturating_sub(MAX_FINDINGS);
         if more > 0 {
             writeln!(out, "… and {more} more findings; --json has them all")?;
         }
         Ok(())
-    }
-
-    /// A finding with the line of the plan; `label` is the text at its place.
-    fn finding(&self, found: &PlanFinding, label: &str) -> String {
-        let level = match found.severity {
-            Severity::Error => Level::ERROR,
-            Severity::Warning => Level::WARNING,
-            Severity::Note => Level::NOTE,
-        };
-        let call = found.call.map(|call| format!("call {call}: ")).unwrap_or_default();
-        let title = lines(&format!("{call}{}", found.message)).into_owned();
-        let is_name = matches!(found.code, FindingCode::MissingServer | FindingCode::MissingTool);
-        let hint = found.hint.as_deref().map(lines).map(|hint| match is_name && !hint.contains(' ') {
-            true => format!("did you mean `{hint}`?"),
-            false => hint.into_owned(),
-        });
-        let mut group = level.primary_title(&title).elements([] as [Snippet<'_, annotate_snippets::Annotation<'_>>; 0]);
-        if let (Some(place), Some(line)) = (&found.place, &found.source_line) {
-            let start = line.char_indices().nth(place.column.map_or(0, |column| column.saturating_sub(1) as usize));
-            let start = start.map_or(line.len(), |(index, _)| index);
-            // Without a column the whole line is meant.
-            let length =
-                if place.column.is_some() { callee_length(&line[start..]) } else { line[start..].trim_end().len() };
-            let end = start + length;
-            let annotation = AnnotationKind::Primary.span(start..end).label(label);
-            let snippet = Snippet::source(line.as_str()).path(place.file.as_str()).line_start(place.line as usize);
-            group = group.element(snippet.annotation(annotation));
-        } else if let Some(place) = &found.place {
-            // The end of the file has no line.
-            let origin = Origin::path(place.file.as_str()).line(place.line as usize);
-            group = group.element(origin.char_column(place.column.unwrap_or(1) as usize));
-        }
-        if let Some(hint) = &hint {
-            group = group.element(Level::HELP.message(hint));
-        }
-        let plain = self.screen.palette.error == Palette::PLAIN.error;
-        let renderer = if plain { Renderer::plain() } else { Renderer::styled() };
-        renderer.decor_style(DecorStyle::Ascii).render(&[group])
     }
 
     fn console(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -367,8 +319,56 @@ fn branch_text(branch: &ReportedBranch) -> String {
     text
 }
 
+/// A finding with the line of the plan; `label` is the text at its place.
+pub(super) fn finding_text(found: &PlanFinding, label: &str, screen: &Terminal) -> String {
+    let level = match found.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let call = found.call.map(|call| format!("call {call}: ")).unwrap_or_default();
+    let title = lines(&format!("{call}{}", found.message)).into_owned();
+    let is_name = matches!(found.code, FindingCode::MissingServer | FindingCode::MissingTool);
+    let hint = found.hint.as_deref().map(lines).map(|hint| match is_name && !hint.contains(' ') {
+        true => format!("did you mean `{hint}`?"),
+        false => hint.into_owned(),
+    });
+    let mut group = level.primary_title(&title).elements([] as [Snippet<'_, annotate_snippets::Annotation<'_>>; 0]);
+    if let (Some(place), Some(line)) = (&found.place, &found.source_line) {
+        let start = line.char_indices().nth(place.column.map_or(0, |column| column.saturating_sub(1) as usize));
+        let start = start.map_or(line.len(), |(index, _)| index);
+        // Without a column the whole line is meant.
+        let length =
+            if place.column.is_some() { callee_length(&line[start..]) } else { line[start..].trim_end().len() };
+        let end = start + length;
+        let annotation = AnnotationKind::Primary.span(start..end).label(label);
+        let snippet = Snippet::source(line.as_str()).path(place.file.as_str()).line_start(place.line as usize);
+        group = group.element(snippet.annotation(annotation));
+    } else if let Some(place) = &found.place {
+        // The end of the file has no line.
+        let origin = Origin::path(place.file.as_str()).line(place.line as usize);
+        group = group.element(origin.char_column(place.column.unwrap_or(1) as usize));
+    }
+    if let Some(hint) = &hint {
+        group = group.element(Level::HELP.message(hint));
+    }
+    let plain = screen.palette.error == Palette::PLAIN.error;
+    let renderer = if plain { Renderer::plain() } else { Renderer::styled() };
+    renderer.decor_style(DecorStyle::Ascii).render(&[group])
+}
+
+/// The symbol of an effect, and its style.
+pub(super) fn effect_symbol(effect: Effect, palette: Palette) -> (char, Style) {
+    match effect {
+        Effect::Read => ('·', Style::new()),
+        Effect::Write => ('+', palette.name),
+        Effect::Destructive => ('-', palette.error),
+        Effect::Unknown => ('?', palette.hint),
+    }
+}
+
 /// `9:5`
-fn place(place: &PlanPlace) -> String {
+pub(super) fn place(place: &PlanPlace) -> String {
     let column = place.column.map(|column| format!(":{column}")).unwrap_or_default();
     format!("{}{column}", place.line)
 }
@@ -451,7 +451,7 @@ fn source(known: &KnownAfterRun) -> String {
 }
 
 /// The beginning and the end of a long text, with its size in the middle.
-fn middle_cut(text: &str, limit: usize) -> String {
+pub(super) fn middle_cut(text: &str, limit: usize) -> String {
     let count = text.chars().count();
     if count <= limit {
         return text.to_owned();

@@ -5,6 +5,7 @@
 mod content;
 mod details;
 mod dry_run;
+mod exec;
 mod json;
 mod lists;
 mod message;
@@ -18,6 +19,7 @@ mod trace;
 
 pub(crate) use content::{byte_size, messages, resource, tool_answer};
 pub(crate) use dry_run::dry_run_page;
+pub(crate) use exec::exec_page;
 pub(crate) use json::{pretty_json, raw_json};
 pub(crate) use lists::PrintedLists;
 pub(crate) use message::{log_line, progress_line, wire_line};

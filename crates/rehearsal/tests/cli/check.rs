@@ -80,6 +80,7 @@ fn the_schemas_for_editors_are_up_to_date() {
         ("mock", include_str!("../../../../schemas/mock.schema.json")),
         ("workflow", include_str!("../../../../schemas/workflow.schema.json")),
         ("dry-run", include_str!("../../../../schemas/dry-run.schema.json")),
+        ("exec", include_str!("../../../../schemas/exec.schema.json")),
         ("saved-plan", include_str!("../../../../schemas/saved-plan.schema.json")),
     ] {
         let printed = Fixture::new().run(&format!("rehearse schema {format}"));

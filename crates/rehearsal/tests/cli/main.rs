@@ -14,6 +14,7 @@ mod crash_http;
 mod docs;
 mod dry_run;
 mod elicitation;
+mod exec;
 mod fixture;
 mod floods;
 mod full_disk;
