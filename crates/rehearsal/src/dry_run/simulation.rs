@@ -28,7 +28,7 @@ use super::run::{CallKey, CallSite, Variation, VariedAnswers};
 use super::safe_tools::LiveAnswer;
 use super::value::{error_message, result_value};
 use super::violations::{KnownArguments, Violation, check_known_parts};
-use crate::cache::{ArgumentsKey, Cache, LatencyScope};
+use crate::cache::{ArgumentsKey, Cache, LatencyScope, StaleAnswer};
 
 /// The clock of every base run begins here, so that two dry runs of a plan are the same: 2026-01-01T00:00:00Z.
 const EPOCH_MS: u64 = 1_767_225_600_000;
@@ -80,6 +80,8 @@ pub(super) struct SimulatedCall {
     pub(super) origin: AnswerOrigin,
     pub(super) cached_ms: Option<u64>,
     pub(super) remarks: Vec<String>,
+    /// Why the recorded answer was not used, if there is one.
+    pub(super) stale: Option<StaleAnswer>,
     pub(super) problem: Option<CallProblem>,
     /// Why the input schema of the tool cannot be used, so that the arguments are not checked.
     pub(super) unchecked: Option<String>,
@@ -302,6 +304,7 @@ impl<'a> Simulation<'a> {
             origin: AnswerOrigin::None,
             cached_ms: None,
             remarks: Vec::new(),
+            stale: None,
             problem,
             unchecked,
             effect,
@@ -380,6 +383,7 @@ impl<'a> Simulation<'a> {
         }
         let Some(answer) = answer else {
             simulated.origin = AnswerOrigin::Placeholder;
+            simulated.stale = server.stale(&simulated.call.tool, &simulated.call.arguments);
             (simulated.latency_ms, simulated.latency_varies) = self.latency(&simulated.call);
             return;
         };
@@ -396,6 +400,9 @@ impl<'a> Simulation<'a> {
         };
         simulated.origin = origin;
         simulated.cached_ms = cached_ms;
+        if matches!(origin, AnswerOrigin::SchemaMock | AnswerOrigin::Placeholder) {
+            simulated.stale = server.stale(&simulated.call.tool, &simulated.call.arguments);
+        }
         simulated.remarks.extend(answer.remarks.iter().cloned());
         let (end, timeout) = end_of(&answer);
         simulated.end = end;
