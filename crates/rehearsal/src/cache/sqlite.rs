@@ -1,5 +1,7 @@
 //! The store of a cache in one SQLite file that several processes may use at once.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -43,6 +45,8 @@ impl SqliteStore {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|cause| CacheError::Folder { path: folder.to_owned(), cause })?;
         }
+        // The results of real runs may contain secrets, so a new file is its owner's. SQLite reports what is wrong with it.
+        let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let connection = Connection::open(path).map_err(|cause| CacheError::Store { path: path.to_owned(), cause })?;
         SqliteStore::prepare(connection, path.to_owned())
     }
@@ -461,6 +465,18 @@ mod tests {
             .run(|connection| connection.execute_batch("PRAGMA user_version = 99"))
             .unwrap();
         assert!(matches!(SqliteStore::open(&path), Err(CacheError::Version { found: 99, .. })));
+    }
+
+    #[test]
+    fn a_new_file_belongs_to_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache.sqlite");
+        let _store = SqliteStore::open(&path).unwrap();
+        for name in ["cache.sqlite", "cache.sqlite-wal"] {
+            let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
     }
 
     #[test]
