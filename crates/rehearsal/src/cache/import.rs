@@ -9,7 +9,9 @@ use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::trace::{Part, ReadError, RecordedCall, SessionStart};
 use serde_json::{Value, json};
 
-use super::sqlite::{Cache, CacheEntry, CacheError};
+use super::cache::Cache;
+use super::entry::{CacheEntry, ToolSchemaHash};
+use super::error::CacheError;
 use crate::store::{BadLines, Recording};
 
 /// How many results are stored in one transaction.
@@ -66,7 +68,7 @@ struct Import<'a> {
     cache: &'a Cache,
     name: Option<&'a str>,
     session: Option<Session>,
-    batch: Vec<CacheEntry>,
+    batch: Vec<(CacheEntry, Option<ToolSchemaHash>)>,
     imported: Imported,
 }
 
@@ -115,7 +117,8 @@ impl Import<'_> {
             return Ok(());
         };
         let arguments = request.params().and_then(|params| params.field("arguments")?.value().ok());
-        self.batch.push(CacheEntry {
+        let schema = session.schema(&tool);
+        let entry = CacheEntry {
             server: session.server.clone(),
             tool,
             arguments: arguments.unwrap_or_else(|| json!({})),
@@ -124,7 +127,8 @@ impl Import<'_> {
             sequence: call.request.seq,
             at_ms: session.started_ms + u64::try_from(call.request.at.as_millis()).unwrap_or(0),
             latency_ms: call.took().map(|took| took.as_secs_f64() * 1000.0),
-        });
+        };
+        self.batch.push((entry, schema));
         if self.batch.len() >= BATCH { self.flush() } else { Ok(()) }
     }
 
@@ -138,7 +142,7 @@ impl Import<'_> {
 
     fn flush(&mut self) -> Result<(), CacheError> {
         let batch = mem::take(&mut self.batch);
-        let added = self.cache.put(&batch)?;
+        let added = self.cache.put_recorded(&batch)?;
         self.imported.added += added;
         self.imported.known += batch.len() - added;
         Ok(())
@@ -146,6 +150,12 @@ impl Import<'_> {
 }
 
 impl Session {
+    /// The schemas of a tool, if the session has listed it.
+    fn schema(&self, name: &str) -> Option<ToolSchemaHash> {
+        let tool = self.tools.iter().find(|tool| tool.get("name").and_then(Value::as_str) == Some(name))?;
+        Some(ToolSchemaHash::of_tool(tool))
+    }
+
     /// Adds a page of `tools/list`; the first page begins a new list.
     fn list(&mut self, request: &Message, reply: Option<&Reply>) {
         let Some(Reply::Result(result)) = reply else { return };

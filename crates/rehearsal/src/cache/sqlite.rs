@@ -1,199 +1,67 @@
-//! The store of the cache: one SQLite file that several processes may use at once.
+//! The store of a cache in one SQLite file that several processes may use at once.
 
-use std::io;
+use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{ErrorReply, Reply};
-use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde_json::Value;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use super::key::ArgumentsKey;
+use super::entry::{CacheFilter, LatencyScope, PrincipalFilter};
+use super::error::CacheError;
+use super::store::{AnswerRow, CacheLimits, CacheStore, CacheView, CallId, CatalogueRow, ToolStats};
+use super::tables::{VERSION, migrate, number, save_schemas, unsigned, version};
 
-/// The version of the file's tables, in `user_version`.
-const VERSION: i64 = 1;
 /// How long a statement waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a process waits for another one that migrates the file: all rows are copied.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(120);
 /// How often the switch to the write-ahead log is tried: it ignores [`BUSY_TIMEOUT`].
 const OPEN_TRIES: u32 = 200;
 /// The pause between two tries.
 const OPEN_PAUSE: Duration = Duration::from_millis(10);
+/// Number of rows that one step of the eviction looks at.
+const EVICTION_STEP: i64 = 1000;
+/// Maximum number of steps of the eviction for one insert, so that an insert takes a bounded time.
+const EVICTION_STEPS: usize = 8;
 
-const TABLES: &str = "
-CREATE TABLE IF NOT EXISTS answer (
-    id INTEGER PRIMARY KEY,
-    server TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    key BLOB NOT NULL,
-    arguments TEXT NOT NULL,
-    reply TEXT NOT NULL,
-    kind INTEGER NOT NULL,
-    run TEXT NOT NULL,
-    sequence INTEGER NOT NULL,
-    at_ms INTEGER NOT NULL,
-    latency_ms REAL,
-    UNIQUE (server, tool, run, sequence)
-);
-CREATE INDEX IF NOT EXISTS answer_key ON answer (server, tool, key, at_ms);
-CREATE INDEX IF NOT EXISTS answer_newest ON answer (server, tool, kind, at_ms);
-CREATE TABLE IF NOT EXISTS catalogue (
-    server TEXT PRIMARY KEY,
-    tools TEXT NOT NULL,
-    at_ms INTEGER NOT NULL
-);
-";
+const COLUMNS: &str =
+    "server, tool, key, arguments, reply, kind, run, sequence, at_ms, latency_ms, principal, shared, schema";
 
-const ENTRY: &str = "server, tool, key, arguments, reply, kind, run, sequence, at_ms, latency_ms";
+/// The rows that a reader may read, as part of a condition; `?1` is its principal and `?2` the latest time.
+const VISIBLE: &str = "(principal = ?1 OR shared) AND at_ms <= ?2";
 
-/// The capability cache.
+/// A cache in a SQLite file.
 #[derive(Debug)]
-pub struct Cache {
+pub(super) struct SqliteStore {
     connection: Mutex<Connection>,
     path: PathBuf,
 }
 
-/// Why the cache cannot be used.
-#[derive(thiserror::Error)]
-pub enum CacheError {
-    /// Its folder cannot be created.
-    #[error("cannot create {}: {cause}", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// The reason.
-        #[source]
-        cause: io::Error,
-    },
-    /// SQLite cannot open, read or write the file.
-    #[error("the cache {}: {cause}", path.display())]
-    Store {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        #[source]
-        cause: rusqlite::Error,
-    },
-    /// A newer version of `rehearse` wrote the file.
-    #[error("the cache {} has version {found}, this program reads version {VERSION}", path.display())]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// The version of its tables.
-        found: i64,
-    },
-    /// A stored value is not JSON.
-    #[error("the cache {} is damaged: {what}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The value.
-        what: String,
-    },
-}
-
-debug_as_display!(CacheError);
-
-/// One real result.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CacheEntry {
-    /// The server, by its name in the configuration.
-    pub server: String,
-    /// The tool.
-    pub tool: String,
-    /// The arguments.
-    pub arguments: Value,
-    /// The reply to `tools/call`, as the server sent it.
-    pub reply: Reply,
-    /// The recorded session or real run that it belongs to.
-    pub run: String,
-    /// Its position in the run.
-    pub sequence: u64,
-    /// When the server sent it, in milliseconds since 1970.
-    pub at_ms: u64,
-    /// The time between the request and the result, in milliseconds.
-    pub latency_ms: Option<f64>,
-}
-
-/// The saved tools of a server.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SavedCatalogue {
-    /// The elements of `tools/list`.
-    pub tools: Vec<Value>,
-    /// When they were listed, in milliseconds since 1970.
-    pub at_ms: u64,
-}
-
-/// The calls whose latencies are requested.
-#[derive(Clone, Copy, Debug)]
-pub enum LatencyScope<'a> {
-    /// Calls of a tool with these arguments.
-    Arguments {
-        /// The server.
-        server: &'a str,
-        /// The tool.
-        tool: &'a str,
-        /// The arguments.
-        key: ArgumentsKey,
-    },
-    /// All calls of a tool.
-    Tool {
-        /// The server.
-        server: &'a str,
-        /// The tool.
-        tool: &'a str,
-    },
-    /// All calls of a server.
-    Server {
-        /// The server.
-        server: &'a str,
-    },
-}
-
-/// Which entries a command is about.
-#[derive(Clone, Debug, Default)]
-pub struct CacheFilter {
-    /// Those of this server.
-    pub server: Option<String>,
-    /// Those of this tool.
-    pub tool: Option<String>,
-    /// Those before this time, in milliseconds since 1970.
-    pub before_ms: Option<u64>,
-}
-
-/// The cache of a project, or of the user if no folder above `directory` has a `.rehearsal` folder: `data` is the user's data
-/// folder.
-pub fn default_path(directory: &Path, data: Option<&Path>) -> PathBuf {
-    let project = directory.ancestors().map(|folder| folder.join(".rehearsal")).find(|folder| folder.is_dir());
-    let folder = project.or_else(|| data.map(|data| data.join("rehearsal")));
-    folder.unwrap_or_else(|| directory.join(".rehearsal")).join("cache.sqlite")
-}
-
-impl Cache {
+impl SqliteStore {
     /// Opens the file, and creates it if it is missing.
-    pub fn open(path: &Path) -> Result<Cache, CacheError> {
+    pub(super) fn open(path: &Path) -> Result<SqliteStore, CacheError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|cause| CacheError::Folder { path: folder.to_owned(), cause })?;
         }
         // The results of real runs may contain secrets, so a new file is its owner's. SQLite reports what is wrong with it.
-        let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let connection = Connection::open(path).map_err(|cause| CacheError::Store { path: path.to_owned(), cause })?;
-        Cache::prepare(connection, path.to_owned())
+        SqliteStore::prepare(connection, path.to_owned())
     }
 
-    /// A cache that ends with the process.
-    pub fn in_memory() -> Result<Cache, CacheError> {
+    /// A store that ends with the process.
+    pub(super) fn in_memory() -> Result<SqliteStore, CacheError> {
         let path = PathBuf::from("(in memory)");
         let connection =
             Connection::open_in_memory().map_err(|cause| CacheError::Store { path: path.clone(), cause })?;
-        Cache::prepare(connection, path)
+        SqliteStore::prepare(connection, path)
     }
 
-    fn prepare(connection: Connection, path: PathBuf) -> Result<Cache, CacheError> {
-        let cache = Cache { connection: Mutex::new(connection), path };
-        cache.store(|connection| {
+    fn prepare(connection: Connection, path: PathBuf) -> Result<SqliteStore, CacheError> {
+        let store = SqliteStore { connection: Mutex::new(connection), path };
+        store.run(|connection| {
             connection.busy_timeout(BUSY_TIMEOUT)?;
             let switch = || connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
             let mut switched = switch();
@@ -207,263 +75,341 @@ impl Cache {
             switched?;
             connection.execute_batch("PRAGMA synchronous = NORMAL")
         })?;
-        let found = cache.store(|connection| connection.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
+        let found = store.run(version)?;
         if found > VERSION {
-            return Err(CacheError::Version { path: cache.path, found });
+            return Err(CacheError::Version { path: store.path, found, supported: VERSION });
         }
         if found < VERSION {
-            cache.store(|connection| {
-                connection.execute_batch(&format!("BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"))
+            store.run(|connection| {
+                connection.busy_timeout(MIGRATION_TIMEOUT)?;
+                migrate(connection)?;
+                connection.busy_timeout(BUSY_TIMEOUT)
             })?;
         }
-        Ok(cache)
+        Ok(store)
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Stores results in one transaction, and returns how many are new. A result that is already stored is skipped.
-    pub fn put(&self, entries: &[CacheEntry]) -> Result<usize, CacheError> {
-        self.store(|connection| {
-            let transaction = connection.unchecked_transaction()?;
-            let mut added = 0;
-            {
-                let mut insert = transaction.prepare_cached(&format!(
-                    "INSERT OR IGNORE INTO answer ({ENTRY}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
-                ))?;
-                for entry in entries {
-                    let key = ArgumentsKey::new(&entry.arguments);
-                    added += insert.execute(params![
-                        entry.server,
-                        entry.tool,
-                        key.bytes(),
-                        entry.arguments.to_string(),
-                        reply_text(&entry.reply),
-                        reply_kind(&entry.reply),
-                        entry.run,
-                        number(entry.sequence),
-                        number(entry.at_ms),
-                        entry.latency_ms,
-                    ])?;
-                }
-            }
-            transaction.commit()?;
-            Ok(added)
-        })
-    }
-
-    /// The replies for exactly these arguments in the newest run that has one, in their order.
-    pub fn results(&self, server: &str, tool: &str, key: ArgumentsKey) -> Result<Vec<CacheEntry>, CacheError> {
-        // Without the name of the index, SQLite reads every result of the tool in that run.
-        const NEWEST_RUN: &str = "SELECT run FROM answer INDEXED BY answer_key
-             WHERE server = ?1 AND tool = ?2 AND key = ?3 ORDER BY at_ms DESC, id DESC LIMIT 1";
-        let entries = self.store(|connection| {
-            let mut select = connection.prepare_cached(&format!(
-                "SELECT {ENTRY} FROM answer INDEXED BY answer_key
-                 WHERE server = ?1 AND tool = ?2 AND key = ?3 AND run = ({NEWEST_RUN}) ORDER BY sequence"
-            ))?;
-            let rows = select.query_map(params![server, tool, key.bytes()], StoredRow::read)?;
-            rows.collect::<Result<Vec<_>, _>>()
-        })?;
-        entries.into_iter().map(|row| self.entry(row)).collect()
-    }
-
-    /// The newest results of a tool for any arguments, without errors.
-    pub fn recent(&self, server: &str, tool: &str, limit: usize) -> Result<Vec<CacheEntry>, CacheError> {
-        let rows = self.store(|connection| {
-            let mut select = connection.prepare_cached(&format!(
-                "SELECT {ENTRY} FROM answer INDEXED BY answer_newest
-                 WHERE server = ?1 AND tool = ?2 AND kind = 0 ORDER BY at_ms DESC, id DESC LIMIT ?3"
-            ))?;
-            let rows = select.query_map(params![server, tool, number(limit as u64)], StoredRow::read)?;
-            rows.collect::<Result<Vec<_>, _>>()
-        })?;
-        rows.into_iter().map(|row| self.entry(row)).collect()
-    }
-
-    /// The newest latencies of some calls, sorted.
-    pub fn latencies(&self, calls: LatencyScope<'_>) -> Result<Vec<f64>, CacheError> {
-        const LIMIT: &str = "AND latency_ms IS NOT NULL ORDER BY at_ms DESC LIMIT 1000";
-        let mut latencies = self.store(|connection| {
-            let select = |condition: &str, values: &[&dyn rusqlite::ToSql]| {
-                let sql = format!("SELECT latency_ms FROM answer WHERE {condition} {LIMIT}");
-                let mut statement = connection.prepare_cached(&sql)?;
-                let rows = statement.query_map(values, |row| row.get::<_, f64>(0))?;
-                rows.collect::<Result<Vec<_>, rusqlite::Error>>()
-            };
-            match calls {
-                LatencyScope::Arguments { server, tool, key } => {
-                    select("server = ?1 AND tool = ?2 AND key = ?3", params![server, tool, key.bytes()])
-                }
-                LatencyScope::Tool { server, tool } => select("server = ?1 AND tool = ?2", params![server, tool]),
-                LatencyScope::Server { server } => select("server = ?1", params![server]),
-            }
-        })?;
-        latencies.sort_by(f64::total_cmp);
-        Ok(latencies)
-    }
-
-    /// The entries that fit a filter, the newest first.
-    pub fn list(&self, filter: &CacheFilter) -> Result<Vec<CacheEntry>, CacheError> {
-        let rows = self.store(|connection| {
-            let mut select = connection.prepare(&format!(
-                "SELECT {ENTRY} FROM answer WHERE {} ORDER BY server, tool, at_ms DESC, id DESC",
-                CacheFilter::CONDITION
-            ))?;
-            let rows = select.query_map(filter.values(), StoredRow::read)?;
-            rows.collect::<Result<Vec<_>, _>>()
-        })?;
-        rows.into_iter().map(|row| self.entry(row)).collect()
-    }
-
-    /// Removes the entries that fit a filter, and returns their number. Catalogues of a server go with its entries if the
-    /// filter names neither a tool nor a time.
-    pub fn purge(&self, filter: &CacheFilter) -> Result<usize, CacheError> {
-        self.store(|connection| {
-            let removed =
-                connection.execute(&format!("DELETE FROM answer WHERE {}", CacheFilter::CONDITION), filter.values())?;
-            if filter.tool.is_none() && filter.before_ms.is_none() {
-                connection.execute("DELETE FROM catalogue WHERE ?1 IS NULL OR server = ?1", params![filter.server])?;
-            }
-            Ok(removed)
-        })
-    }
-
-    /// Saves the tools of a server, unless a newer list is saved.
-    pub fn save_catalogue(&self, server: &str, tools: &[Value], at_ms: u64) -> Result<(), CacheError> {
-        let tools = Value::from(tools.to_vec()).to_string();
-        self.store(|connection| {
-            connection.execute(
-                "INSERT INTO catalogue (server, tools, at_ms) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (server) DO UPDATE SET tools = ?2, at_ms = ?3 WHERE at_ms <= ?3",
-                params![server, tools, number(at_ms)],
-            )?;
-            Ok(())
-        })
-    }
-
-    /// The saved tools of a server.
-    pub fn catalogue(&self, server: &str) -> Result<Option<SavedCatalogue>, CacheError> {
-        let saved = self.store(|connection| {
-            let sql = "SELECT tools, at_ms FROM catalogue WHERE server = ?1";
-            let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
-            connection.query_row(sql, params![server], read).optional()
-        })?;
-        let Some((tools, at_ms)) = saved else { return Ok(None) };
-        match serde_json::from_str(&tools) {
-            Ok(tools) => Ok(Some(SavedCatalogue { tools, at_ms: unsigned(at_ms) })),
-            Err(error) => Err(self.damaged(format!("the catalogue of {server}: {error}"))),
-        }
-    }
-
-    /// The names of the servers whose tools are saved, sorted.
-    pub fn catalogues(&self) -> Result<Vec<String>, CacheError> {
-        self.store(|connection| {
-            let mut select = connection.prepare_cached("SELECT server FROM catalogue ORDER BY server")?;
-            let rows = select.query_map([], |row| row.get(0))?;
-            rows.collect()
-        })
-    }
-
-    fn store<T>(&self, action: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, CacheError> {
+    fn run<T>(&self, action: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, CacheError> {
         action(&self.connection()).map_err(|cause| CacheError::Store { path: self.path.clone(), cause })
+    }
+
+    /// Runs a transaction that writes. It waits for other writers when it begins: one that reads first and then writes fails
+    /// if another process has written between.
+    fn write<T>(&self, action: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, CacheError> {
+        self.run(|connection| {
+            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let value = action(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        })
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
         // A panic while the lock is held leaves no statement half done: SQLite rolls it back.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn entry(&self, row: StoredRow) -> Result<CacheEntry, CacheError> {
-        let damaged = |what: &str, error| self.damaged(format!("the {what} of {}:{}: {error}", row.server, row.tool));
-        let arguments = serde_json::from_str(&row.arguments).map_err(|error| damaged("arguments", error))?;
-        let reply = match row.kind {
-            PROTOCOL_ERROR => {
-                let object = serde_json::from_str(&row.reply).map_err(|error| damaged("error", error))?;
-                Reply::Error(ErrorReply::new(0, "").with_object(object))
+impl CacheStore for SqliteStore {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn insert(&self, rows: &[AnswerRow]) -> Result<usize, CacheError> {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        self.write(|connection| {
+            let added = insert_rows(connection, rows)?;
+            if added > 0 {
+                let limits = read_limits(connection)?;
+                remove_old_versions(connection, rows, limits.versions)?;
+                evict(connection, limits, EVICTION_STEPS)?;
             }
-            _ => Reply::Result(RawJson::parse(row.reply.as_bytes()).map_err(|error| damaged("result", error))?),
+            Ok(added)
+        })
+    }
+
+    fn answers(&self, call: CallId<'_>, view: CacheView<'_>) -> Result<Vec<AnswerRow>, CacheError> {
+        self.run(|connection| {
+            // Without the name of the index, SQLite reads every result of the tool in that run.
+            let same =
+                format!("FROM answer INDEXED BY answer_key WHERE server = ?3 AND tool = ?4 AND key = ?5 AND {VISIBLE}");
+            let mut select = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} {same}
+                 AND (principal, run) = (SELECT principal, run {same} ORDER BY at_ms DESC, id DESC LIMIT 1)
+                 ORDER BY sequence"
+            ))?;
+            let (principal, until) = bounds(view);
+            let values = params![principal, until, call.server, call.tool, call.key.bytes()];
+            let rows = select.query_map(values, read_row)?;
+            rows.collect()
+        })
+    }
+
+    fn recent(
+        &self,
+        server: &str,
+        tool: &str,
+        limit: usize,
+        view: CacheView<'_>,
+    ) -> Result<Vec<AnswerRow>, CacheError> {
+        self.run(|connection| {
+            let mut select = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM answer INDEXED BY answer_newest
+                 WHERE server = ?3 AND tool = ?4 AND kind = 0 AND {VISIBLE} ORDER BY at_ms DESC, id DESC LIMIT ?5"
+            ))?;
+            let (principal, until) = bounds(view);
+            let values = params![principal, until, server, tool, number(limit as u64)];
+            let rows = select.query_map(values, read_row)?;
+            rows.collect()
+        })
+    }
+
+    fn latencies(&self, calls: LatencyScope<'_>, view: CacheView<'_>) -> Result<Vec<f64>, CacheError> {
+        self.run(|connection| {
+            let (principal, until) = bounds(view);
+            let select = |condition: &str, values: &[&dyn rusqlite::ToSql]| {
+                let sql = format!(
+                    "SELECT latency_ms FROM answer WHERE {condition} AND {VISIBLE} AND latency_ms IS NOT NULL
+                     ORDER BY at_ms DESC LIMIT 1000"
+                );
+                let mut statement = connection.prepare_cached(&sql)?;
+                let rows = statement.query_map(values, |row| row.get::<_, f64>(0))?;
+                rows.collect::<Result<Vec<_>, rusqlite::Error>>()
+            };
+            match calls {
+                LatencyScope::Arguments { server, tool, key } => {
+                    let condition = "server = ?3 AND tool = ?4 AND key = ?5";
+                    select(condition, params![principal, until, server, tool, key.bytes()])
+                }
+                LatencyScope::Tool { server, tool } => {
+                    select("server = ?3 AND tool = ?4", params![principal, until, server, tool])
+                }
+                LatencyScope::Server { server } => select("server = ?3", params![principal, until, server]),
+            }
+        })
+    }
+
+    fn list(&self, filter: &CacheFilter, view: CacheView<'_>) -> Result<Vec<AnswerRow>, CacheError> {
+        self.run(|connection| {
+            let mut select = connection.prepare(&format!(
+                "SELECT {COLUMNS} FROM answer WHERE (?6 OR principal = ?1 OR shared) AND at_ms <= ?2
+                 AND (?3 IS NULL OR server = ?3) AND (?4 IS NULL OR tool = ?4) AND (?5 IS NULL OR at_ms < ?5)
+                 ORDER BY server, tool, at_ms DESC, id DESC"
+            ))?;
+            let (principal, until) = bounds(view);
+            let CacheFilter { server, tool, before_ms, principals } = filter;
+            let is_all = *principals == PrincipalFilter::All;
+            let values = params![principal, until, server, tool, before_ms.map(number), is_all];
+            let rows = select.query_map(values, read_row)?;
+            rows.collect()
+        })
+    }
+
+    fn purge(&self, filter: &CacheFilter, principal: &str) -> Result<usize, CacheError> {
+        let CacheFilter { server, tool, before_ms, principals } = filter;
+        let is_all = *principals == PrincipalFilter::All;
+        self.write(|connection| {
+            let removed = connection.execute(
+                "DELETE FROM answer WHERE (?1 IS NULL OR server = ?1) AND (?2 IS NULL OR tool = ?2)
+                 AND (?3 IS NULL OR at_ms < ?3) AND (?4 OR principal = ?5)",
+                params![server, tool, before_ms.map(number), is_all, principal],
+            )?;
+            if tool.is_none() && before_ms.is_none() {
+                connection.execute("DELETE FROM catalogue WHERE ?1 IS NULL OR server = ?1", params![server])?;
+                connection.execute("DELETE FROM tool WHERE ?1 IS NULL OR server = ?1", params![server])?;
+            }
+            Ok(removed)
+        })
+    }
+
+    fn save_catalogue(&self, catalogue: &CatalogueRow) -> Result<(), CacheError> {
+        let CatalogueRow { server, tools, at_ms, schemas } = catalogue;
+        self.write(|connection| {
+            let changed = connection.execute(
+                "INSERT INTO catalogue (server, tools, at_ms) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (server) DO UPDATE SET tools = ?2, at_ms = ?3 WHERE at_ms <= ?3",
+                params![server, tools, number(*at_ms)],
+            )?;
+            if changed > 0 { save_schemas(connection, server, schemas) } else { Ok(()) }
+        })
+    }
+
+    fn catalogue(&self, server: &str) -> Result<Option<CatalogueRow>, CacheError> {
+        self.run(|connection| {
+            let sql = "SELECT tools, at_ms FROM catalogue WHERE server = ?1";
+            let read = |row: &Row<'_>| {
+                let (tools, at_ms) = (row.get(0)?, unsigned(row.get(1)?));
+                Ok(CatalogueRow { server: server.to_owned(), tools, at_ms, schemas: Vec::new() })
+            };
+            connection.query_row(sql, params![server], read).optional()
+        })
+    }
+
+    fn catalogues(&self) -> Result<Vec<String>, CacheError> {
+        self.run(|connection| {
+            let mut select = connection.prepare_cached("SELECT server FROM catalogue ORDER BY server")?;
+            let rows = select.query_map([], |row| row.get(0))?;
+            rows.collect()
+        })
+    }
+
+    fn tool_schema(&self, server: &str, tool: &str) -> Result<Option<Vec<u8>>, CacheError> {
+        self.run(|connection| {
+            let mut select = connection.prepare_cached("SELECT schema FROM tool WHERE server = ?1 AND name = ?2")?;
+            select.query_row(params![server, tool], |row| row.get(0)).optional()
+        })
+    }
+
+    fn limits(&self) -> Result<CacheLimits, CacheError> {
+        self.run(read_limits)
+    }
+
+    fn set_limits(&self, limits: CacheLimits) -> Result<(), CacheError> {
+        let CacheLimits { entries, bytes, versions } = limits;
+        self.write(|connection| {
+            connection.execute(
+                "UPDATE usage SET max_entries = ?1, max_bytes = ?2, max_versions = ?3",
+                params![number(entries), number(bytes), number(versions)],
+            )?;
+            evict(connection, limits, usize::MAX)
+        })
+    }
+
+    fn stats(&self) -> Result<Vec<ToolStats>, CacheError> {
+        self.run(|connection| {
+            let mut select = connection.prepare(
+                "SELECT server, tool, count(*), sum(bytes), count(DISTINCT principal), min(at_ms), max(at_ms)
+                 FROM answer GROUP BY server, tool ORDER BY server, tool",
+            )?;
+            let read = |row: &Row<'_>| {
+                Ok(ToolStats {
+                    server: row.get(0)?,
+                    tool: row.get(1)?,
+                    entries: unsigned(row.get(2)?),
+                    bytes: unsigned(row.get(3)?),
+                    principals: unsigned(row.get(4)?),
+                    oldest_ms: unsigned(row.get(5)?),
+                    newest_ms: unsigned(row.get(6)?),
+                })
+            };
+            let rows = select.query_map([], read)?;
+            rows.collect()
+        })
+    }
+
+    fn bytes_on_disk(&self) -> Option<u64> {
+        let size = |suffix: &str| {
+            let mut path = self.path.clone().into_os_string();
+            path.push(suffix);
+            std::fs::metadata(path).map(|file| file.len()).ok()
         };
-        Ok(CacheEntry {
-            arguments,
-            reply,
-            sequence: unsigned(row.sequence),
-            at_ms: unsigned(row.at_ms),
-            latency_ms: row.latency_ms,
-            server: row.server,
-            tool: row.tool,
-            run: row.run,
-        })
-    }
-
-    fn damaged(&self, what: String) -> CacheError {
-        CacheError::Damaged { path: self.path.clone(), what }
+        Some(size("")? + size("-wal").unwrap_or(0))
     }
 }
 
-impl CacheFilter {
-    const CONDITION: &str = "(?1 IS NULL OR server = ?1) AND (?2 IS NULL OR tool = ?2) AND (?3 IS NULL OR at_ms < ?3)";
-
-    fn values(&self) -> (Option<&str>, Option<&str>, Option<i64>) {
-        (self.server.as_deref(), self.tool.as_deref(), self.before_ms.map(number))
+fn insert_rows(connection: &Connection, rows: &[AnswerRow]) -> rusqlite::Result<usize> {
+    let mut insert = connection.prepare_cached(&format!(
+        "INSERT OR IGNORE INTO answer ({COLUMNS}, bytes)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+    ))?;
+    let mut added = 0;
+    for row in rows {
+        added += insert.execute(params![
+            row.server,
+            row.tool,
+            row.key,
+            row.arguments,
+            row.reply,
+            row.kind,
+            row.run,
+            number(row.sequence),
+            number(row.at_ms),
+            row.latency_ms,
+            row.principal,
+            row.is_shared,
+            row.schema,
+            number(row.bytes()),
+        ])?;
     }
+    Ok(added)
 }
 
-/// The columns of an entry.
-struct StoredRow {
-    server: String,
-    tool: String,
-    arguments: String,
-    reply: String,
-    kind: i64,
-    run: String,
-    sequence: i64,
-    at_ms: i64,
-    latency_ms: Option<f64>,
-}
-
-impl StoredRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<StoredRow> {
-        Ok(StoredRow {
-            server: row.get(0)?,
-            tool: row.get(1)?,
-            arguments: row.get(3)?,
-            reply: row.get(4)?,
-            kind: row.get(5)?,
-            run: row.get(6)?,
-            sequence: row.get(7)?,
-            at_ms: row.get(8)?,
-            latency_ms: row.get(9)?,
-        })
+/// Removes the results of the oldest runs for the arguments of these rows.
+fn remove_old_versions(connection: &Connection, rows: &[AnswerRow], versions: u64) -> rusqlite::Result<()> {
+    let mut ids: Vec<_> = rows.iter().map(|row| (&row.server, &row.tool, &row.key, &row.principal)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let same = "FROM answer INDEXED BY answer_key WHERE server = ?1 AND tool = ?2 AND key = ?3 AND principal = ?4";
+    let mut delete = connection.prepare_cached(&format!(
+        "DELETE {same} AND run NOT IN (SELECT run {same} GROUP BY run ORDER BY max(at_ms) DESC, max(id) DESC LIMIT ?5)"
+    ))?;
+    for (server, tool, key, principal) in ids {
+        delete.execute(params![server, tool, key, principal, number(versions)])?;
     }
+    Ok(())
 }
 
-/// The kinds of replies, in the order in which they answer.
-const RESULT: i64 = 0;
-const TOOL_ERROR: i64 = 1;
-const PROTOCOL_ERROR: i64 = 2;
-
-fn reply_kind(reply: &Reply) -> i64 {
-    match reply {
-        Reply::Result(_) if is_tool_error(reply) => TOOL_ERROR,
-        Reply::Result(_) => RESULT,
-        Reply::Error(_) => PROTOCOL_ERROR,
+/// Removes the rows that were stored first until the limits are met, in at most so many steps; the next insert continues.
+/// Results of one run for the same arguments are removed together, since a dry run returns them in their order.
+fn evict(connection: &Connection, limits: CacheLimits, steps: usize) -> rusqlite::Result<()> {
+    let mut oldest = connection.prepare_cached("SELECT id, bytes FROM answer ORDER BY id LIMIT ?1")?;
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM answer WHERE id IN (
+             SELECT same.id FROM answer AS old JOIN answer AS same INDEXED BY answer_key
+             ON same.server = old.server AND same.tool = old.tool AND same.key = old.key AND same.run = old.run
+                 AND same.principal = old.principal
+             WHERE old.id <= ?1)",
+    )?;
+    for _ in 0..steps {
+        let (entries, bytes): (i64, i64) =
+            connection.query_row("SELECT entries, bytes FROM usage", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (mut entries, mut bytes) = (entries - number(limits.entries), bytes - number(limits.bytes));
+        if entries <= 0 && bytes <= 0 {
+            break;
+        }
+        let mut last = None;
+        let mut rows = oldest.query(params![EVICTION_STEP])?;
+        while let Some(row) = rows.next()?.filter(|_| entries > 0 || bytes > 0) {
+            last = Some(row.get::<_, i64>(0)?);
+            entries -= 1;
+            bytes -= row.get::<_, i64>(1)?;
+        }
+        drop(rows);
+        let Some(last) = last else { break };
+        delete.execute(params![last])?;
     }
+    Ok(())
 }
 
-/// Whether a reply is the result of a tool that failed.
-fn is_tool_error(reply: &Reply) -> bool {
-    let Reply::Result(result) = reply else { return false };
-    result.field("isError").is_some_and(|member| member.as_str() == "true")
+fn read_limits(connection: &Connection) -> rusqlite::Result<CacheLimits> {
+    connection.query_row("SELECT max_entries, max_bytes, max_versions FROM usage", [], |row| {
+        let (entries, bytes, versions) = (unsigned(row.get(0)?), unsigned(row.get(1)?), unsigned(row.get(2)?));
+        Ok(CacheLimits { entries, bytes, versions })
+    })
 }
 
-fn reply_text(reply: &Reply) -> String {
-    match reply {
-        Reply::Result(result) => result.as_str().to_owned(),
-        Reply::Error(error) => Value::Object(error.object()).to_string(),
-    }
+fn bounds(view: CacheView<'_>) -> (&str, i64) {
+    (view.principal, view.as_of_ms.map_or(i64::MAX, number))
+}
+
+fn read_row(row: &Row<'_>) -> rusqlite::Result<AnswerRow> {
+    Ok(AnswerRow {
+        server: row.get(0)?,
+        tool: row.get(1)?,
+        key: row.get(2)?,
+        arguments: row.get(3)?,
+        reply: row.get(4)?,
+        kind: row.get(5)?,
+        run: row.get(6)?,
+        sequence: unsigned(row.get(7)?),
+        at_ms: unsigned(row.get(8)?),
+        latency_ms: row.get(9)?,
+        principal: row.get(10)?,
+        is_shared: row.get(11)?,
+        schema: row.get(12)?,
+    })
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {
@@ -471,106 +417,83 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked))
 }
 
-/// SQLite has signed numbers only; times and positions fit.
-fn number(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-fn unsigned(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::cache::{ArgumentsKey, Cache};
 
-    fn result(result: Value) -> Reply {
-        Reply::Result(RawJson::from_value(&result))
-    }
-
-    fn entry(run: &str, sequence: u64, text: &str) -> CacheEntry {
-        CacheEntry {
-            server: "fs".to_owned(),
-            tool: "list".to_owned(),
-            arguments: json!({"path": "/srv"}),
-            reply: result(json!({"content": [{"type": "text", "text": text}]})),
-            run: run.to_owned(),
-            sequence,
-            at_ms: 1000 + sequence,
-            latency_ms: Some(10.0),
-        }
-    }
-
-    fn texts(cache: &Cache) -> Vec<String> {
-        let key = ArgumentsKey::new(&json!({"path": "/srv"}));
-        let text = |found: CacheEntry| {
-            let Reply::Result(result) = found.reply else { panic!("an error") };
-            result.value().unwrap()["content"][0]["text"].as_str().unwrap().to_owned()
-        };
-        cache.results("fs", "list", key).unwrap().into_iter().map(text).collect()
-    }
-
-    #[test]
-    fn repeated_calls_get_the_results_of_the_newest_run_in_its_order() {
-        let cache = Cache::in_memory().unwrap();
-        cache.put(&[entry("old", 0, "before"), entry("new", 5, "empty"), entry("new", 9, "one file")]).unwrap();
-        assert_eq!(texts(&cache), ["empty", "one file"]);
-    }
-
-    #[test]
-    fn a_result_is_stored_once() {
-        let cache = Cache::in_memory().unwrap();
-        assert_eq!(cache.put(&[entry("a", 0, "x"), entry("a", 0, "x")]).unwrap(), 1);
-        assert_eq!(cache.put(&[entry("a", 0, "x")]).unwrap(), 0);
-        assert_eq!(cache.list(&CacheFilter::default()).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn an_error_of_a_newer_run_answers() {
-        let cache = Cache::in_memory().unwrap();
-        cache.put(&[entry("a", 0, "fine")]).unwrap();
-        let reply = result(json!({"content": [{"type": "text", "text": "no such folder"}], "isError": true}));
-        cache.put(&[CacheEntry { reply, at_ms: 9999, ..entry("later", 1, "") }]).unwrap();
-        assert_eq!(texts(&cache), ["no such folder"]);
-    }
-
-    #[test]
-    fn purge_removes_what_the_filter_names() {
-        let cache = Cache::in_memory().unwrap();
-        let other = CacheEntry { server: "git".to_owned(), ..entry("a", 1, "x") };
-        cache.put(&[entry("a", 0, "x"), other]).unwrap();
-        cache.save_catalogue("fs", &[json!({"name": "list"})], 1).unwrap();
-        let filter = CacheFilter { server: Some("fs".to_owned()), ..CacheFilter::default() };
-        assert_eq!(cache.purge(&filter).unwrap(), 1);
-        assert_eq!(cache.catalogue("fs").unwrap(), None);
-        assert_eq!(cache.list(&CacheFilter::default()).unwrap()[0].server, "git");
-    }
-
-    #[test]
-    fn several_processes_can_open_a_new_cache_at_once() {
+    /// A copy of a kept file.
+    fn kept(name: &str) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("new/cache.sqlite");
-        std::thread::scope(|scope| {
-            for number in 0..8 {
-                let path = &path;
-                scope.spawn(move || {
-                    let cache = Cache::open(path).unwrap();
-                    for sequence in 0..20 {
-                        cache.put(&[entry(&format!("run {number}"), sequence, "x")]).unwrap();
-                    }
-                });
-            }
-        });
-        assert_eq!(Cache::open(&path).unwrap().list(&CacheFilter::default()).unwrap().len(), 160);
+        let path = folder.path().join("cache.sqlite");
+        let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/caches").join(name);
+        std::fs::copy(sample, &path).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn files_of_all_versions_are_read_and_migrated_by_several_processes_at_once() {
+        for name in ["format_1.sqlite", "format_2.sqlite"] {
+            let (_folder, path) = kept(name);
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| Cache::open(&path).unwrap());
+                }
+            });
+            let cache = Cache::open(&path).unwrap();
+            let arguments = serde_json::json!({"path": "/a"});
+            let found = cache.answers("files", "read_file", ArgumentsKey::new(&arguments)).unwrap();
+            assert_eq!((found.len(), found[0].principal.as_str(), &found[0].entry.arguments), (1, "local", &arguments));
+            assert_eq!(cache.limits().unwrap(), CacheLimits::default());
+            let stats = cache.stats().unwrap();
+            assert!(stats.tools.iter().all(|tool| tool.bytes > 0), "{stats:?}");
+            let store = SqliteStore::open(&path).unwrap();
+            assert!(store.tool_schema("files", "read_file").unwrap().is_some(), "{name}");
+            let (entries, bytes): (i64, i64) = store
+                .run(|it| it.query_row("SELECT entries, bytes FROM usage", [], |row| Ok((row.get(0)?, row.get(1)?))))
+                .unwrap();
+            assert_eq!(unsigned(entries), stats.entries());
+            assert_eq!(unsigned(bytes), stats.bytes());
+        }
     }
 
     #[test]
     fn a_cache_of_a_newer_version_is_refused() {
+        let (_folder, path) = kept("format_2.sqlite");
+        SqliteStore::open(&path)
+            .unwrap()
+            .run(|connection| connection.execute_batch("PRAGMA user_version = 99"))
+            .unwrap();
+        assert!(matches!(SqliteStore::open(&path), Err(CacheError::Version { found: 99, .. })));
+    }
+
+    #[test]
+    fn a_new_file_belongs_to_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cache.sqlite");
-        Cache::open(&path).unwrap().store(|connection| connection.execute_batch("PRAGMA user_version = 99")).unwrap();
-        assert!(matches!(Cache::open(&path), Err(CacheError::Version { found: 99, .. })));
+        let _store = SqliteStore::open(&path).unwrap();
+        for name in ["cache.sqlite", "cache.sqlite-wal"] {
+            let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_look_up_uses_the_index_of_keys() {
+        let store = SqliteStore::in_memory().unwrap();
+        let plan = store.run(|connection| {
+            let same =
+                format!("FROM answer INDEXED BY answer_key WHERE server = ?3 AND tool = ?4 AND key = ?5 AND {VISIBLE}");
+            let mut explain = connection.prepare(&format!(
+                "EXPLAIN QUERY PLAN SELECT {COLUMNS} {same} AND (principal, run) =
+                 (SELECT principal, run {same} ORDER BY at_ms DESC, id DESC LIMIT 1) ORDER BY sequence"
+            ))?;
+            let rows = explain.query_map(params!["", 0, "", "", ""], |row| row.get::<_, String>(3))?;
+            rows.collect::<Result<Vec<_>, _>>()
+        });
+        let plan = plan.unwrap();
+        assert!(plan.iter().all(|step| !step.starts_with("SCAN") && !step.contains("CORRELATED")), "{plan:?}");
+        assert_eq!(plan.iter().filter(|step| step.contains("(server=? AND tool=? AND key=?")).count(), 2, "{plan:?}");
     }
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use rehearsal::cache::{Cache, default_path};
+use jiff::Timestamp;
+use rehearsal::cache::{Cache, CacheError, default_path};
 use rehearsal::client::ClientBuilder;
 use rehearsal::config::{ConfigFile, read_config};
 use rehearsal::dry_run::{Catalogue, DryRunOptions, ServerTools};
@@ -19,7 +20,7 @@ pub(super) const DEFAULT_CONFIG: &str = ".mcp.json";
 
 /// The heading of the options that name servers.
 pub(super) const SERVERS: &str = "Servers";
-const ANSWERS: &str = "Answers";
+pub(super) const ANSWERS: &str = "Answers";
 
 // The options that name the servers and the file of recorded results.
 #[derive(Args, Debug)]
@@ -48,15 +49,36 @@ pub(super) struct CatalogueArgs {
     /// Use no recorded results
     #[arg(long, conflicts_with_all = ["cache", "offline"], help_heading = ANSWERS)]
     no_cache: bool,
+
+    /// The principal for which recorded results are read and stored: others do not get them, unless
+    /// they are shared [default: local]
+    #[arg(long, value_name = "NAME", conflicts_with = "no_cache", help_heading = ANSWERS)]
+    principal: Option<String>,
 }
 
 impl CatalogueArgs {
     /// The cache; `None` with `--no-cache`.
     pub(super) fn open_cache(&self, context: &Context) -> Result<Option<Arc<Cache>>, Failure> {
+        self.open_cache_as_of(None, context)
+    }
+
+    /// The cache as of a time; `None` with `--no-cache`.
+    pub(super) fn open_cache_as_of(
+        &self,
+        time: Option<Timestamp>,
+        context: &Context,
+    ) -> Result<Option<Arc<Cache>>, Failure> {
         if self.no_cache {
             return Ok(None);
         }
-        open_cache(self.cache.as_deref(), context).map(|cache| Some(Arc::new(cache)))
+        let mut cache = open_cache(self.cache.as_deref(), context)?;
+        if let Some(principal) = &self.principal {
+            cache = cache.for_principal(principal);
+        }
+        if let Some(time) = time {
+            cache = cache.as_of(milliseconds(time));
+        }
+        Ok(Some(Arc::new(cache)))
     }
 
     /// The tools of the servers: of running servers, or those that were saved. Without names in `only`, of all servers.
@@ -71,7 +93,7 @@ impl CatalogueArgs {
             None => {
                 return match cache.filter(|_| self.offline) {
                     Some(cache) => {
-                        let catalogue = Catalogue::saved(cache, only).map_err(Failure::server_failed)?;
+                        let catalogue = Catalogue::saved(cache, only).map_err(cache_failure)?;
                         if catalogue.servers().next().is_none() && self.overrides.is_empty() {
                             let path = cache.path().display();
                             context.stderr.note(format_args!("{path} has the tools of no server"));
@@ -99,11 +121,11 @@ impl CatalogueArgs {
         let mut names: Vec<String> = file.servers()?.iter().map(|server| server.name.to_owned()).collect();
         names.retain(|name| only.is_empty() || only.contains(name));
         if let Some(cache) = cache.filter(|_| self.offline) {
-            return Catalogue::saved(cache, &names).map_err(Failure::server_failed);
+            return Catalogue::saved(cache, &names).map_err(cache_failure);
         }
         context.stderr.status(&format!("listing the tools of {}", names.join(", ")));
         let builders = self.builders(&path, names, context)?;
-        let catalogue = Catalogue::from_servers(builders, cache).await.map_err(Failure::server_failed)?;
+        let catalogue = Catalogue::from_servers(builders, cache).await.map_err(cache_failure)?;
         context.stderr.end_status();
         Ok(catalogue)
     }
@@ -176,7 +198,18 @@ pub(super) fn open_cache(path: Option<&Path>, context: &Context) -> Result<Cache
             default_path(&directory, context.data_folder().as_deref())
         }
     };
-    Cache::open(&path).map_err(Failure::server_failed)
+    Cache::open(&path).map_err(cache_failure)
+}
+
+/// The cache cannot be used: exit status 3, with a hint.
+pub(super) fn cache_failure(error: CacheError) -> Failure {
+    let hint = error.hint();
+    Failure::server_failed(error).hints(hint)
+}
+
+/// Milliseconds since 1970; 0 for earlier times.
+pub(super) fn milliseconds(time: Timestamp) -> u64 {
+    u64::try_from(time.as_millisecond()).unwrap_or(0)
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

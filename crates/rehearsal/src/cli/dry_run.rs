@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
@@ -13,7 +14,8 @@ use rehearsal::dry_run::{
 };
 use rehearsal_core::suggest::closest;
 
-use super::catalogue::{CatalogueArgs, SERVERS};
+use super::cache::{age, as_of};
+use super::catalogue::{ANSWERS, CatalogueArgs, SERVERS, cache_failure};
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
@@ -57,6 +59,15 @@ pub(super) struct DryRunArgs {
     #[arg(long, value_name = "SERVER:TOOL", value_parser = tool, conflicts_with = "offline", help_heading = SERVERS)]
     hybrid: Vec<(String, String)>,
 
+    /// Use recorded results of a tool only for this time: 90s, 12h, 7d; may be repeated
+    /// [default: `ttlMs` of the server, else without end]
+    #[arg(long, value_name = "SERVER:TOOL=TIME", value_parser = time_to_live, help_heading = ANSWERS)]
+    ttl: Vec<(String, Duration)>,
+
+    /// Use the results that the cache had at a time: 2h or 7d ago, or 2026-07-28T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = as_of, conflicts_with = "no_cache", help_heading = ANSWERS)]
+    as_of: Option<Timestamp>,
+
     /// Run the plan with each call failing in turn, and report the failures that it does not handle
     #[arg(long, value_name = "WHAT", help_heading = CHECKS)]
     explore: Option<Explored>,
@@ -68,7 +79,7 @@ pub(super) struct DryRunArgs {
     /// How long the runs may take: no further run begins after this time
     /// [default: 40ms, or REHEARSE_MAX_RUN_TIME]
     #[arg(long, value_name = "TIME", value_parser = rehearsal_core::duration::read, help_heading = RUNS)]
-    max_run_time: Option<std::time::Duration>,
+    max_run_time: Option<Duration>,
 
     /// Save the plan with its calls, and with the schemas and answers that they rely on; nothing is
     /// saved if the report has errors
@@ -144,7 +155,7 @@ impl DryRunArgs {
             }
             SavedPlan::check_target(path).map_err(saved_failure)?;
         }
-        let cache = self.servers.open_cache(context)?;
+        let cache = self.servers.open_cache_as_of(self.as_of, context)?;
         let runtime = runtime()?;
         let (report, options) = runtime.block_on(async {
             let catalogue = self.servers.catalogue(&[], context, cache.as_ref()).await?;
@@ -203,6 +214,9 @@ impl DryRunArgs {
         }
         for (tool, effect) in &self.effect {
             options = options.effect(tool, *effect);
+        }
+        for (tool, time) in &self.ttl {
+            options = options.time_to_live(tool, *time);
         }
         if let Some(Explored::Errors) = self.explore {
             options = options.explore_failures();
@@ -308,5 +322,17 @@ fn save(
 }
 
 fn run_failure(error: DryRunError) -> Failure {
-    Failure::server_failed(error)
+    match error {
+        DryRunError::Cache(error) => cache_failure(error),
+        DryRunError::Sandbox(_) | DryRunError::Panicked => Failure::server_failed(error),
+    }
+}
+
+fn time_to_live(text: &str) -> Result<(String, Duration), String> {
+    let (tool, time) = text.rsplit_once('=').ok_or("write it SERVER:TOOL=TIME")?;
+    if !tool.contains(':') {
+        return Err("write it SERVER:TOOL=TIME".to_owned());
+    }
+    let time = age(time)?;
+    Ok((tool.to_owned(), Duration::try_from(time).map_err(|error| error.to_string())?))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rehearsal::dry_run::{Catalogue, ServerTools, types};
 
-use super::catalogue::{CatalogueArgs, SERVERS};
+use super::catalogue::{CatalogueArgs, SERVERS, cache_failure};
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::generate::put;
@@ -67,7 +67,7 @@ impl TypesArgs {
         self.servers.report_unavailable(&catalogue, context);
         let options = self.servers.options(&self.only, catalogue, cache)?;
         let file = output.map_or_else(|| DEFAULT_FILE.into(), |path| path.to_string_lossy());
-        let text = types(&options, &made_by(context), &shell_word(&file)).map_err(Failure::server_failed)?;
+        let text = types(&options, &made_by(context), &shell_word(&file)).map_err(cache_failure)?;
         let Some(path) = output else {
             to_stdout(|out| out.write_all(text.as_bytes()))?;
             return Ok(Exit::Ok);

@@ -175,8 +175,13 @@ impl Assembly<'_> {
                     hint,
                 );
             }
+            if let Some(stale) = &call.stale {
+                let message = format!("{name}: {stale}, so it is not used");
+                add(FindingCode::StaleAnswer, Severity::Warning, message, Some(stale.hint(&name)));
+            }
             if call.origin == AnswerOrigin::Placeholder && call.problem.is_none() {
-                let message = format!("{name} has no recording and no output schema: its result is a placeholder");
+                let recording = if call.stale.is_some() { "no usable recording" } else { "no recording" };
+                let message = format!("{name} has {recording} and no output schema: its result is a placeholder");
                 add(FindingCode::Placeholder, Severity::Warning, message, None);
             }
             if call.effect.is_contradictory && noted.insert(name.clone()) {
@@ -285,7 +290,8 @@ impl Assembly<'_> {
         let mut mocked = BTreeSet::new();
         for call in calls.iter().filter(|call| call.origin == AnswerOrigin::SchemaMock) {
             if mocked.insert(call.name()) {
-                warnings.push(format!("{} has no cached result, using schema mock", call.name()));
+                let found = if call.stale.is_some() { "no usable cached result" } else { "no cached result" };
+                warnings.push(format!("{} has {found}, using schema mock", call.name()));
             }
         }
         Validation {

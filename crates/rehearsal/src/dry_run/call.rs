@@ -10,6 +10,7 @@ use super::effects::ToolEffect;
 use super::report::{AnswerOrigin, PlanPlace};
 use super::run::{CallKey, CallSite};
 use super::violations::Violation;
+use crate::cache::StaleAnswer;
 
 /// What answers the calls of a run: the simulation of a dry run, or the servers of a real run.
 ///
@@ -100,6 +101,8 @@ pub(crate) struct AnsweredCall {
     pub(crate) origin: AnswerOrigin,
     pub(crate) cached_ms: Option<u64>,
     pub(crate) remarks: Vec<String>,
+    /// Why the recorded answer was not used, if there is one.
+    pub(crate) stale: Option<StaleAnswer>,
     pub(crate) problem: Option<CallProblem>,
     /// Why the input schema of the tool cannot be used, so that the arguments are not checked.
     pub(crate) unchecked: Option<String>,

@@ -1,7 +1,8 @@
 //! The tools that a plan can call, by server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rehearsal_core::answer::{
     AnswerSource, Chain, Introduction, ListKind, ListedForm, Lists, SchemaSource, Surface, SurfaceItem,
@@ -20,7 +21,7 @@ use super::options::DryRunOptions;
 use super::report::{FindingCode, PlanFinding};
 use super::safe_tools::SafeTools;
 use super::value::result_value;
-use crate::cache::{Cache, CacheEntry, CacheError, CacheSource};
+use crate::cache::{AnswerFreshness, Cache, CacheError, CacheSource, CachedAnswer, StaleAnswer, ToolSchemaHash};
 
 /// Number of recorded results from which the shape of a tool's results is inferred.
 const RESULTS_FOR_SHAPE: usize = 20;
@@ -97,6 +98,7 @@ pub(super) struct KnownServer {
     /// Answers a call that the server would refuse, so that the rehearsal can continue.
     pub(super) without_override: Chain,
     tools: BTreeMap<String, CheckedTool>,
+    recorded: Option<Arc<CacheSource>>,
 }
 
 /// A tool with what its calls are checked against.
@@ -122,8 +124,10 @@ impl CheckedTool {
 impl Servers {
     /// Builds the chains: override, cache, example of the output schema. What they leave unanswered is a placeholder.
     pub(crate) fn new(options: &DryRunOptions) -> Result<Servers, CacheError> {
-        let DryRunOptions { catalogue, overrides, cache, effects, safe_tools, .. } = options;
+        let DryRunOptions { catalogue, overrides, cache, effects, safe_tools, time_to_live, .. } = options;
         let cache = cache.as_ref();
+        // All servers of a dry run have the same time.
+        let now_ms = cache.map_or(0, |cache| cache.now_ms());
         let mut servers = BTreeMap::new();
         let names = catalogue.servers.keys().chain(overrides.keys());
         for name in names {
@@ -136,7 +140,17 @@ impl Servers {
                 }
                 Some(ServerTools::Unavailable { .. }) | None => &[],
             };
-            let server = KnownServer::new(name, tools, script, cache, effects)?;
+            let of_server = |(tool, time): (&String, &Duration)| match tool.split_once(':') {
+                Some((server, tool)) if server == name => Some((tool.to_owned(), *time)),
+                _ => None,
+            };
+            let freshness = AnswerFreshness {
+                now_ms,
+                time_to_live: time_to_live.iter().filter_map(of_server).collect(),
+                schemas: schemas_of(tools),
+            };
+            let recorded = cache.map(|cache| (cache, freshness));
+            let server = KnownServer::new(name, tools, script, recorded, effects)?;
             servers.insert(name.clone(), DryRunServer::Known(Box::new(server)));
         }
         Ok(Servers { servers, cache: cache.cloned(), safe_tools: safe_tools.clone() })
@@ -236,25 +250,25 @@ impl KnownServer {
         name: &str,
         tools: &[Value],
         script: Option<&Arc<dyn AnswerSource>>,
-        cache: Option<&Arc<Cache>>,
+        recorded: Option<(&Arc<Cache>, AnswerFreshness)>,
         effects: &DeclaredEffects,
     ) -> Result<KnownServer, CacheError> {
         let mut items = listed_tools(tools);
         for item in &mut items {
-            if let (Some(cache), ListedForm::Newest(listed)) = (cache, &mut item.form) {
-                add_examples(listed, &cache.recent(name, &item.id, RESULTS_FOR_SHAPE)?);
+            if let (Some((cache, freshness)), ListedForm::Newest(listed)) = (&recorded, &mut item.form) {
+                add_examples(listed, &cache.recent_answers(name, &item.id, RESULTS_FOR_SHAPE)?, freshness);
             }
         }
+        let recorded =
+            recorded.map(|(cache, freshness)| Arc::new(CacheSource::new(Arc::clone(cache), name).requiring(freshness)));
         let surface = surface_of(items);
         let schema: Arc<dyn AnswerSource> = Arc::new(SchemaSource);
         let mut sources: Vec<Arc<dyn AnswerSource>> = script.into_iter().cloned().collect();
-        if let Some(cache) = cache {
-            sources.push(Arc::new(CacheSource::new(Arc::clone(cache), name)));
-        }
+        let known = recorded.iter().map(|source| Arc::clone(source) as Arc<dyn AnswerSource>);
+        sources.extend(known.clone());
         sources.push(Arc::clone(&schema));
         // What the server really replied to wrong arguments is known, too.
-        let recorded = cache.map(|cache| Arc::new(CacheSource::new(Arc::clone(cache), name)) as Arc<dyn AnswerSource>);
-        let without_override = recorded.into_iter().chain([schema]).collect();
+        let without_override = known.chain([schema]).collect();
         let chain = Chain::new(sources).offering(surface.clone());
         let merged = chain.surface().lists.clone().unwrap_or_default();
         let checked = merged.ids(ListKind::Tools).filter_map(|id| {
@@ -269,7 +283,12 @@ impl KnownServer {
         let tools = checked.collect();
         // The tools of an override have output schemas, too.
         let surface = Surface { lists: Some(merged), ..surface };
-        Ok(KnownServer { chain, without_override: Chain::new(without_override).offering(surface), tools })
+        Ok(KnownServer { chain, without_override: Chain::new(without_override).offering(surface), tools, recorded })
+    }
+
+    /// Why the recorded answer of a call is not used, if there is one.
+    pub(super) fn stale(&self, tool: &str, arguments: &Value) -> Option<StaleAnswer> {
+        self.recorded.as_ref()?.stale(tool, arguments)
     }
 
     /// The names of the tools, for a user who looks for one.
@@ -334,17 +353,36 @@ pub(super) fn surface_of(tools: Vec<SurfaceItem>) -> Surface {
     }
 }
 
+/// The hashes of the schemas of listed tools.
+fn schemas_of(tools: &[Value]) -> HashMap<String, ToolSchemaHash> {
+    let hash = |tool: &Value| Some((tool.get("name")?.as_str()?.to_owned(), ToolSchemaHash::of_tool(tool)));
+    tools.iter().filter_map(hash).collect()
+}
+
 /// Adds recorded values to the output schema of a tool as examples; a tool without one gets the shape of its recorded results.
-fn add_examples(tool: &mut Value, recorded: &[CacheEntry]) {
-    let values: Vec<Value> = recorded.iter().filter_map(|entry| recorded_value(&entry.reply)).collect();
+/// An expired result has the shape of the tool's results still, but it is no example. One of another schema is neither.
+fn add_examples(tool: &mut Value, recorded: &[CachedAnswer], freshness: &AnswerFreshness) {
+    let (mut values, mut fresh) = (Vec::new(), Vec::new());
+    for answer in recorded {
+        let is_fresh = match freshness.check(answer) {
+            Ok(()) => true,
+            Err(StaleAnswer::ExpiredForOperator { .. } | StaleAnswer::ExpiredForServer { .. }) => false,
+            Err(StaleAnswer::OtherSchema { .. }) => continue,
+        };
+        let Some(value) = recorded_value(&answer.entry.reply) else { continue };
+        if is_fresh {
+            fresh.push((answer, value.clone()));
+        }
+        values.push(value);
+    }
     let Some(members) = tool.as_object_mut().filter(|_| !values.is_empty()) else { return };
     match members.get_mut("outputSchema") {
         Some(Value::Object(schema)) => {
-            let structured = |entry: &CacheEntry| match &entry.reply {
+            let structured = |(answer, _): &(&CachedAnswer, Value)| match &answer.entry.reply {
                 Reply::Result(result) => result.field("structuredContent")?.value().ok(),
                 Reply::Error(_) => None,
             };
-            let mut examples: Vec<Value> = recorded.iter().filter_map(structured).collect();
+            let mut examples: Vec<Value> = fresh.iter().filter_map(structured).collect();
             if let Some(Value::Array(own)) = schema.get("examples") {
                 examples.extend(own.clone());
             }
@@ -354,7 +392,9 @@ fn add_examples(tool: &mut Value, recorded: &[CacheEntry]) {
         }
         Some(_) | None => {
             let mut shape = infer(&values);
-            shape["examples"] = values.into();
+            if !fresh.is_empty() {
+                shape["examples"] = fresh.into_iter().map(|(_, value)| value).collect();
+            }
             members.insert("outputSchema".to_owned(), shape);
         }
     }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::catalogue::{ServerTools, listed_tools, recorded_value, surface_of};
 use super::options::DryRunOptions;
-use crate::cache::{Cache, CacheError};
+use crate::cache::{Cache, CacheError, ToolSchemaHash};
 
 /// Number of recorded results from which the type of a tool's results is inferred.
 const RESULTS_FOR_TYPE: usize = 100;
@@ -129,7 +129,7 @@ impl Declarations {
         let arguments = self.arguments(tool, &prefix, &mut notes);
         let result = match tool.get("outputSchema").filter(|schema| !schema.is_null()) {
             Some(schema) => self.of_schema(schema, TypeUse::Results, &format!("{prefix}Result"), &mut notes),
-            None => self.observed(server, name, &prefix, cache, &mut notes)?,
+            None => self.observed(server, (name, tool), &prefix, cache, &mut notes)?,
         };
         let text = |keyword| tool.get(keyword).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
         let description = text("description").or_else(|| text("title")).unwrap_or_default();
@@ -168,14 +168,18 @@ impl Declarations {
     fn observed(
         &mut self,
         server: &str,
-        tool: &str,
+        (name, tool): (&str, &Value),
         prefix: &str,
         cache: Option<&Cache>,
         notes: &mut Vec<String>,
     ) -> Result<Option<String>, CacheError> {
-        let recorded = cache.map(|cache| cache.recent(server, tool, RESULTS_FOR_TYPE)).transpose()?.unwrap_or_default();
+        let recorded = cache.map(|cache| cache.recent_answers(server, name, RESULTS_FOR_TYPE));
+        let mut recorded = recorded.transpose()?.unwrap_or_default();
+        let schema = ToolSchemaHash::of_tool(tool);
+        recorded.retain(|answer| answer.schema.is_none_or(|recorded| recorded == schema));
         // The oldest first: a new recording adds members at the end.
-        let values: Vec<Value> = recorded.iter().rev().filter_map(|entry| recorded_value(&entry.reply)).collect();
+        let values: Vec<Value> =
+            recorded.iter().rev().filter_map(|answer| recorded_value(&answer.entry.reply)).collect();
         if values.is_empty() {
             return Ok(None);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rehearsal_core::answer::AnswerSource;
 use rehearsal_sandbox::PlanLimits;
@@ -26,6 +27,8 @@ pub struct DryRunOptions {
     pub(super) budget: RunBudget,
     pub(super) explores_failures: bool,
     pub(super) safe_tools: Option<Arc<SafeTools>>,
+    /// By `server:tool`.
+    pub(super) time_to_live: BTreeMap<String, Duration>,
 }
 
 impl DryRunOptions {
@@ -43,6 +46,13 @@ impl DryRunOptions {
     #[must_use]
     pub fn cache(self, cache: Arc<Cache>) -> DryRunOptions {
         DryRunOptions { cache: Some(cache), ..self }
+    }
+
+    /// How long recorded results of a tool answer calls, named as `server:tool`. It replaces `ttlMs` of the server.
+    #[must_use]
+    pub fn time_to_live(mut self, tool: impl Into<String>, time: Duration) -> DryRunOptions {
+        self.time_to_live.insert(tool.into(), time);
+        self
     }
 
     /// Answers calls of a server with the rules of a mock file, before any other source. The file may also add tools.

@@ -186,6 +186,8 @@ pub enum FindingCode {
     Annotations,
     /// The answer of an override or of the cache cannot be used.
     Answer,
+    /// The recorded answer of a call is not used: it has expired, or the schema of its tool has changed.
+    StaleAnswer,
     /// The text of a saved plan was edited.
     PlanEdited,
     /// A tool of a saved plan no longer exists.

@@ -168,6 +168,7 @@ impl<'a> Simulation<'a> {
             origin: AnswerOrigin::None,
             cached_ms: None,
             remarks: Vec::new(),
+            stale: None,
             problem,
             unchecked,
             effect,
@@ -246,6 +247,7 @@ impl<'a> Simulation<'a> {
         }
         let Some(answer) = answer else {
             simulated.origin = AnswerOrigin::Placeholder;
+            simulated.stale = server.stale(&simulated.call.tool, &simulated.call.arguments);
             (simulated.latency_ms, simulated.latency_varies) = self.latency(&simulated.call);
             return;
         };
@@ -262,6 +264,9 @@ impl<'a> Simulation<'a> {
         };
         simulated.origin = origin;
         simulated.cached_ms = cached_ms;
+        if matches!(origin, AnswerOrigin::SchemaMock | AnswerOrigin::Placeholder) {
+            simulated.stale = server.stale(&simulated.call.tool, &simulated.call.arguments);
+        }
         simulated.remarks.extend(answer.remarks.iter().cloned());
         let (end, timeout) = end_of(&answer);
         simulated.end = end;

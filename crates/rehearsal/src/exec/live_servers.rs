@@ -367,6 +367,7 @@ impl Answerer for LiveServers {
             end: CallEnd::Value(Value::Null),
             origin: AnswerOrigin::Live,
             cached_ms: None,
+            stale: None,
             remarks: Vec::new(),
             problem: None,
             unchecked: None,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::fixture::{Fixture, rehearse};
 
 /// The server of the example plans.
-const FILES: &str = include_str!("../../../../examples/plans/files.mock.yaml");
+pub(crate) const FILES: &str = include_str!("../../../../examples/plans/files.mock.yaml");
 const CONFIG: &str = r#"{ "mcpServers": { "files": { "command": "rehearse", "args": ["mock", "files.mock.yaml"] } } }"#;
 
 /// Answers of `files` for `--override`.
@@ -37,12 +37,12 @@ fn case(behaviour: &'static str, plan: &'static str, flags: &'static str, status
     Case { behaviour, plan, flags, status, report }
 }
 
-fn project() -> Fixture {
+pub(crate) fn project() -> Fixture {
     Fixture::new().file(".mcp.json", CONFIG).file("files.mock.yaml", FILES).file("override.mock.yaml", OVERRIDES)
 }
 
 /// The exit status of a line of shell, and its stdout as JSON; without any, its stderr.
-fn json_of(fixture: &Fixture, line: &str) -> (i32, Value) {
+pub(crate) fn json_of(fixture: &Fixture, line: &str) -> (i32, Value) {
     let output = fixture.shell(line).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let report = if text.is_empty() {

@@ -12,7 +12,7 @@ use crate::trace_contents::sessions;
 /// The number of bytes that are forwarded while the disk is full: more than fits.
 const FLOOD: &str = "seq 1 50000 | rehearse record -q -o full/trace.jsonl -- cat | cksum; echo ${PIPESTATUS[1]}";
 
-fn in_bash(line: &str) -> String {
+pub(crate) fn in_bash(line: &str) -> String {
     format!("bash -c '{line}'")
 }
 
@@ -39,7 +39,7 @@ fn a_file_size_limit_stops_the_recording_but_not_the_session() {
 }
 
 /// Runs a shell with a small file system of its own, if the kernel permits it.
-fn mounts() -> bool {
+pub(crate) fn mounts() -> bool {
     let mut unshare = Command::new("unshare");
     unshare.args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
     unshare.output().is_ok_and(|output| output.status.success())

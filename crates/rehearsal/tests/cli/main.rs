@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod answers;
+mod cache;
 mod call;
 mod check;
 mod containers;

@@ -1,7 +1,7 @@
 //! `rehearsal::dry_run` in a test of an agent.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rehearsal::cache::{Cache, CacheEntry};
 use rehearsal::dry_run::{
@@ -80,6 +80,42 @@ return sums";
     assert_eq!((duration.p50, duration.p95, duration.known), (80.0, 120.0, 4));
     // The base run, for the estimate with the 95th percentile, and with another clock.
     assert_eq!(report.runs.count, 3);
+}
+
+#[tokio::test]
+async fn stale_results_and_those_of_another_principal_are_not_answered() {
+    let now_ms = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
+    let hour = Duration::from_secs(3600);
+    let old = CacheEntry { at_ms: now_ms - 2 * 3_600_000, ..result(1, 70) };
+    let recorded = |principal: &str| {
+        let cache = Cache::in_memory().unwrap().for_principal("ann");
+        cache.save_catalogue("math", &tools(), 1).unwrap();
+        cache.put(std::slice::from_ref(&old)).unwrap();
+        cache.for_principal(principal)
+    };
+    let plan = "(await mcp.math.add({ a: 1, b: 1 })).sum";
+    let report = dry_run(plan, &options().cache(Arc::new(recorded("ann")))).await;
+    assert_eq!((report.simulated_result, report.validation.cache_hits), (json!(70), 1));
+
+    let expiring = |cache: Cache| options().cache(Arc::new(cache)).time_to_live("math:add", hour);
+    let report = dry_run(plan, &expiring(recorded("ann"))).await;
+    assert_ne!(report.simulated_result, json!(70));
+    assert_eq!((report.findings[0].code, report.findings[0].call), (FindingCode::StaleAnswer, Some(1)));
+    let report = dry_run(plan, &expiring(recorded("ann").as_of(now_ms - 90 * 60_000))).await;
+    assert_eq!(report.simulated_result, json!(70));
+
+    let mut changed = tools();
+    changed[0]["outputSchema"]["required"] = json!([]);
+    let catalogue = Catalogue::default().with_tools("math", changed);
+    let report = dry_run(plan, &DryRunOptions::new(catalogue).cache(Arc::new(recorded("ann")))).await;
+    assert_ne!(report.simulated_result, json!(70));
+    assert_eq!(report.findings[0].code, FindingCode::StaleAnswer);
+    assert!(report.findings[0].message.contains("schema has changed"), "{}", report.findings[0].message);
+
+    let report = dry_run(plan, &options().cache(Arc::new(recorded("bob")))).await;
+    assert_ne!(report.simulated_result, json!(70));
+    assert_eq!(report.estimated_duration_ms.known, 0);
+    assert!(report.findings.iter().all(|finding| finding.code != FindingCode::StaleAnswer), "{:?}", report.findings);
 }
 
 #[tokio::test]
