@@ -5,7 +5,7 @@
 //!                         └── virtual time ◄──────────answer──────┘
 //!          calls, findings, effects, duration ──► DryRunReport
 //! ```
-//! Then the plan runs again with other values in place of invented answers: [`search`] does that, and [`dependence`] draws the conclusions.
+//! Then the plan runs again with other values in place of invented answers: `search` does that, and `dependence` draws the conclusions.
 //!
 //! No part of a run can reach a server: the chain has no handle to one, and the sandbox has neither files nor a network.
 //!
