@@ -463,6 +463,7 @@ fn reported_branch(branch: &DependentBranch, sites: &[DecisionSite]) -> Reported
         calls: numbers(&branch.calls),
         other_calls: branch.other_calls.clone(),
         forced: branch.is_forced,
+        unrehearsed: branch.is_unrehearsed && branch.other_calls.is_empty(),
     }
 }
 

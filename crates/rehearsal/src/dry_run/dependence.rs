@@ -69,6 +69,8 @@ pub(super) struct DependentBranch {
     pub(super) other_calls: Vec<String>,
     /// Whether no value led to another side, so that a run was forced to take it.
     pub(super) is_forced: bool,
+    /// Whether every run that was forced to take the other side failed there.
+    pub(super) is_unrehearsed: bool,
 }
 
 /// A call that only another run makes.
@@ -204,15 +206,17 @@ impl Conclusion<'_> {
                 (SiteKind::Condition, false, true) => Some(false),
                 _ => None,
             };
+            let mut forced = self.observed.forced.iter().filter(|forced| forced.site == site).peekable();
+            let is_tried = forced.peek().is_some();
             let branch = DependentBranch {
+                is_unrehearsed: is_tried && forced.all(|forced| forced.record.is_impossible()),
                 site,
                 reason,
                 from: self.calls_of(&answers, None),
                 taken,
                 calls: self.calls_on_side(site, taken),
                 other_calls: Vec::new(),
-                is_forced: !self.observed.changed.contains(&site)
-                    && self.observed.forced.iter().any(|forced| forced.site == site),
+                is_forced: !self.observed.changed.contains(&site) && is_tried,
             };
             let number = dependence.branches.len();
             for call in &branch.calls {

@@ -307,6 +307,9 @@ pub struct ReportedBranch {
     pub other_calls: Vec<String>,
     /// Whether no value led to another side, so that it was tried by force: it may be impossible.
     pub forced: bool,
+    /// Whether the other side fails with the values of the run that tried it, so that what follows there is not known.
+    #[serde(default)]
+    pub unrehearsed: bool,
 }
 
 /// The form of a decision.

@@ -184,7 +184,7 @@ impl Page<'_> {
             let only_if = |call: &UnreachedCall| call.only_if.as_ref().map(|only_if| only_if.branch);
             self.report.not_run.iter().any(|call| index.is_some() && only_if(call) == index)
         };
-        let matters = |branch: &&ReportedBranch| !branch.calls.is_empty() || leads_to(branch);
+        let matters = |branch: &&ReportedBranch| !branch.calls.is_empty() || leads_to(branch) || branch.unrehearsed;
         let shown: Vec<&ReportedBranch> = self.report.branches.iter().filter(matters).collect();
         if shown.is_empty() {
             return Ok(());
@@ -312,6 +312,9 @@ fn branch_text(branch: &ReportedBranch) -> String {
             BranchKind::Loop => format!(": {calls} may repeat, or not be made"),
             BranchKind::Condition | BranchKind::Switch | BranchKind::Catch => format!("; {calls} may not be made"),
         };
+    }
+    if branch.unrehearsed {
+        text += "; its other side fails with invented values, so what follows it is not known";
     }
     if !branch.other_calls.is_empty() {
         text += &format!("; otherwise {}", branch.other_calls.join(", "));

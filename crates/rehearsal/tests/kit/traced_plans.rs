@@ -267,6 +267,9 @@ fn branch_line(branch: &ReportedBranch) -> String {
     if !branch.other_calls.is_empty() {
         write!(line, "; the other side: {}", branch.other_calls.join(", ")).unwrap();
     }
+    if branch.unrehearsed {
+        line.push_str("; unrehearsed");
+    }
     line
 }
 
