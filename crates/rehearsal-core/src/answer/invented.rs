@@ -1,6 +1,7 @@
 //! The sources that invent answers: an example of the output schema, and a placeholder without even a schema.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -17,8 +18,25 @@ use crate::schema::example;
 const PROVENANCE_KEY: &str = "rehearsal/provenance";
 
 /// Answers for a listed tool with an output schema, by an example of that schema.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchemaSource;
+#[derive(Debug, Default)]
+pub struct SchemaSource {
+    /// The example of each tool, with the schema that it is of: it is made once.
+    examples: Mutex<HashMap<String, (Value, Option<Value>)>>,
+}
+
+impl SchemaSource {
+    fn example_of(&self, tool: &str, schema: &Value) -> Option<Value> {
+        let mut examples = self.examples.lock().unwrap_or_else(PoisonError::into_inner);
+        match examples.get(tool) {
+            Some((known, example)) if known == schema => example.clone(),
+            Some(_) | None => {
+                let made = example(schema);
+                examples.insert(tool.to_owned(), (schema.clone(), made.clone()));
+                made
+            }
+        }
+    }
+}
 
 /// Answers for a listed tool without an output schema, a prompt or a resource, by a text that is marked as invented.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +46,8 @@ impl AnswerSource for SchemaSource {
     fn begin(&self, request: &Arc<IncomingRequest>, context: &mut AnswerContext<'_>) -> Offer {
         let target = Target::from_request(request, context.surface).filter(|target| target.kind == ListKind::Tools);
         let schema = target.as_ref().and_then(|target| context.surface.output_schema(target.name));
-        match (target, schema.and_then(example)) {
+        let example = target.as_ref().zip(schema).and_then(|(target, schema)| self.example_of(target.name, schema));
+        match (target, example) {
             (Some(target), Some(example)) => {
                 let provenance = Provenance::Schema { target: target.label() };
                 invented(json!({"structuredContent": example, "_meta": {PROVENANCE_KEY: "schema"}}), provenance)

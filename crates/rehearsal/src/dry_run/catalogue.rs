@@ -262,7 +262,7 @@ impl KnownServer {
         let recorded =
             recorded.map(|(cache, freshness)| Arc::new(CacheSource::new(Arc::clone(cache), name).requiring(freshness)));
         let surface = surface_of(items);
-        let schema: Arc<dyn AnswerSource> = Arc::new(SchemaSource);
+        let schema: Arc<dyn AnswerSource> = Arc::new(SchemaSource::default());
         let mut sources: Vec<Arc<dyn AnswerSource>> = script.into_iter().cloned().collect();
         let known = recorded.iter().map(|source| Arc::clone(source) as Arc<dyn AnswerSource>);
         sources.extend(known.clone());

@@ -126,7 +126,7 @@ impl MockFiles {
         }
         sources.push(Arc::new(ProtocolSource));
         if self.unanswered == Unanswered::FillFromSchema {
-            sources.extend([Arc::new(SchemaSource) as Arc<dyn AnswerSource>, Arc::new(PlaceholderSource)]);
+            sources.extend([Arc::new(SchemaSource::default()) as Arc<dyn AnswerSource>, Arc::new(PlaceholderSource)]);
         }
         Chain::new(sources)
     }

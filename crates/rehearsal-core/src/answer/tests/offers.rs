@@ -180,7 +180,8 @@ tools:
 "#;
     let mock = mock(text);
     let script = Arc::new(ScriptSource::new(Arc::clone(&mock)));
-    let mut fixture = Fixture::with_sources(vec![script, Arc::new(SchemaSource), Arc::new(PlaceholderSource)]);
+    let mut fixture =
+        Fixture::with_sources(vec![script, Arc::new(SchemaSource::default()), Arc::new(PlaceholderSource)]);
     let made_up = fixture.result("tools/call", json!({"name": "add", "arguments": {"a": 2}}));
     assert_eq!(made_up["structuredContent"], json!({"sum": 7}));
     assert_eq!(made_up["_meta"], json!({"rehearsal/provenance": "schema"}));
