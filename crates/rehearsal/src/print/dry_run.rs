@@ -47,7 +47,7 @@ pub(crate) fn dry_run_page(
     page.not_run(out)?;
     page.branches(out)?;
     page.findings(out)?;
-    page.console(out)?;
+    console(&report.result.console, out)?;
     page.summary(out)
 }
 
@@ -215,21 +215,6 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn console(&self, out: &mut dyn Write) -> io::Result<()> {
-        let console = &self.report.result.console;
-        if console.is_empty() {
-            return Ok(());
-        }
-        writeln!(out, "Console:")?;
-        for line in console.iter().take(MAX_CONSOLE) {
-            writeln!(out, "  {}", lines(line).replace('\n', "\n  "))?;
-        }
-        if console.len() > MAX_CONSOLE {
-            writeln!(out, "  … and {} more lines", console.len() - MAX_CONSOLE)?;
-        }
-        Ok(())
-    }
-
     fn summary(&self, out: &mut dyn Write) -> io::Result<()> {
         let report = self.report;
         if report.validation.syntax_valid && report.result.error.is_none() {
@@ -238,8 +223,7 @@ impl Page<'_> {
         }
         let calls = &report.tools_called;
         if report.validation.syntax_valid {
-            let effects = [Effect::Read, Effect::Write, Effect::Destructive, Effect::Unknown]
-                .map(|effect| (calls.iter().filter(|call| call.effect == effect).count(), effect.word()));
+            let effects = effect_counts(calls.iter().map(|call| call.effect));
             let origins = [
                 (AnswerOrigin::Override, "override"),
                 (AnswerOrigin::CapabilityCache, "cached"),
@@ -249,15 +233,11 @@ impl Page<'_> {
                 (AnswerOrigin::None, "not checked"),
             ]
             .map(|(origin, name)| (calls.iter().filter(|call| call.answer.source == origin).count(), name));
-            let counted = |counts: &[(usize, &str)]| {
-                let shown = counts.iter().filter(|(count, _)| *count > 0);
-                shown.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
-            };
             let total = plural(calls.len() as u64, "call");
             if calls.is_empty() {
                 writeln!(out, "Plan: {total}")?;
             } else {
-                writeln!(out, "Plan: {total}: {} · answers: {}", counted(&effects), counted(&origins))?;
+                writeln!(out, "Plan: {total}: {effects} · answers: {}", counts(&origins))?;
             }
         }
         let errors = plural(report.count(Severity::Error) as u64, "error");
@@ -368,6 +348,33 @@ pub(super) fn effect_symbol(effect: Effect, palette: Palette) -> (char, Style) {
         Effect::Destructive => ('-', palette.error),
         Effect::Unknown => ('?', palette.hint),
     }
+}
+
+/// What the plan wrote to `console`.
+pub(super) fn console(console: &[String], out: &mut dyn Write) -> io::Result<()> {
+    if console.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "Console:")?;
+    for line in console.iter().take(MAX_CONSOLE) {
+        writeln!(out, "  {}", lines(line).replace('\n', "\n  "))?;
+    }
+    if console.len() > MAX_CONSOLE {
+        writeln!(out, "  … and {} more lines", console.len() - MAX_CONSOLE)?;
+    }
+    Ok(())
+}
+
+/// `2 read, 1 destructive`
+pub(super) fn effect_counts(effects: impl Iterator<Item = Effect> + Clone) -> String {
+    let all = [Effect::Read, Effect::Write, Effect::Destructive, Effect::Unknown];
+    counts(&all.map(|effect| (effects.clone().filter(|other| *other == effect).count(), effect.word())))
+}
+
+/// The counts that are not 0, with their names.
+fn counts(counts: &[(usize, &str)]) -> String {
+    let shown = counts.iter().filter(|(count, _)| *count > 0);
+    shown.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
 }
 
 /// `9:5`

@@ -3,15 +3,14 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use rehearsal::dry_run::Effect;
 use rehearsal::exec::{CacheOutcome, ExecReport, ExecStatus, ExecutedCall, ExecutedOutcome};
 use rehearsal_core::report::Severity;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
-use super::dry_run::{effect_symbol, finding_text, middle_cut, place};
+use super::dry_run::{console, effect_counts, effect_symbol, finding_text, middle_cut, place};
 use super::plural;
-use super::terminal::{Terminal, lines, sanitize_line};
+use super::terminal::{Terminal, sanitize_line};
 
 /// Maximum width of one argument's value, in characters.
 const MAX_VALUE: usize = 48;
@@ -19,8 +18,6 @@ const MAX_VALUE: usize = 48;
 const MAX_ANSWER: usize = 60;
 /// Maximum number of characters of the result.
 const MAX_RESULT: usize = 1000;
-/// Maximum number of console lines.
-const MAX_CONSOLE: usize = 20;
 /// Maximum number of calls.
 const MAX_CALLS: usize = 200;
 /// Maximum number of findings.
@@ -42,7 +39,7 @@ pub(crate) fn exec_page(report: &ExecReport, screen: &Terminal, out: &mut dyn Wr
     page.calls(out)?;
     page.not_run(out)?;
     page.findings(out)?;
-    page.console(out)?;
+    console(&report.console, out)?;
     page.summary(out)
 }
 
@@ -128,21 +125,6 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn console(&self, out: &mut dyn Write) -> io::Result<()> {
-        let console = &self.report.console;
-        if console.is_empty() {
-            return Ok(());
-        }
-        writeln!(out, "Console:")?;
-        for line in console.iter().take(MAX_CONSOLE) {
-            writeln!(out, "  {}", lines(line).replace('\n', "\n  "))?;
-        }
-        if console.len() > MAX_CONSOLE {
-            writeln!(out, "  … and {} more lines", console.len() - MAX_CONSOLE)?;
-        }
-        Ok(())
-    }
-
     fn summary(&self, out: &mut dyn Write) -> io::Result<()> {
         let report = self.report;
         if report.status == ExecStatus::Completed {
@@ -153,11 +135,7 @@ impl Page<'_> {
         if report.status == ExecStatus::Invalid {
             return writeln!(out, "{errors}, {warnings}");
         }
-        let effects = [Effect::Read, Effect::Write, Effect::Destructive, Effect::Unknown].map(|effect| {
-            let count = report.calls.iter().filter(|call| call.effect == effect).count();
-            (count > 0).then(|| format!("{count} {}", effect.word()))
-        });
-        let effects = effects.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let effects = effect_counts(report.calls.iter().map(|call| call.effect));
         let effects = if effects.is_empty() { effects } else { format!(": {effects}") };
         let total = plural(report.calls.len() as u64, "call");
         writeln!(out, "Plan: {total}{effects} · {errors}, {warnings}")?;
