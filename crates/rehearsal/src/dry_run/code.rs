@@ -90,6 +90,10 @@ pub(super) fn dry_run(plan: &Plan, options: &DryRunOptions) -> Result<DryRunRepo
     let mut findings = servers.unknown_declarations(&options.effects);
     findings.extend(isolation_finding(&levels));
     findings.extend(unseen_finding(&compiled, &record));
+    if compiled.is_partly_probed {
+        let message = "the plan has so many decisions that what depends on the last of them is not searched";
+        findings.push(finding(FindingCode::Budget, Severity::Warning, message));
+    }
     let unreached = unreached_calls(&servers, &compiled, &record);
     let rehearsal = Rehearsal {
         plan,

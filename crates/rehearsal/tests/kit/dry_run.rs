@@ -136,6 +136,13 @@ async fn the_number_of_runs_depends_on_what_is_invented() {
 }
 
 #[tokio::test]
+async fn a_plan_with_decisions_that_are_not_recorded_has_a_warning() {
+    let plan = format!("let n = 0;\n{}return n;", "if (n > 5) n++;\n".repeat(2001));
+    let report = dry_run(&plan, &options()).await;
+    assert_eq!(report.findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), [FindingCode::Budget]);
+}
+
+#[tokio::test]
 async fn overrides_effects_and_limits_are_options() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("math.mock.yaml");
